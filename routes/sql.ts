@@ -72,21 +72,22 @@ export const sqlRoutes: FastifyPluginAsyncZod<SqlOptions> = async (app, dependen
       const { dataset } = requireDataset(catalog, principal, request.params.dataset)
       const caller = callerOf(request, reply, request.headers)
       // The version counts as used while the statement is parsed, so that its rows are still there afterwards.
-      const { statement, answered } = await versionUses.during(dataset, async () => {
+      const { statement, document } = await versionUses.during(dataset, async () => {
         const statement = await translated(sqlPool, request.body, dataset, principal, caller.givenUp)
         const asked = { ...caller, dataset, query: statement.query }
-        const answered = await ofStatement(statement.translation, async () => {
+        const document = await ofStatement(statement.translation, async () => {
           if (request.query.on !== 'dummy') return answer(dependencies, asked)
           const balances = await requireBalances(ledger, principal, dataset.id)
           return answerOnDummy(dependencies, { ...asked, size: sizeOf(request.query) }, balances)
         })
-        return { statement, answered }
+        return { statement, document }
       })
       const { shown, translation } = statement
-      const { body, replayed } = answered
-      const { columns, notes, rowsOf } = translation
-      const rows = rowsOf(JSON.parse(body))
-      const facts = JSON.stringify({ query: shown, columns, rows, notes })
+      const { body, replayed } = document
+      const { columnsOf, notes, rowsOf } = translation
+      const answered = JSON.parse(body)
+      const columns = columnsOf({ noise: answered.noise, round: isRounded(statement.query) })
+      const facts = JSON.stringify({ query: shown, columns, rows: rowsOf(answered), notes })
       // The bytes of the answer are those that are stored.
       return sendAnswer(reply, { body: `${facts.slice(0, -1)},"answer":${body}}`, replayed })
     },
@@ -120,10 +121,15 @@ export const sqlRoutes: FastifyPluginAsyncZod<SqlOptions> = async (app, dependen
       const previewed = await ofStatement(translation, () =>
         preview({ dataset, query }, dependencies, balances, request.query),
       )
-      const { columns, notes } = translation
+      const { columnsOf, notes } = translation
+      const columns = columnsOf({ noise: previewed.noise, round: isRounded(query) })
       return { query: shown, columns, notes, preview: previewed }
     },
   )
+}
+
+function isRounded(query: Query): boolean {
+  return 'postprocess' in query && query.postprocess.round
 }
 
 /** A statement as a query, with all defaults and as it is shown, without them. */

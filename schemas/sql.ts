@@ -40,7 +40,9 @@ const columns = z
       name: z
         .string()
         .describe('Alias, or the name that PostgreSQL gives the column. A name that repeats gets a number.'),
-      type: z.enum(['text', 'number', 'integer', 'boolean', 'date', 'timestamp']),
+      type: z
+        .enum(['text', 'number', 'integer', 'boolean', 'date', 'timestamp'])
+        .describe('`integer` if the noise leaves all values whole, as that of most counts does.'),
       halfWidthColumn: z
         .string()
         .optional()

@@ -62,6 +62,13 @@ export function shownValue(type: GridColumn['type'], units: number): GridValue {
   }
 }
 
+/** Writes a date or a time of a whole second in the form of {@link shownValue}. Other values are returned unchanged. */
+export function normalValue(type: GridColumn['type'], value: GridValue): GridValue {
+  const parsed = parseGridValue(type, value)
+  if (typeof value === 'number' || !('nano' in parsed) || parsed.nano % ONE_NANO !== 0n) return value
+  return shownValue(type, Number(parsed.nano / ONE_NANO))
+}
+
 /** Returns the number in the column's unit that a shown value stands for. */
 export function unitsOfValue(value: GridValue): number {
   if (typeof value === 'number') return value

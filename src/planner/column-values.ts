@@ -19,6 +19,7 @@ export interface Integers {
   /** Both ends included; increasing, with a gap between any two. */
   readonly intervals: readonly Interval[]
 }
+/** Consecutive integers, both ends included. */
 export type Interval = readonly [lowest: bigint, highest: bigint]
 
 /** The listed texts, or all others, of which there are always some. */
@@ -112,6 +113,7 @@ function others(present: Values['present'], column: QueryableColumn): Values['pr
   return { kind: 'integers', intervals: gaps }
 }
 
+/** True for a set without any value, NULL included. */
 export function isEmpty({ missing, present }: Values): boolean {
   if (missing) return false
   return present.kind === 'integers'
@@ -149,6 +151,10 @@ function lastAtMost(intervals: readonly Interval[], start: bigint): Interval | u
   return intervals[low - 1]
 }
 
+/**
+ * Returns the values apart from NULL that are in both sets of one column.
+ * @throws RangeError for sets of columns of different types.
+ */
 export function presentInBoth(a: Values['present'], b: Values['present']): Values['present'] {
   if (a.kind === 'integers' && b.kind === 'integers')
     return { kind: 'integers', intervals: common(a.intervals, b.intervals) }
@@ -159,6 +165,10 @@ export function presentInBoth(a: Values['present'], b: Values['present']): Value
   return { kind: 'texts', allBut: false, listed: a.listed.intersection(b.listed) }
 }
 
+/**
+ * Returns the values apart from NULL that are in at least one of two sets of one column.
+ * @throws RangeError for sets of columns of different types.
+ */
 export function presentInEither(a: Values['present'], b: Values['present']): Values['present'] {
   if (a.kind === 'integers' && b.kind === 'integers') {
     return { kind: 'integers', intervals: joined([...a.intervals, ...b.intervals]) }

@@ -6,7 +6,7 @@ import {
   isTemporal,
   type QueryableColumn,
 } from '../catalog/dataset.ts'
-import { type GridValue, valueOfIndex } from '../catalog/grid-value.ts'
+import { type GridValue, normalValue, valueOfIndex } from '../catalog/grid-value.ts'
 import { divideRoundingDown } from '../privacy/rational.ts'
 import { refuseField } from '../privacy/refusal.ts'
 import type { GroupKey } from './aggregate.ts'
@@ -85,7 +85,8 @@ function planDivision(
     throw refuseField('query-does-not-fit', field, rule)
   }
   const edges = planEdges(division.edges, column, field)
-  const labels = division.edges.slice(1).map((upper, bin) => ({ lower: division.edges[bin] ?? upper, upper }))
+  const shown = division.edges.map((edge) => normalValue(column.type, edge))
+  const labels = shown.slice(1).map((upper, bin) => ({ lower: shown[bin] ?? upper, upper }))
   return { key: { kind: 'bins', column: name, edges, nullCell }, labels }
 }
 

@@ -6,7 +6,7 @@ import type {
   QueryRequest,
 } from '../../schemas/query.ts'
 import { columnNamed, type Dataset, isTemporal } from '../catalog/dataset.ts'
-import { type GridValue, parseGridValue, shownValue } from '../catalog/grid-value.ts'
+import { normalValue } from '../catalog/grid-value.ts'
 import { DEFAULT_CONFIDENCE, epsilonFromWire, epsilonNumber } from '../privacy/loss.ts'
 import { periodName } from './calendar.ts'
 import { periodsOf } from './calendar-cells.ts'
@@ -73,7 +73,6 @@ export function normalSession(
 
 /** The statistic that a query asks for. */
 function subjectOf(query: Query, dataset: Dataset): Fields {
-  const predicate = (where: PredicateRequest) => normalPredicate(where, dataset).predicate
   const { kind } = query
   switch (query.kind) {
     case 'count':
@@ -104,7 +103,7 @@ function subjectOf(query: Query, dataset: Dataset): Fields {
       return { kind, outcome, predictors, ...(ridge === undefined ? {} : { ridge }) }
     }
     case 'proportion':
-      return { kind, of: predicate(query.of) }
+      return { kind, of: normalPredicate(query.of, dataset).predicate }
     case 'countDistinct':
       return { kind, column: normalGrouping(query.column, dataset) }
     case 'histogram':
@@ -126,15 +125,9 @@ function subjectOf(query: Query, dataset: Dataset): Fields {
     }
     case 'noisyMax': {
       const { candidates, k, gap, of } = query
-      const normal =
-        'column' in candidates
-          ? { column: normalGrouping(candidates.column, dataset) }
-          : {
-              predicates: candidates.predicates.map(({ name, where }) => ({ name, where: predicate(where) })),
-            }
       return {
         kind,
-        candidates: normal,
+        candidates: candidatesOf(candidates, dataset),
         ...(k === 1 ? {} : { k }),
         ...(gap ? { gap } : {}),
         ...countedOf(of),
@@ -143,6 +136,18 @@ function subjectOf(query: Query, dataset: Dataset): Fields {
     case 'keySelection':
       return { kind, column: query.column, ...(query.counts ? { counts: true } : {}) }
   }
+}
+
+function candidatesOf(
+  candidates: Extract<Query, { kind: 'noisyMax' }>['candidates'],
+  dataset: Dataset,
+): Fields {
+  if ('column' in candidates) return { column: normalGrouping(candidates.column, dataset) }
+  const predicates = candidates.predicates.map(({ name, where }) => ({
+    name,
+    where: normalPredicate(where, dataset).predicate,
+  }))
+  return { predicates }
 }
 
 /** The rows that a query counts, and the bounds on those of each person. */
@@ -166,7 +171,8 @@ function priceOf(planned: Plan): Fields {
   const { halfWidth } = measuredAccuracy(planned)
   return {
     ...mechanism,
-    accuracy: { halfWidth, confidence },
+    // Whole numbers can be exact with this confidence. A query asks for an accuracy greater than 0, and only 0 is below this.
+    accuracy: { halfWidth: halfWidth === 0 ? Number.MIN_VALUE : halfWidth, confidence },
     ...('supposed' in query ? { supposed: query.supposed } : {}),
   }
 }
@@ -243,13 +249,13 @@ function groupingsOf(groupings: readonly GroupingColumn[], dataset: Dataset): re
   return groupings.map((grouping) => normalGrouping(grouping, dataset))
 }
 
-/** Writes the times of a grouping in one way; edges keep their values, because the answer shows them. */
+/** Writes the times of a grouping as the answer shows them; edges keep their values, which the answer shows as well. */
 function normalGrouping(grouping: GroupingColumn, dataset: Dataset): GroupingColumn {
   if (typeof grouping === 'string') return grouping
   const column = columnNamed(dataset, grouping.column)
   if (column === undefined || !isTemporal(column)) return grouping
   if ('edges' in grouping)
-    return { column: column.name, edges: grouping.edges.map((edge) => normalTime(column.type, edge)) }
+    return { column: column.name, edges: grouping.edges.map((edge) => normalValue(column.type, edge)) }
   const { by } = grouping
   const { period, first, last, lowest, highest } = periodsOf(grouping, column, 'column')
   return {
@@ -259,12 +265,3 @@ function normalGrouping(grouping: GroupingColumn, dataset: Dataset): GroupingCol
     ...(last === highest ? {} : { to: periodName(period, last) }),
   }
 }
-
-/** Writes a date or a whole second in one way. */
-function normalTime(type: 'date' | 'timestamp', value: GridValue): GridValue {
-  const parsed = parseGridValue(type, value)
-  if (!('nano' in parsed) || parsed.nano % NANOS !== 0n) return value
-  return shownValue(type, Number(parsed.nano / NANOS))
-}
-
-const NANOS = 1_000_000_000n

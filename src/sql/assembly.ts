@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { QueryPredicate } from '../../schemas/query.ts'
+import { statisticName } from '../planner/statistic-names.ts'
 import { combine } from './conditions.ts'
 import type { GroupingExpression } from './grouping.ts'
 import { columnsOf, MEDIAN, type Measure, statisticOf } from './measures.ts'
@@ -159,10 +160,18 @@ function statisticsOf(
   ])
   places.set('keys', groupings[0]?.at ?? 0)
   places.set('statistics', measures[0]?.at ?? 0)
+  const names = new Set<string>()
   const statistics = measures.map(({ part, at }) => {
     const statistic = statisticOf(part)
-    if (statistic !== undefined) return statistic
-    throw scope.unsupported(at, adviceFor(part, groupings.length > 0))
+    if (statistic === undefined) throw scope.unsupported(at, adviceFor(part, groupings.length > 0))
+    const name = statisticName(statistic)
+    if (names.has(name)) {
+      const rule =
+        'COUNT(DISTINCT ...) is supported once for each column. Send the other in a statement of its own.'
+      throw scope.unsupported(at, rule)
+    }
+    names.add(name)
+    return statistic
   })
   return { fields: { kind: 'groupBy', keys: groupings.map(({ part }) => part.column), statistics }, places }
 }

@@ -30,8 +30,14 @@ const MIRRORED: Readonly<Record<Operator, Operator>> = {
   '>=': '<=',
 }
 
-/** Receives each predicate with the place of the expression that it comes from. */
-export type Placing = <Predicate extends QueryPredicate>(predicate: Predicate, at: number) => Predicate
+/**
+ * Receives each predicate with the place of the expression that it comes from, and each list of values with the places
+ * of the values. Returns it.
+ */
+export type Placing = <Part extends QueryPredicate | readonly unknown[]>(
+  part: Part,
+  at: Part extends readonly unknown[] ? readonly number[] : number,
+) => Part
 
 /** The statement that a condition is part of. */
 interface Context {
@@ -160,11 +166,16 @@ function membership(
 ): QueryPredicate {
   const { scope, place } = context
   const column = requireColumn(context, expression.value, 'IN')
-  const values = expression.list.map((element) => literalOf(scope, column, element))
+  const values = place(
+    expression.list.map((element) => literalOf(scope, column, element)),
+    expression.list.map(({ at }) => at),
+  )
   const { name } = column
   const [only, second] = values
-  if (only !== undefined && second === undefined)
-    return place({ column: name, op: truth ? '=' : '!=', value: only }, expression.at)
+  if (only !== undefined && second === undefined) {
+    const [element = expression] = expression.list
+    return place({ column: name, op: truth ? '=' : '!=', value: only }, element.at)
+  }
   const member = place({ column: name, op: 'in', values }, expression.at)
   if (truth) return member
   // A row without a value is neither in the list nor outside of it.

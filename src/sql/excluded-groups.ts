@@ -13,13 +13,19 @@ type Values =
   /** Any value, but not NULL. */
   | { readonly kind: 'present' }
 
-/** The truth values that a predicate can have for rows of a cell; both if nothing is known. */
-interface Possible {
-  readonly true: boolean
-  readonly false: boolean
-}
+/** The truth values that a predicate can have for rows of a cell, as bits. Every predicate has one of them at least. */
+const CAN_BE_TRUE = 1
+const CAN_BE_FALSE = 2
+const BOTH = CAN_BE_TRUE | CAN_BE_FALSE
 
-const BOTH: Possible = { true: true, false: true }
+/** Returns the truth values for a cell, which is given by the places of its labels in the keys. */
+type Possible = (places: readonly number[]) => number
+
+interface Key {
+  readonly name: string
+  readonly placeOf: ReadonlyMap<string, number>
+  readonly values: readonly (Values | undefined)[]
+}
 
 /**
  * Returns a function that is false for groups that no row can be in, because the condition excludes them. It uses the
@@ -31,19 +37,18 @@ export function createGroupFilter(
   dataset: Dataset,
 ): (key: Readonly<Record<string, CellLabel>>) => boolean {
   if (where === undefined || groupings.length === 0) return () => true
-  const predicate = planPredicate(where, dataset, 'where')
-  const keys = groupings.map(({ name, column }) => {
+  const keys = groupings.map(({ name, column }): Key => {
     const { key, labels } = planGrouping(column, dataset, 'keys')
     return {
       name,
-      valuesOf: new Map(labels.map((label, cell) => [JSON.stringify(label), valuesIn(key, cell)])),
+      placeOf: new Map(labels.map((label, cell) => [JSON.stringify(label), cell])),
+      values: labels.map((_, cell) => valuesIn(key, cell)),
     }
   })
+  const possible = compile(planPredicate(where, dataset, 'where'), keys)
   return (group) => {
-    const values = new Map(
-      keys.map(({ name, valuesOf }) => [name, valuesOf.get(JSON.stringify(group[name] ?? null))]),
-    )
-    return possible(predicate, values).true
+    const places = keys.map(({ name, placeOf }) => placeOf.get(JSON.stringify(group[name] ?? null)) ?? -1)
+    return (possible(places) & CAN_BE_TRUE) > 0
   }
 }
 
@@ -67,48 +72,69 @@ function valuesIn(key: GroupKey, cell: number): Values | undefined {
   }
 }
 
-function possible(predicate: Predicate, values: ReadonlyMap<string, Values | undefined>): Possible {
+/** Compiles a predicate, so that comparisons are made once for each label and not for each cell. */
+function compile(predicate: Predicate, keys: readonly Key[]): Possible {
   switch (predicate.kind) {
     case 'and':
-    case 'or': {
-      const parts = predicate.predicates.map((part) => possible(part, values))
-      return predicate.kind === 'and'
-        ? { true: parts.every((part) => part.true), false: parts.some((part) => part.false) }
-        : { true: parts.some((part) => part.true), false: parts.every((part) => part.false) }
-    }
-    case 'not': {
-      const part = possible(predicate.predicate, values)
-      return { true: part.false, false: part.true }
-    }
+      return conjunction(predicate.predicates.map((part) => compile(part, keys)))
+    case 'or':
+      return negation(conjunction(predicate.predicates.map((part) => negation(compile(part, keys)))))
+    case 'not':
+      return negation(compile(predicate.predicate, keys))
     default: {
-      const found = values.get(predicate.column)
-      if (found === undefined) return BOTH
-      if (predicate.kind === 'is-null') return certainly(found.kind === 'null')
-      return found.kind === 'null' ? certainly(false) : comparedWith(found, predicate)
+      const place = keys.findIndex(({ name }) => name === predicate.column)
+      const truths = keys[place]?.values.map((values) => truthsOf(predicate, values))
+      return (places) => truths?.[places[place] ?? -1] ?? BOTH
     }
   }
 }
 
-function certainly(truth: boolean): Possible {
-  return { true: truth, false: !truth }
+function conjunction(parts: readonly Possible[]): Possible {
+  return (places) => {
+    let truths = CAN_BE_TRUE
+    for (const part of parts) {
+      const found = part(places)
+      if ((found & CAN_BE_TRUE) === 0) return CAN_BE_FALSE
+      truths |= found
+    }
+    return truths
+  }
 }
 
-type Comparison = Exclude<Predicate, { kind: 'and' | 'or' | 'not' | 'is-null' }>
+function negation(part: Possible): Possible {
+  return (places) => {
+    const truths = part(places)
+    return ((truths & CAN_BE_TRUE) << 1) | ((truths & CAN_BE_FALSE) >> 1)
+  }
+}
 
-function comparedWith(values: Exclude<Values, { kind: 'null' }>, predicate: Comparison): Possible {
+function certainly(truth: boolean): number {
+  return truth ? CAN_BE_TRUE : CAN_BE_FALSE
+}
+
+type Leaf = Exclude<Predicate, { kind: 'and' | 'or' | 'not' }>
+
+function truthsOf(predicate: Leaf, values: Values | undefined): number {
+  if (values === undefined) return BOTH
+  if (predicate.kind === 'is-null') return certainly(values.kind === 'null')
+  return values.kind === 'null' ? CAN_BE_FALSE : comparedWith(values, predicate)
+}
+
+type Comparison = Exclude<Leaf, { kind: 'is-null' }>
+
+function comparedWith(values: Exclude<Values, { kind: 'null' }>, predicate: Comparison): number {
   switch (predicate.kind) {
     case 'index-between': {
       if (values.kind !== 'range') return BOTH
       const { lower = values.lower, upper = values.upper } = predicate
-      return {
-        true: lower <= values.upper && upper >= values.lower && lower <= upper,
-        false: lower > values.lower || upper < values.upper,
-      }
+      const overlaps = lower <= values.upper && upper >= values.lower && lower <= upper
+      const contains = lower <= values.lower && upper >= values.upper
+      return (overlaps ? CAN_BE_TRUE : 0) | (contains ? 0 : CAN_BE_FALSE)
     }
     case 'index-in': {
       if (values.kind !== 'range') return BOTH
       const within = predicate.indexes.some((index) => index >= values.lower && index <= values.upper)
-      return { true: within, false: !within || values.lower < values.upper }
+      return within ? (values.lower < values.upper ? BOTH : CAN_BE_TRUE) : CAN_BE_FALSE
     }
     case 'category-in':
       return values.kind === 'index' ? certainly(predicate.indexes.includes(values.index)) : BOTH

@@ -12,6 +12,7 @@ import type { Call, Expression } from './statement.ts'
 /** A value of a row of the result. */
 export type Cell = string | number | boolean | null
 
+/** Type of a column of the rows. */
 export type CellType = 'text' | 'number' | 'integer' | 'boolean' | 'date' | 'timestamp'
 
 /** An expression by which rows are grouped. */
@@ -47,18 +48,19 @@ export function groupingOf(scope: Scope, expression: Expression): GroupingExpres
 const SUPPORTED =
   'rows are grouped by a column, date_trunc(unit, column), EXTRACT(field FROM column) or width_bucket(column, ...).'
 
-const NULL_OR_TEXT = (label: CellLabel): Cell =>
+/** The label of a category, a boolean or a day is the value that SQL has; NULL stays NULL. */
+const labelItself = (label: CellLabel): Cell =>
   typeof label === 'object' && label !== null ? String(label.lower) : label
 
 function groupingOfColumn(scope: Scope, column: QueryableColumn, at: number): GroupingExpression {
   const { name, type } = column
   switch (column.type) {
     case 'category':
-      return { column: name, name, type: 'text', cellOf: NULL_OR_TEXT }
+      return { column: name, name, type: 'text', cellOf: labelItself }
     case 'boolean':
-      return { column: name, name, type: 'boolean', cellOf: NULL_OR_TEXT }
+      return { column: name, name, type: 'boolean', cellOf: labelItself }
     case 'date':
-      return { column: { column: name, by: 'day' }, name, type: 'date', cellOf: NULL_OR_TEXT }
+      return { column: { column: name, by: 'day' }, name, type: 'date', cellOf: labelItself }
     case 'integer':
     case 'number': {
       const { lowerIndex, upperIndex } = column

@@ -1,15 +1,16 @@
-import { parseDate, parseInstant } from '../catalog/iso-time.ts'
-import type { Cell } from './grouping.ts'
+import { parseInstant } from '../catalog/iso-time.ts'
+import type { Cell, CellType } from './grouping.ts'
 import type { Group } from './result.ts'
-import { numberOf, type Scope } from './scope.ts'
+import { literalOf, numberOf, type Scope } from './scope.ts'
 import type { ComparisonOperator, Expression, SortKey, Statement } from './statement.ts'
 
-/** A value of a group: one by which rows are grouped, or that of an aggregate. */
-export type Slot = { readonly key: number } | { readonly measure: number }
+/** A value of a group: one by which it is grouped, or that of an aggregate. */
+export type Slot = { readonly type: CellType } & ({ readonly key: number } | { readonly measure: number })
 
 /** Finds the value of an expression; throws a refusal for other expressions. */
 export type Slots = (expression: Expression) => Slot
 
+/** Returns the value of a group in a slot; null if there is none. */
 export function valueIn({ keys, measured }: Group, slot: Slot): Cell {
   return 'key' in slot ? (keys[slot.key] ?? null) : (measured[slot.measure]?.value ?? null)
 }
@@ -39,41 +40,39 @@ export function compileHaving(scope: Scope, slots: Slots, expression: Expression
       return negate(compile(expression.part))
     case 'comparison': {
       const { op, left, right } = expression
-      const [leftOf, rightOf] = [operand(scope, slots, left), operand(scope, slots, right)]
-      return (group) => compare(op, leftOf(group), rightOf(group))
+      const [ofLeft = ABSENT, ofRight = ABSENT] = operands(scope, slots, [left, right])
+      return (group) => compare(op, ofLeft(group), ofRight(group))
     }
     case 'between': {
-      const [value, lower, upper] = [expression.value, expression.lower, expression.upper].map((part) =>
-        operand(scope, slots, part),
-      )
-      if (value === undefined || lower === undefined || upper === undefined)
-        throw new RangeError('three operands')
+      const { value, lower, upper } = expression
+      const [ofValue = ABSENT, ofLower = ABSENT, ofUpper = ABSENT] = operands(scope, slots, [
+        value,
+        lower,
+        upper,
+      ])
       const within: Condition = (group) => {
-        const [below, above] = [
-          compare('>=', value(group), lower(group)),
-          compare('<=', value(group), upper(group)),
-        ]
+        const below = compare('>=', ofValue(group), ofLower(group))
+        const above = compare('<=', ofValue(group), ofUpper(group))
         if (below === false || above === false) return false
         return below === null || above === null ? null : true
       }
       return expression.negated ? negate(within) : within
     }
     case 'in': {
-      const value = operand(scope, slots, expression.value)
-      const list = expression.list.map((part) => operand(scope, slots, part))
+      const [ofValue = ABSENT, ...list] = operands(scope, slots, [expression.value, ...expression.list])
       const member: Condition = (group) => {
-        const truths = list.map((each) => compare('=', value(group), each(group)))
+        const truths = list.map((ofElement) => compare('=', ofValue(group), ofElement(group)))
         if (truths.includes(true)) return true
         return truths.includes(null) ? null : false
       }
       return expression.negated ? negate(member) : member
     }
     case 'isNull': {
-      const value = operand(scope, slots, expression.value)
-      return (group) => (value(group) === null) !== expression.negated
+      const slot = slots(expression.value)
+      return (group) => (valueIn(group, slot) === null) !== expression.negated
     }
     default:
-      throw scope.unsupported(expression.at, 'HAVING compares aggregates with constants.')
+      throw scope.unsupported(expression.at, HAVING)
   }
 }
 
@@ -84,34 +83,65 @@ function negate(condition: Condition): Condition {
   }
 }
 
-function operand(scope: Scope, slots: Slots, expression: Expression): (group: Group) => Cell {
-  switch (expression.kind) {
-    case 'number': {
-      const value = numberOf(scope, expression, 'the value')
+const HAVING = 'HAVING compares aggregates and columns of GROUP BY with constants.'
+
+/** A value that can be ordered: a number, 0 or 1 for a boolean, the instant of a time, or the bytes of a text. */
+type Comparable = number | bigint | Uint8Array | null
+type Operand = (group: Group) => Comparable
+
+const ABSENT: Operand = () => null
+const CONSTANTS: readonly Expression['kind'][] = ['number', 'text', 'boolean', 'null']
+
+/**
+ * Compiles the sides of a comparison. Constants are read as values of the type that they are compared with.
+ * @throws Refusal `sql-not-supported` if all are constants, `query-does-not-fit` for values of different types
+ */
+function operands(scope: Scope, slots: Slots, parts: readonly Expression[]): readonly Operand[] {
+  const sides = parts.map((part) => ({ part, slot: CONSTANTS.includes(part.kind) ? undefined : slots(part) }))
+  const known = sides.find(({ slot }) => slot !== undefined)
+  if (known?.slot === undefined) throw scope.unsupported(parts[0]?.at ?? 0, HAVING)
+  const { type } = known.slot
+  const { part } = known
+  const name = part.kind === 'column' || part.kind === 'call' ? part.name : 'the value'
+  return sides.map(({ part, slot }) => {
+    if (part.kind === 'null') return ABSENT
+    if (slot === undefined) {
+      const value = comparableOf(literalOf(scope, { name, type }, part), type)
       return () => value
     }
-    case 'text': {
-      const { value } = expression
-      return () => value
-    }
-    case 'boolean': {
-      const { value } = expression
-      return () => value
-    }
-    case 'null':
-      return () => null
-    default: {
-      const slot = slots(expression)
-      return (group) => valueIn(group, slot)
-    }
+    if (familyOf(slot.type) !== familyOf(type))
+      throw scope.misfit(
+        part.at,
+        `values of type ${slot.type} cannot be compared with those of type ${type}.`,
+      )
+    return (group) => comparableOf(valueIn(group, slot), slot.type)
+  })
+}
+
+/** Types whose values can be compared with each other. */
+function familyOf(type: CellType): 'number' | 'text' | 'boolean' | 'time' {
+  switch (type) {
+    case 'number':
+    case 'integer':
+      return 'number'
+    case 'date':
+    case 'timestamp':
+      return 'time'
+    case 'text':
+    case 'boolean':
+      return type
   }
 }
 
-/** Compares two values. Values of different types are neither equal nor ordered. */
-function compare(op: ComparisonOperator, left: Cell, right: Cell): Truth {
+function comparableOf(cell: Cell, type: CellType): Comparable {
+  if (cell === null) return null
+  if (typeof cell !== 'string') return Number(cell)
+  return familyOf(type) === 'time' ? (parseInstant(cell) ?? null) : Buffer.from(cell)
+}
+
+function compare(op: ComparisonOperator, left: Comparable, right: Comparable): Truth {
   if (left === null || right === null) return null
   const order = orderOf(left, right)
-  if (order === undefined) return op === '<>'
   switch (op) {
     case '=':
       return order === 0
@@ -128,44 +158,41 @@ function compare(op: ComparisonOperator, left: Cell, right: Cell): Truth {
   }
 }
 
-/** Negative, 0 or positive, as a comparison function of a sort returns it; undefined for different types. */
-function orderOf(left: NonNullable<Cell>, right: NonNullable<Cell>): number | undefined {
-  if (typeof left !== typeof right) return undefined
-  if (typeof left !== 'string' || typeof right !== 'string') return Number(left) - Number(right)
-  const [leftTime, rightTime] = [timeOf(left), timeOf(right)]
-  if (leftTime !== undefined && rightTime !== undefined)
-    return leftTime < rightTime ? -1 : leftTime > rightTime ? 1 : 0
+/** Negative, 0 or positive, as a comparison function of a sort returns it. Texts are in the order of their code points. */
+function orderOf(left: NonNullable<Comparable>, right: NonNullable<Comparable>): number {
+  if (typeof left === 'object' && typeof right === 'object') return Buffer.compare(left, right)
   return left < right ? -1 : left > right ? 1 : 0
 }
 
-/** The nanoseconds of a date or an instant, in any spelling. */
-function timeOf(text: string): bigint | undefined {
-  return parseDate(text) === undefined && !text.includes('T') ? undefined : parseInstant(text)
-}
-
-/** Compiles ORDER BY to a function that compares groups. Groups that are equal keep their order. */
-export function compileOrder(
+/** Sorts groups by the keys of ORDER BY. Groups that are equal keep their order. */
+export function sortGroups(
+  groups: readonly Group[],
   keys: readonly { readonly slot: Slot; readonly key: Pick<SortKey, 'descending' | 'nullsFirst'> }[],
-): (left: Group, right: Group) => number {
-  return (left, right) => {
-    for (const { slot, key } of keys) {
-      const order = orderOfCells(valueIn(left, slot), valueIn(right, slot), key)
+): readonly Group[] {
+  const rows = groups.map((group) => ({
+    group,
+    values: keys.map(({ slot }) => comparableOf(valueIn(group, slot), slot.type)),
+  }))
+  rows.sort((left, right) => {
+    for (const [place, { key }] of keys.entries()) {
+      const order = orderOfCells(left.values[place] ?? null, right.values[place] ?? null, key)
       if (order !== 0) return order
     }
     return 0
-  }
+  })
+  return rows.map(({ group }) => group)
 }
 
 function orderOfCells(
-  left: Cell,
-  right: Cell,
+  left: Comparable,
+  right: Comparable,
   { descending, nullsFirst }: Pick<SortKey, 'descending' | 'nullsFirst'>,
 ): number {
   if (left === null || right === null) {
     if (left === right) return 0
     return (left === null) === nullsFirst ? -1 : 1
   }
-  const order = orderOf(left, right) ?? 0
+  const order = orderOf(left, right)
   return descending ? -order : order
 }
 

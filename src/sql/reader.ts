@@ -3,6 +3,7 @@ import { type Refusal, refuseField } from '../privacy/refusal.ts'
 import { refusePart } from './place.ts'
 import type {
   Call,
+  CastType,
   ComparisonOperator,
   Expression,
   SortKey,
@@ -152,19 +153,18 @@ function decimal(reader: Reader, text: string, at: number): string {
   throw reader.refuse(at, 'numbers must be decimal, such as 12.5.')
 }
 
-const CAST_TYPES: Readonly<Record<string, 'date' | 'timestamp'>> = {
-  date: 'date',
-  timestamp: 'timestamp',
-  timestamptz: 'timestamp',
+const CAST_TYPES: readonly string[] = ['date', 'timestamp', 'timestamptz'] satisfies CastType[]
+
+function isCastType(name: string): name is CastType {
+  return CAST_TYPES.includes(name)
 }
 
 function readCast(reader: Reader, { arg, typeName, location = -1 }: TypeCast): Expression {
   const names = (typeName?.names ?? []).map(textOf)
   const value = readExpression(reader, arg)
-  const [schema, name = schema] = names
-  const type =
-    names.length === 1 || (names.length === 2 && schema === 'pg_catalog') ? CAST_TYPES[name ?? ''] : undefined
-  if (type === undefined || value.kind !== 'text' || value.type !== undefined) {
+  const [schema = '', type = schema] = names
+  const known = names.length === 1 || (names.length === 2 && schema === 'pg_catalog')
+  if (!known || !isCastType(type) || value.kind !== 'text' || value.type !== undefined) {
     const rule =
       "casts are not supported, except of a constant text to a date or a timestamp, such as DATE '2024-02-29'."
     throw reader.refuse(location >= 0 ? location : (typeName?.location ?? value.at), rule)
@@ -240,9 +240,11 @@ function readOperator(reader: Reader, op: string, { lexpr, rexpr, location: at =
   if (lexpr !== undefined && isComparison(op))
     return { kind: 'comparison', op, left: readExpression(reader, lexpr), right, at }
   // The parser joins a minus with the number after it, and leaves a plus.
-  if (lexpr === undefined && right.kind === 'number' && op === '+') return right
-  if (lexpr === undefined && right.kind === 'number' && op === '-')
-    return { ...right, text: right.text.startsWith('-') ? right.text.slice(1) : `-${right.text}` }
+  if (lexpr === undefined && right.kind === 'number' && op === '+') return { ...right, signed: true, at }
+  if (lexpr === undefined && right.kind === 'number' && op === '-') {
+    const text = right.text.startsWith('-') ? right.text.slice(1) : `-${right.text}`
+    return { ...right, text, signed: true, at }
+  }
   const rule =
     `the operator ${op} is not supported: expressions over columns cannot be computed. ` +
     'Use columns and constants; for bins of numbers write width_bucket(column, lower, upper, count).'

@@ -14,6 +14,7 @@ export interface ResultColumn {
   readonly unit?: HalfWidthUnit
 }
 
+/** Unit of a half-width that is not in the unit of its value. */
 export type HalfWidthUnit = 'rows' | 'days' | 'seconds'
 
 /** The part of an answer that rows are made from. */

@@ -1,15 +1,9 @@
-import {
-  columnNamed,
-  type Dataset,
-  isQueryable,
-  isTemporal,
-  type QueryableColumn,
-} from '../catalog/dataset.ts'
+import { columnNamed, type Dataset, isQueryable, type QueryableColumn } from '../catalog/dataset.ts'
 import { parseDate, parseInstant } from '../catalog/iso-time.ts'
 import { isSameDecimal } from '../privacy/decimal.ts'
 import type { Refusal } from '../privacy/refusal.ts'
 import { refusePart } from './place.ts'
-import type { Expression, Statement } from './statement.ts'
+import type { CastType, Expression, Statement } from './statement.ts'
 
 type ColumnName = Extract<Expression, { kind: 'column' }>
 
@@ -59,10 +53,11 @@ function fold(name: string): string {
 }
 
 /**
- * Returns the names of the dataset that an identifier means: the one that is spelled so, or those that differ in the case
+ * Returns the names of the columns that an identifier means: the one that is spelled so, or those that differ in the case
  * of their letters only.
  */
-function namesMeant(name: string, names: readonly string[]): readonly string[] {
+function namesMeant({ dataset }: Scope, { name }: ColumnName): readonly string[] {
+  const names = dataset.columns.map((each) => each.name)
   const exact = names.filter((each) => cut(each) === name)
   return exact.length > 0 ? exact : names.filter((each) => fold(each) === name)
 }
@@ -80,10 +75,7 @@ function requireTable({ table, misfit }: Scope, column: ColumnName): void {
 export function columnOf(scope: Scope, column: ColumnName): QueryableColumn {
   const { dataset, misfit } = scope
   requireTable(scope, column)
-  const [name, other] = namesMeant(
-    column.name,
-    dataset.columns.map((each) => each.name),
-  )
+  const [name, other] = namesMeant(scope, column)
   if (other !== undefined)
     throw misfit(column.at, `"${name}" or "${other}"? Write the name in double quotes.`)
   const found = name === undefined ? undefined : columnNamed(dataset, name)
@@ -100,23 +92,15 @@ export function columnOf(scope: Scope, column: ColumnName): QueryableColumn {
 }
 
 /** Returns true if a name is that of a column of the dataset. */
-export function isColumn({ dataset }: Scope, { name }: ColumnName): boolean {
-  return (
-    namesMeant(
-      name,
-      dataset.columns.map((each) => each.name),
-    ).length > 0
-  )
+export function isColumn(scope: Scope, column: ColumnName): boolean {
+  return namesMeant(scope, column).length > 0
 }
 
 /** Returns true for the column whose values identify people. */
 export function isPersonColumn(scope: Scope, column: ColumnName): boolean {
-  const { columns, privacyUnit } = scope.dataset
+  const { privacyUnit } = scope.dataset
   requireTable(scope, column)
-  const [name] = namesMeant(
-    column.name,
-    columns.map((each) => each.name),
-  )
+  const [name] = namesMeant(scope, column)
   return privacyUnit.kind === 'person' && privacyUnit.column === name
 }
 
@@ -131,31 +115,30 @@ export function numberOf({ unsupported }: Scope, expression: Expression, role: s
   throw unsupported(expression.at, `${role} must have at most 17 significant digits, within 1e308.`)
 }
 
+/** A column or another value that constants are compared with. */
+export interface Compared {
+  readonly name: string
+  readonly type: QueryableColumn['type'] | 'text'
+}
+
 /**
- * Returns a constant that is compared with a column, as queries spell it.
+ * Returns a constant that is compared with a column or another value, as queries spell it.
  * @throws Refusal `query-does-not-fit` for a constant of another type, `sql-not-supported` for another expression
  */
 export function literalOf(
   scope: Scope,
-  column: QueryableColumn,
+  { name, type }: Compared,
   expression: Expression,
 ): number | string | boolean {
   const { misfit, unsupported } = scope
   const { at, kind } = expression
   const mistyped = (expected: string) =>
-    misfit(at, `${column.name} is of type ${column.type}: compare it with ${expected}.`)
+    misfit(at, `${name} is of type ${type}: compare it with ${expected}.`)
   if (kind === 'null')
     throw unsupported(at, 'a comparison with NULL is never true. Write IS NULL or IS NOT NULL.')
   if (kind !== 'number' && kind !== 'text' && kind !== 'boolean')
     throw unsupported(at, 'a column is compared with constants only.')
-  if (isTemporal(column)) {
-    const text = kind === 'text' ? isoTextOf(column.type, expression.value) : undefined
-    if (text !== undefined) return text
-    throw mistyped(
-      column.type === 'date' ? "a date such as '2024-02-29'" : "a time such as '2024-02-29 13:30:00Z'",
-    )
-  }
-  switch (column.type) {
+  switch (type) {
     case 'integer':
     case 'number':
       if (kind !== 'number') throw mistyped('a number')
@@ -163,23 +146,39 @@ export function literalOf(
     case 'boolean':
       if (kind !== 'boolean') throw mistyped('TRUE or FALSE')
       return expression.value
+    case 'date': {
+      if (kind !== 'text' || parseDate(expression.value) === undefined)
+        throw mistyped("a date such as '2024-02-29'")
+      return expression.value
+    }
+    case 'timestamp': {
+      const text = kind === 'text' ? instantOf(expression.value, expression.type) : undefined
+      if (text === undefined) throw mistyped("a time such as '2024-02-29 13:30:00Z'")
+      return text
+    }
     case 'category':
     case 'string':
+    case 'text':
       if (kind !== 'text' || expression.type !== undefined) throw mistyped("a text such as 'a'")
       return expression.value
   }
 }
 
 /**
- * Returns a date or a timestamp in ISO 8601, from a spelling that SQL also accepts: a space before the time, and offsets
- * without minutes. Timestamps without an offset are UTC.
+ * Returns an instant in ISO 8601, from a spelling that SQL also accepts: a space before the time, and offsets without
+ * minutes. Instants without an offset are UTC.
+ * @param cast the type that the text is cast to. PostgreSQL drops the time from a date, and the offset from a timestamp
+ * without a time zone, so texts that have one are refused.
  */
-function isoTextOf(type: 'date' | 'timestamp', text: string): string | undefined {
-  if (type === 'date') return parseDate(text) === undefined ? undefined : text
-  const [, date, time, hours = 'Z', minutes = '00'] = TIME.exec(text) ?? []
-  const offset = hours.toUpperCase() === 'Z' ? 'Z' : `${hours}:${minutes}`
-  const iso = time === undefined ? text : `${date}T${time}${offset}`
+function instantOf(text: string, cast: CastType | undefined): string | undefined {
+  const [, date, time, offset] = TIME.exec(text) ?? []
+  if (time === undefined) return parseDate(text) === undefined ? undefined : text
+  if (cast === 'date' || (cast === 'timestamp' && offset !== undefined)) return undefined
+  const [, hours, minutes = '00'] = OFFSET.exec(offset ?? '') ?? []
+  const iso = `${date}T${time}${hours === undefined ? 'Z' : `${hours}:${minutes}`}`
   return parseInstant(iso) === undefined ? undefined : iso
 }
 
-const TIME = /^(\d{4}-\d\d-\d\d)(?:T| +)(\d\d:\d\d(?::\d\d(?:\.\d+)?)?) *(?:(Z|[+-]\d\d)(?::?(\d\d))?)?$/i
+/** A date, a time in microseconds at most, and an offset. */
+const TIME = /^(\d{4}-\d\d-\d\d)(?:T| +)(\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?) *(Z|[+-]\d\d(?::?\d\d)?)?$/i
+const OFFSET = /^([+-]\d\d):?(\d\d)?$/

@@ -28,6 +28,7 @@ export interface TableName {
   readonly at: number
 }
 
+/** An expression of ORDER BY, and its direction. */
 export interface SortKey {
   readonly expression: Expression
   readonly descending: boolean
@@ -35,14 +36,19 @@ export interface SortKey {
   readonly nullsFirst: boolean
 }
 
+/** Comparison as the parser spells it; `!=` is `<>`. */
 export type ComparisonOperator = '=' | '<>' | '<' | '<=' | '>' | '>='
 
+/** `timestamp` is without a time zone, and `timestamptz` with one. */
+export type CastType = 'date' | 'timestamp' | 'timestamptz'
+
+/** An expression of the closed language, with the byte offset of its place in the text. */
 export type Expression = { readonly at: number } & (
   | { readonly kind: 'column'; readonly table?: string; readonly name: string }
-  /** A decimal number, as it is spelled. */
-  | { readonly kind: 'number'; readonly text: string }
-  /** A text, or a text that is marked as a date or a timestamp. */
-  | { readonly kind: 'text'; readonly value: string; readonly type?: 'date' | 'timestamp' }
+  /** A decimal number, as it is spelled. `signed` is true if an operator for a sign is before it. */
+  | { readonly kind: 'number'; readonly text: string; readonly signed?: true }
+  /** A text, or a text that is cast to a type. */
+  | { readonly kind: 'text'; readonly value: string; readonly type?: CastType }
   | { readonly kind: 'boolean'; readonly value: boolean }
   | { readonly kind: 'null' }
   | { readonly kind: 'array'; readonly elements: readonly Expression[] }

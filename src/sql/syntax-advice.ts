@@ -58,8 +58,8 @@ const ADVICE: Readonly<Record<string, string>> = {
   'SelectStmt.distinctClause':
     'SELECT DISTINCT is not supported. Use GROUP BY, or COUNT(DISTINCT column). GET /v1/datasets/{dataset} shows the ' +
     'declared categories.',
-  'SelectStmt.groupDistinct': NO_GROUPING_SETS,
-  'SelectStmt.intoClause': `INTO is not supported. ${NO_WRITES}`,
+  'SelectStmt.groupDistinct': 'DISTINCT is not supported in GROUP BY. Leave it out.',
+  'SelectStmt.intoClause': `INTO is not supported: ${NO_WRITES}`,
   'SelectStmt.larg': NO_SETS,
   'SelectStmt.limitOption=LIMIT_OPTION_WITH_TIES': 'WITH TIES is not supported. Write LIMIT.',
   'SelectStmt.lockingClause': 'row locks (FOR UPDATE, FOR SHARE) are not supported. Leave the clause out.',
@@ -82,25 +82,32 @@ const ADVICE: Readonly<Record<string, string>> = {
   XmlSerialize: 'XML is not supported.',
 }
 
-/** Tokens that begin a refused clause whose node has no place of its own. */
-export const KEYWORDS: Readonly<Record<string, string>> = {
-  JoinExpr: 'JOIN',
-  RangeTableSample: 'TABLESAMPLE',
-  'SelectStmt.distinctClause': 'DISTINCT',
-  'SelectStmt.groupDistinct': 'DISTINCT',
-  'SelectStmt.intoClause': 'INTO',
-  'SelectStmt.limitOption=LIMIT_OPTION_WITH_TIES': 'WITH',
-  'SelectStmt.lockingClause': 'FOR',
-  'SelectStmt.op=SETOP_EXCEPT': 'EXCEPT',
-  'SelectStmt.op=SETOP_INTERSECT': 'INTERSECT',
-  'SelectStmt.op=SETOP_UNION': 'UNION',
-  'SelectStmt.larg': 'SELECT',
-  'SelectStmt.valuesLists': 'VALUES',
-  'SelectStmt.windowClause': 'WINDOW',
-  'SelectStmt.withClause': 'WITH',
-  'FuncCall.agg_filter': 'FILTER',
-  'FuncCall.over': 'OVER',
-  'FuncCall.func_variadic': 'VARIADIC',
+/** A token of a statement that begins a clause. Names of columns may be the same word, so some have a token beside them. */
+interface Keyword {
+  readonly name: string
+  readonly after?: string
+  readonly before?: string
+}
+
+/** Keywords of refused clauses whose node has no place of its own. */
+export const KEYWORDS: Readonly<Record<string, Keyword>> = {
+  JoinExpr: { name: 'JOIN' },
+  RangeTableSample: { name: 'TABLESAMPLE' },
+  'SelectStmt.distinctClause': { name: 'DISTINCT' },
+  'SelectStmt.groupDistinct': { name: 'DISTINCT', after: 'BY' },
+  'SelectStmt.intoClause': { name: 'INTO' },
+  'SelectStmt.limitOption=LIMIT_OPTION_WITH_TIES': { name: 'WITH', before: 'TIES' },
+  'SelectStmt.lockingClause': { name: 'FOR' },
+  'SelectStmt.op=SETOP_EXCEPT': { name: 'EXCEPT' },
+  'SelectStmt.op=SETOP_INTERSECT': { name: 'INTERSECT' },
+  'SelectStmt.op=SETOP_UNION': { name: 'UNION' },
+  'SelectStmt.larg': { name: 'SELECT' },
+  'SelectStmt.valuesLists': { name: 'VALUES' },
+  'SelectStmt.windowClause': { name: 'WINDOW' },
+  'SelectStmt.withClause': { name: 'WITH' },
+  'FuncCall.agg_filter': { name: 'FILTER', after: ')' },
+  'FuncCall.over': { name: 'OVER', after: ')' },
+  'FuncCall.func_variadic': { name: 'VARIADIC' },
 }
 
 /** Describes what is not supported, and what to write instead. */

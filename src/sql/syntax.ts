@@ -124,9 +124,9 @@ export interface Token {
  */
 export function requireAllowedSyntax(statement: string, root: unknown, tokens: () => readonly Token[]): void {
   const refuse = (key: string, at: number, rule = advice(key)) => {
-    const keyword = KEYWORDS[key]
-    const place = keyword === undefined ? undefined : tokens().find(({ name }) => keyword === name)
-    return refusePart(statement, place?.start ?? at, 'sql-not-supported', rule)
+    const place = Object.hasOwn(KEYWORDS, key) ? placeOfKeyword(key, tokens()) : undefined
+    const start = key === 'RangeSubselect' ? placeOfBracket(tokens(), at) : place
+    return refusePart(statement, start ?? at, 'sql-not-supported', rule)
   }
   const waiting: Visit[] = [nodeOf(root, 0)]
   for (let visit = waiting.pop(); visit !== undefined; visit = waiting.pop()) {
@@ -153,6 +153,29 @@ export function requireAllowedSyntax(statement: string, root: unknown, tokens: (
       }
     }
   }
+}
+
+/** Returns the byte offset of the keyword that begins a refused clause. */
+function placeOfKeyword(key: string, tokens: readonly Token[]): number | undefined {
+  const keyword = KEYWORDS[key]
+  const found = tokens.find(
+    ({ name }, place) =>
+      name === keyword?.name &&
+      (keyword.after === undefined || tokens[place - 1]?.name === keyword.after) &&
+      (keyword.before === undefined || tokens[place + 1]?.name === keyword.before),
+  )
+  return found?.start
+}
+
+/** Returns the byte offset of the outermost bracket that a place is in. */
+function placeOfBracket(tokens: readonly Token[], at: number): number | undefined {
+  const open: number[] = []
+  for (const { name, start } of tokens) {
+    if (start >= at) break
+    if (name === '(') open.push(start)
+    if (name === ')') open.pop()
+  }
+  return open[0]
 }
 
 /** Returns the byte offset of a node, or of the closest node above it that has one. */

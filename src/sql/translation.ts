@@ -1,15 +1,17 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { QueryPredicate } from '../../schemas/query.ts'
-import { columnNamed, type Dataset, isTemporal } from '../catalog/dataset.ts'
+import type { Dataset } from '../catalog/dataset.ts'
 import { Refusal } from '../privacy/refusal.ts'
 import { type AssembledQuery, assembleQuery, type Placed, placeMeasure } from './assembly.ts'
 import { conditionOf, type Placing } from './conditions.ts'
 import { createGroupFilter } from './excluded-groups.ts'
-import { type Cell, type CellType, type GroupingExpression, groupingOf } from './grouping.ts'
+import { type Cell, type GroupingExpression, groupingOf } from './grouping.ts'
 import { type Measure, measureOf } from './measures.ts'
 import { notesOf } from './notes.ts'
 import { refusePart } from './place.ts'
-import { compileHaving, compileOrder, type Slot, sliceOf, valueIn } from './post-processing.ts'
-import { type Answered, type Group, groupsOf, type HalfWidthUnit, type ResultColumn } from './result.ts'
+import { compileHaving, type Slot, type Slots, sliceOf, sortGroups, valueIn } from './post-processing.ts'
+import { type Answered, type Group, groupsOf, type ResultColumn } from './result.ts'
+import { halfWidthUnit, isWhole, type StatedNoise, typeOf } from './result-types.ts'
 import { columnOf, isColumn, openScope, type Scope } from './scope.ts'
 import type { Expression, Statement, Target } from './statement.ts'
 
@@ -17,7 +19,8 @@ import type { Expression, Statement, Target } from './statement.ts'
 export interface Translation {
   /** The query, without the fields that a request gives by themselves, such as `epsilon`. */
   readonly query: Readonly<Record<string, unknown>>
-  readonly columns: readonly ResultColumn[]
+  /** Returns the columns of the rows of an answer with this noise. */
+  readonly columnsOf: (stated: StatedNoise) => readonly ResultColumn[]
   /** Differences between the answer and that of a database. */
   readonly notes: readonly string[]
   /** Returns the rows of an answer to the query, with their values in the order of the columns. */
@@ -33,10 +36,10 @@ export interface Translation {
  */
 export function translate(text: string, statement: Statement, dataset: Dataset): Translation {
   const scope = openScope(text, statement, dataset)
-  const placed = new WeakMap<object, number>()
-  const place: Placing = (predicate, at) => {
-    placed.set(predicate, at)
-    return predicate
+  const placed: Places = new WeakMap()
+  const place: Placing = (part, at) => {
+    placed.set(part, at)
+    return part
   }
   const { where: condition } = statement
   const where = condition && conditionOf(scope, place, condition)
@@ -53,18 +56,16 @@ export function translate(text: string, statement: Statement, dataset: Dataset):
   const slice = sliceOf(scope, statement)
   if (measures.length === 0) throw refuseWithoutAggregate(scope, statement)
   const assembled = assembleQuery(scope, groupings, measures, where)
-  const columns = columnsOf(scope, outputs, groupings, measures)
   const parts = { groupings: groupings.map(({ part }) => part), measures: measures.map(({ part }) => part) }
   return {
     query: assembled.query,
-    columns,
+    columnsOf: (stated) => columnsOf(dataset, stated, outputs, parts),
     notes: notesOf(dataset, statement, { ...parts, sortsNoise }),
     rowsOf: (answer) => {
       const isIncluded = createGroupFilter(where, parts.groupings, dataset)
       const groups = groupsOf(answer, parts.groupings, parts.measures, isIncluded)
       const kept = having === undefined ? groups : groups.filter((group) => having(group) === true)
-      return kept
-        .toSorted(compileOrder(order))
+      return sortGroups(kept, order)
         .slice(slice.from, slice.from + slice.count)
         .map((group) => outputs.flatMap(({ slot }) => cellsOf(group, slot)))
     },
@@ -98,14 +99,25 @@ function groupedExpression(scope: Scope, written: Expression, targets: readonly 
   if (written.kind === 'number') return targetAt(scope, written, targets).expression
   // As in PostgreSQL: here a column of the table comes before an alias.
   if (written.kind !== 'column' || written.table !== undefined || isColumn(scope, written)) return written
-  return targets.find(({ alias }) => alias === written.name)?.expression ?? written
+  const named = targets.filter((target) => defaultName(target) === written.name)
+  const [first, ...others] = named.map(({ expression }) => expression)
+  if (first === undefined) return written
+  if (others.some((other) => signatureOf(scope, other) !== signatureOf(scope, first)))
+    throw ambiguous(scope, written)
+  return first
+}
+
+function ambiguous({ misfit }: Scope, { at, name }: { readonly at: number; readonly name: string }): Refusal {
+  return misfit(at, `"${name}" is the name of several columns of the SELECT list. Give each its own name.`)
 }
 
 function targetAt<Item>(
   scope: Scope,
-  { text, at }: { text: string; at: number },
+  { text, signed, at }: Extract<Expression, { kind: 'number' }>,
   targets: readonly Item[],
 ): Item {
+  // In PostgreSQL it is a constant, which neither groups nor orders.
+  if (signed === true) throw scope.unsupported(at, 'a place in the SELECT list has no sign.')
   const target = /^\d{1,4}$/.test(text) ? targets[Number(text) - 1] : undefined
   if (target !== undefined) return target
   throw scope.unsupported(at, `place ${text} is not in the SELECT list, which has ${targets.length}.`)
@@ -129,15 +141,13 @@ function signatureOf(scope: Scope, expression: Expression): string {
 const GROUPING_FUNCTIONS: readonly string[] = ['date_trunc', 'date_part', 'extract', 'width_bucket']
 
 /** Finds the values of expressions in groups. An aggregate that is new is added to `measures`. */
-function createSlots(
-  scope: Scope,
-  groupings: readonly PlacedGrouping[],
-  measures: Placed<Measure>[],
-): (expression: Expression) => Slot {
+function createSlots(scope: Scope, groupings: readonly PlacedGrouping[], measures: Placed<Measure>[]): Slots {
   return (expression) => {
     const { kind, at } = expression
-    if (kind === 'call' && !GROUPING_FUNCTIONS.includes(expression.name))
-      return { measure: placeMeasure(measures, measureOf(scope, expression), at) }
+    if (kind === 'call' && !GROUPING_FUNCTIONS.includes(expression.name)) {
+      const measure = measureOf(scope, expression)
+      return { measure: placeMeasure(measures, measure, at), type: typeOf(measure, scope.dataset) }
+    }
     if (kind !== 'column' && kind !== 'call') {
       const rule =
         'only columns of GROUP BY and aggregates are supported here. Expressions cannot be computed.'
@@ -146,7 +156,8 @@ function createSlots(
     if (kind === 'column') columnOf(scope, expression)
     const signature = signatureOf(scope, expression)
     const key = groupings.findIndex((grouping) => grouping.signature === signature)
-    if (key !== -1) return { key }
+    const grouping = groupings[key]
+    if (grouping !== undefined) return { key, type: grouping.part.type }
     const rule = 'this must be in GROUP BY or in an aggregate. Rows themselves cannot be released.'
     throw scope.unsupported(at, rule)
   }
@@ -158,16 +169,13 @@ interface Output {
 }
 
 /** As in PostgreSQL: a place in the SELECT list, a name of its columns, or an expression of the groups. */
-function orderSlot(
-  scope: Scope,
-  expression: Expression,
-  outputs: readonly Output[],
-  slots: (expression: Expression) => Slot,
-): Slot {
+function orderSlot(scope: Scope, expression: Expression, outputs: readonly Output[], slots: Slots): Slot {
   if (expression.kind === 'number') return targetAt(scope, expression, outputs).slot
   if (expression.kind !== 'column' || expression.table !== undefined) return slots(expression)
-  const named = outputs.find(({ target }) => defaultName(target) === expression.name)
-  return named?.slot ?? slots(expression)
+  const named = outputs.filter(({ target }) => defaultName(target) === expression.name)
+  const [first, ...others] = named.map(({ slot }) => slot)
+  if (others.some((other) => !isDeepStrictEqual(other, first))) throw ambiguous(scope, expression)
+  return first ?? slots(expression)
 }
 
 function refuseWithoutAggregate(scope: Scope, { targets, groupBy }: Statement): Refusal {
@@ -184,10 +192,10 @@ function defaultName({ alias, expression }: Target): string {
 
 /** Names and types of the columns of the rows. The half-width of a value is in the column after it. */
 function columnsOf(
-  scope: Scope,
+  dataset: Dataset,
+  stated: StatedNoise,
   outputs: readonly Output[],
-  groupings: readonly PlacedGrouping[],
-  measures: readonly Placed<Measure>[],
+  { groupings, measures }: { groupings: readonly GroupingExpression[]; measures: readonly Measure[] },
 ): readonly ResultColumn[] {
   const taken = new Set<string>()
   const unique = (wanted: string): string => {
@@ -199,12 +207,14 @@ function columnsOf(
   return outputs.flatMap(({ target, slot }): readonly ResultColumn[] => {
     const { expression, alias } = target
     if ('key' in slot) {
-      const { name, type } = groupings[slot.key]?.part ?? { name: '', type: 'text' as const }
-      return [{ name: unique(alias ?? (expression.kind === 'column' ? name : defaultName(target))), type }]
+      const name = groupings[slot.key]?.name ?? ''
+      const shown = alias ?? (expression.kind === 'column' ? name : defaultName(target))
+      return [{ name: unique(shown), type: slot.type }]
     }
-    const measure = measures[slot.measure]?.part
+    const measure = measures[slot.measure]
     if (measure === undefined) throw new RangeError('each slot has a measure')
-    const { type, unit } = shownAs(scope, measure)
+    const type = isWhole(measure, dataset, stated) ? 'integer' : slot.type
+    const unit = halfWidthUnit(measure, slot.type)
     const name = unique(defaultName(target))
     const halfWidthColumn = unique(`${name}_half_width`)
     return [
@@ -212,27 +222,6 @@ function columnsOf(
       { name: halfWidthColumn, type: 'number', ...(unit === undefined ? {} : { unit }) },
     ]
   })
-}
-
-/** The type of an aggregate, and the unit of its half-width if it is another. */
-function shownAs(
-  { dataset }: Scope,
-  measure: Measure,
-): { readonly type: CellType; readonly unit?: HalfWidthUnit } {
-  switch (measure.kind) {
-    case 'mean':
-    case 'percentile':
-    case 'minimum':
-    case 'maximum': {
-      const column = columnNamed(dataset, measure.column)
-      const type = column !== undefined && isTemporal(column) ? column.type : 'number'
-      if (measure.kind !== 'mean') return { type, unit: 'rows' }
-      if (type === 'number') return { type }
-      return { type, unit: type === 'date' ? 'days' : 'seconds' }
-    }
-    default:
-      return { type: 'number' }
-  }
 }
 
 /** Fields and parameters that a request gives beside the statement. */
@@ -253,7 +242,7 @@ function refusalAt(
   refusal: Refusal,
   { places }: AssembledQuery,
   where: QueryPredicate | undefined,
-  placed: WeakMap<object, number>,
+  placed: Places,
 ): Refusal {
   const broken = refusal.errors.find(({ field }) => !TERMS.includes(field.split('.')[0] ?? ''))
   if (broken === undefined) return refusal
@@ -262,11 +251,14 @@ function refusalAt(
   return new Refusal(code, message, errors, { ...refusal.facts, ...facts })
 }
 
-/** Returns the place of the innermost predicate on the path of a field, such as `where.predicates.0.value`. */
+/** The byte offset of each predicate, and those of the elements of each list of values. */
+type Places = WeakMap<object, number | readonly number[]>
+
+/** Returns the place of the innermost predicate or value on the path of a field, such as `where.predicates.0.value`. */
 function placeOfCondition(
   field: string,
   where: QueryPredicate | undefined,
-  placed: WeakMap<object, number>,
+  placed: Places,
 ): number | undefined {
   const [first, ...path] = field.split('.')
   if (first !== 'where') return undefined
@@ -274,7 +266,8 @@ function placeOfCondition(
   let part: unknown = where
   for (const name of [...path, '']) {
     if (typeof part !== 'object' || part === null) break
-    at = placed.get(part) ?? at
+    const place = placed.get(part)
+    at = (typeof place === 'object' ? place[Number(name)] : place) ?? at
     part = (part as Readonly<Record<string, unknown>>)[name]
   }
   return at

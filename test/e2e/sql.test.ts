@@ -40,7 +40,7 @@ describe('a statement', () => {
     })
     expect(columns).toEqual([
       { name: 'Sex', type: 'text' },
-      { name: 'n', type: 'number', halfWidthColumn: 'n_half_width' },
+      { name: 'n', type: 'integer', halfWidthColumn: 'n_half_width' },
       { name: 'n_half_width', type: 'number' },
     ])
     const { halfWidth } = answer.accuracy

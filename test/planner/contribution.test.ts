@@ -8,7 +8,7 @@ import { accuracyReport } from '../../src/planner/report.ts'
 import { planSession, sessionReport, sessionUnderTerms, termsOfSession } from '../../src/planner/session.ts'
 import { epsilonNumber } from '../../src/privacy/loss.ts'
 import type { Neighbours } from '../../src/privacy/neighbours.ts'
-import { Refusal } from '../../src/privacy/refusal.ts'
+import { thrownRefusal } from '../refusal.ts'
 import { patients, people } from './people.ts'
 import { LIMITS, planFor } from './planned.ts'
 
@@ -29,13 +29,8 @@ function normsOf(wire: object, neighbours?: Neighbours) {
 }
 
 function refusalOf(wire: object, dataset: Dataset = patients('add-remove', MAX_ROWS)) {
-  try {
-    planned(wire, dataset)
-  } catch (error) {
-    if (error instanceof Refusal) return [error.code, error.errors.map(({ field }) => field)]
-    throw error
-  }
-  throw new Error('nothing was refused')
+  const { code, errors } = thrownRefusal(() => planned(wire, dataset))
+  return [code, errors.map(({ field }) => field)]
 }
 
 const histogram = { kind: 'histogram', column: { column: 'Age', edges: [0, 30, 60, 90, 120] } }
@@ -548,12 +543,6 @@ describe('a session of threshold questions', () => {
   })
 
   function refusalOfSession(opening: () => unknown) {
-    try {
-      opening()
-    } catch (error) {
-      if (error instanceof Refusal) return error.errors.map(({ field }) => field)
-      throw error
-    }
-    throw new Error('nothing was refused')
+    return thrownRefusal(opening).errors.map(({ field }) => field)
   }
 })

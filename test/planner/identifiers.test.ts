@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { QUERY_KINDS, query as querySchema } from '../../schemas/query.ts'
 import { plan } from '../../src/planner/plan.ts'
 import { planPredicate } from '../../src/planner/predicate.ts'
-import { Refusal } from '../../src/privacy/refusal.ts'
+import type { Refusal } from '../../src/privacy/refusal.ts'
+import { thrownRefusal } from '../refusal.ts'
 import { patients } from './people.ts'
 import { LIMITS } from './planned.ts'
 
@@ -97,13 +98,7 @@ const PREDICATES: readonly (readonly [field: string, where: object])[] = [
 const RULE = `must not be ${ID}: queries cannot use an identifier`
 
 function refusalOf(wire: object): Refusal {
-  try {
-    plan(querySchema.parse({ epsilon: 1, ...wire }), DATASET, LIMITS)
-  } catch (error) {
-    if (error instanceof Refusal) return error
-    throw error
-  }
-  throw new Error('nothing was refused')
+  return thrownRefusal(() => plan(querySchema.parse({ epsilon: 1, ...wire }), DATASET, LIMITS))
 }
 
 describe('an identifier is refused', () => {

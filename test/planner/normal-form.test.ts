@@ -92,7 +92,11 @@ const price = fc.oneof(
     weight: 1,
     arbitrary: fc
       .record({
-        halfWidth: fc.double({ min: 3, max: 200, noNaN: true }),
+        // Counts can be exact within half a row, so that their half-width is 0.
+        halfWidth: fc.oneof(
+          { weight: 4, arbitrary: fc.double({ min: 3, max: 200, noNaN: true }) },
+          { weight: 1, arbitrary: fc.constant(0.5) },
+        ),
         confidence: fc.constantFrom(0.95, 0.99),
       })
       .map((accuracy) => ({ accuracy })),

@@ -3,7 +3,8 @@ import type { AdditivePlan } from '../../src/planner/kinds/additive.ts'
 import { plan } from '../../src/planner/plan.ts'
 import type { Plan } from '../../src/planner/plan-kinds.ts'
 import type { Neighbours } from '../../src/privacy/neighbours.ts'
-import { Refusal } from '../../src/privacy/refusal.ts'
+import type { Refusal } from '../../src/privacy/refusal.ts'
+import { thrownRefusal } from '../refusal.ts'
 import { people } from './people.ts'
 
 export const LIMITS = { maxCells: 1000 }
@@ -27,11 +28,5 @@ export function planFor<Kind extends Plan['kind']>(kind: Kind, planned: Plan): E
 
 /** The refusal of a query that cannot be planned. */
 export function refusalOf(wire: object, neighbours?: Neighbours): Refusal {
-  try {
-    planOf(wire, neighbours)
-  } catch (error) {
-    if (error instanceof Refusal) return error
-    throw error
-  }
-  throw new Error('nothing was refused')
+  return thrownRefusal(() => planOf(wire, neighbours))
 }

@@ -3,17 +3,11 @@ import type { QueryPredicate } from '../../schemas/query.ts'
 
 /* Predicates over the columns of `small` as queries write them, and other spellings of them. */
 
+const comparison = fc.constantFrom('=', '!=', '<', '<=', '>', '>=')
 const ofAge = fc.oneof(
   fc.record({
     column: fc.constant('Age'),
-    op: fc.constantFrom(
-      '=' as const,
-      '!=' as const,
-      '<' as const,
-      '<=' as const,
-      '>' as const,
-      '>=' as const,
-    ),
+    op: comparison,
     value: fc.integer({ min: -1, max: 4 }),
   }),
   fc.record({
@@ -27,14 +21,7 @@ const score = fc.constantFrom(-1, -0.5, 0, 0.5, 1)
 const ofScore = fc.oneof(
   fc.record({
     column: fc.constant('Score'),
-    op: fc.constantFrom(
-      '=' as const,
-      '!=' as const,
-      '<' as const,
-      '<=' as const,
-      '>' as const,
-      '>=' as const,
-    ),
+    op: comparison,
     value: score,
   }),
   // Off the grid.

@@ -7,6 +7,7 @@ import { type DatasetDeclaration, declareDataset } from '../../src/catalog/decla
 import { dateText, instantText, parseDate, parseInstant } from '../../src/catalog/iso-time.ts'
 import { type Period, parsePeriod, periodAt, periodName, startOf } from '../../src/planner/calendar.ts'
 import { planGrouping } from '../../src/planner/grouping.ts'
+import { normalForm } from '../../src/planner/normal-form.ts'
 import { plan } from '../../src/planner/plan.ts'
 import { planPredicate } from '../../src/planner/predicate.ts'
 import { Refusal } from '../../src/privacy/refusal.ts'
@@ -249,6 +250,24 @@ describe('cells of the calendar', () => {
         (text) => BigInt(Date.parse(text)) / 60_000n,
       ),
     })
+  })
+
+  test('queries that spell their edges in different ways have one identity and the same labels', () => {
+    const spellings = [
+      ['2024-02-29', '2024-02-29T13:00:30.000', '2024-03-01T00:00Z'],
+      ['2024-02-29T00:00:00Z', '2024-02-29T14:00:30+01:00', '2024-02-29T19:00-05:00'],
+    ]
+    const labels = spellings.map((edges) => labelsOf({ column: 'arrived', edges }))
+    expect(labels[0]).toEqual([
+      { lower: '2024-02-29T00:00:00Z', upper: '2024-02-29T13:00:30Z' },
+      { lower: '2024-02-29T13:00:30Z', upper: '2024-03-01T00:00:00Z' },
+    ])
+    expect(labels[1]).toEqual(labels[0])
+    const [one, other] = spellings.map((edges) => {
+      const wire = { kind: 'histogram', column: { column: 'arrived', edges }, epsilon: 1 }
+      return normalForm(plan(querySchema.parse(wire), visits, LIMITS))
+    })
+    expect(other).toEqual(one)
   })
 })
 

@@ -1,44 +1,23 @@
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { DuckDBInstance } from '@duckdb/node-api'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { readAggregate } from '../../src/answers/release.ts'
-import { type DuckDbEngine, openDuckDbEngine } from '../../src/engines/duckdb/engine.ts'
-import { ingest } from '../../src/engines/duckdb/ingest.ts'
-import { plan } from '../../src/planner/plan.ts'
-import { report } from '../../src/planner/report.ts'
 import { Refusal } from '../../src/privacy/refusal.ts'
 import type { Cell } from '../../src/sql/grouping.ts'
+import { loadParser } from '../../src/sql/parser.ts'
 import type { ResultColumn } from '../../src/sql/result.ts'
-import { temporaryFolder } from '../engines/fixture.ts'
+import { DATASETS, type ExactRows, openExactRows } from './exact-rows.ts'
 import { comparable } from './grammar.ts'
-import { COLUMNS, translated, visits } from './translated.ts'
+import { COLUMNS } from './translated.ts'
 
 /*
  * Statements over random rows: the exact integers of the planned aggregate, from the engine, against a database that runs
  * the text of the statement on the same rows. No noise is added to the integers.
  */
 
-const DATASETS = ['first', 'second', 'third']
 const STATEMENTS = 500
 
-let folder: Awaited<ReturnType<typeof temporaryFolder>>
-let engine: DuckDbEngine
+let exactRows: ExactRows
 let database: DuckDBInstance
-
-const orNull = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { freq: 4, nil: '' })
-const row = fc.tuple(
-  fc.nat(7).map((person) => `p${person}`),
-  orNull(fc.constantFrom('North', 'South', "O'Hara")),
-  orNull(fc.nat(20)),
-  fc.nat(9),
-  orNull(fc.integer({ min: -20, max: 20 }).map((quarters) => quarters / 4)),
-  orNull(fc.nat(40).map((day) => new Date(Date.UTC(2024, 0, 25 + day)).toISOString().slice(0, 10))),
-  orNull(fc.nat(119).map((hour) => `${new Date(Date.UTC(2024, 1, 27, hour)).toISOString().slice(0, 19)}Z`)),
-  orNull(fc.boolean()),
-  orNull(fc.constantFrom('a', "it's", 'ÄÖ𝄞', 'other')),
-)
 
 /** The types of the columns in the database. */
 const TYPES = [
@@ -61,33 +40,12 @@ const WIDTH_BUCKET = `CREATE MACRO width_bucket(x, thresholds) AS
     ELSE CAST(floor((x - lower_bound) * parts / (upper_bound - lower_bound)) AS INTEGER) + 1 END`
 
 beforeAll(async () => {
-  folder = await temporaryFolder()
-  const fileOf = (version: string) => join(folder.path, `${version}.duckdb`)
-  engine = openDuckDbEngine({
-    files: ({ version }) => fileOf(version),
-    connectionsPerDataset: 2,
-    threads: 1,
-    memoryLimit: '512MB',
-    queryTimeoutMs: 600_000,
-    temporaryDirectory: join(folder.path, 'temporary'),
-  })
+  await loadParser()
+  exactRows = await openExactRows()
   database = await DuckDBInstance.create(':memory:')
   const connection = await database.connect()
   await connection.run(WIDTH_BUCKET)
-  for (const [seed, version] of DATASETS.entries()) {
-    const rows = fc.sample(fc.array(row, { minLength: 40, maxLength: 80 }), { seed, numRuns: 1 })[0] ?? []
-    const header = COLUMNS.map(({ name }) => `"${name}"`).join(',')
-    const path = join(folder.path, `${version}.csv`)
-    const lines = rows.map((values) => values.map((value) => (value === '' ? '' : `"${value}"`)).join(','))
-    await writeFile(path, `${[header, ...lines].join('\n')}\n`)
-    await ingest({
-      sourcePath: path,
-      format: 'csv',
-      columns: COLUMNS,
-      privacyUnit: { kind: 'person', column: 'patient', maxRows: 1_000, key: '0123456789abcdef'.repeat(4) },
-      targetPath: fileOf(version),
-    })
-    await engine.open({ ...visits, version })
+  for (const { version, path } of exactRows.sources) {
     const typed = COLUMNS.map(({ name }, place) => `"${name}" ${TYPES[place]}`).join(', ')
     await connection.run(`CREATE SCHEMA ${version}`)
     await connection.run(`CREATE TABLE ${version}.visits (${typed})`)
@@ -96,23 +54,9 @@ beforeAll(async () => {
   connection.closeSync()
 })
 afterAll(async () => {
-  await engine.close()
   database.closeSync()
-  await folder.remove()
+  await exactRows.close()
 })
-
-/** The rows of a statement, made from exact integers. */
-async function exactRows(sql: string, version: string) {
-  const { asked, columns, rowsOf } = translated(sql)
-  const planned = plan(asked, { ...visits, version }, { maxCells: 100_000 })
-  if (planned.kind !== 'additive') throw new Error(`not made from sums and counts: ${sql}`)
-  const exact = await readAggregate(planned, engine)
-  if (exact.kind !== 'additive') throw new Error('sums and counts are read')
-  const noisy = planned.measurements.map(({ fractionBits }, place) =>
-    (exact.integers[place] ?? []).map((integer) => integer << BigInt(fractionBits)),
-  )
-  return { columns, rows: rowsOf(report(planned, { kind: 'additive', noisy })) }
-}
 
 /** A value of the database as rows of statements show it. */
 function shown(value: unknown, { type }: ResultColumn): Cell {
@@ -139,15 +83,13 @@ test('exact answers equal those of a database that runs the same text on the sam
   const compared = { rows: 0, statements: 0, groupsWithoutRows: 0, nullGroups: 0 }
   for (const [place, sql] of fc.sample(comparable, { seed: 20_261_123, numRuns: STATEMENTS }).entries()) {
     const version = DATASETS[place % DATASETS.length] ?? ''
-    const exact = await exactRows(sql, version).catch((error: unknown) => {
+    const exact = await exactRows.read(sql, version).catch((error: unknown) => {
       // A covariance is refused if the condition leaves one value of a column.
       if (error instanceof Refusal && error.message.includes('must not be constant')) return undefined
       throw error
     })
     if (exact === undefined) continue
-    const halfWidths = new Set(exact.columns.map(({ halfWidthColumn }) => halfWidthColumn))
-    const columns = exact.columns.filter(({ name }) => !halfWidths.has(name))
-    const kept = exact.rows.map((cells) => cells.filter((_, at) => !halfWidths.has(exact.columns[at]?.name)))
+    const { columns, rows } = exact
     await connection.run(`USE ${version}`)
     const result = await connection.runAndReadAll(sql)
     const expected = byKey(
@@ -156,7 +98,7 @@ test('exact answers equal those of a database that runs the same text on the sam
         .getRows()
         .map((cells) => cells.map((cell, at) => shown(cell, columns[at] ?? { name: '', type: 'text' }))),
     )
-    const found = byKey(columns, kept)
+    const found = byKey(columns, rows)
     compared.statements += 1
     for (const [key, values] of expected) {
       const own = found.get(key)

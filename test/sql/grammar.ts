@@ -1,4 +1,5 @@
 import fc from 'fast-check'
+import { codePoint } from '../code-point.ts'
 
 /*
  * A grammar of SELECT statements over the columns of `translated.ts`. Statements of `comparable` mean the same in a
@@ -354,7 +355,7 @@ export const broken: fc.Arbitrary<string> = fc
         "U&'\\00e9'",
         '\u{feff}',
       ),
-      fc.string({ maxLength: 5, unit: 'binary' }),
+      fc.string({ maxLength: 5, unit: codePoint }),
     ),
   )
   .map(([text, at, length, inserted]) => {
@@ -362,3 +363,111 @@ export const broken: fc.Arbitrary<string> = fc
     return text.slice(0, start) + inserted + text.slice(start + length)
   })
   .map((text) => text.replaceAll('\0', ' ').toWellFormed())
+
+/** Names of columns of the result. Some are those of columns of the table, or of aggregates. */
+const OUTPUT_NAMES = ['x', 'y', 'age', 'member', 'day', 'count', 'sum'] as const
+
+/** Expressions by which rows are grouped, with constants of their type and of others. */
+const SORTED_KEYS: readonly { readonly key: string; readonly constant: fc.Arbitrary<string> }[] = [
+  { key: '"Region"', constant: fc.oneof(regions, fc.constantFrom('5', 'TRUE')) },
+  { key: 'member', constant: fc.constantFrom('TRUE', 'FALSE', "'t'", '1') },
+  { key: '"Visits"', constant: fc.oneof(ages, fc.constantFrom("'3'", '2.5', '+4', 'TRUE')) },
+  { key: 'width_bucket(age, 3, 18, 5)', constant: fc.oneof(fc.nat(7).map(String), fc.constant("'2'")) },
+  { key: 'EXTRACT(MONTH FROM day)', constant: fc.constantFrom('1', '2', '3', '2.0', "'2'") },
+  { key: 'day', constant: dayTexts },
+  {
+    key: "date_trunc('day', seen)",
+    constant: fc
+      .tuple(
+        fc.constantFrom('', 'DATE ', 'TIMESTAMP ', 'TIMESTAMPTZ '),
+        hours,
+        fc.constantFrom('', 'Z', '+02', '-0530'),
+      )
+      .map(([type, hour, offset]) => `${type}'${hour}${offset}'`),
+  },
+]
+
+const comparison = fc.constantFrom('=', '<>', '<', '<=', '>', '>=')
+
+/** Conditions of HAVING on a count, or on one of the expressions by which rows are grouped. */
+function conditionOnGroup(keys: readonly string[]): fc.Arbitrary<string> {
+  const known = SORTED_KEYS.filter(({ key }) => keys.includes(key))
+  const onKeys = known.flatMap(({ key, constant }) => [
+    join(' ', [fc.constant(key), comparison, constant]),
+    join(' ', [constant, comparison, fc.constant(key)]),
+    join('', [fc.constantFrom(`${key} NOT IN (`, `${key} IN (`), constant, fc.constantFrom(')', ', NULL)')]),
+    join(' ', [
+      fc.constant(key),
+      fc.constantFrom('BETWEEN', 'NOT BETWEEN'),
+      constant,
+      fc.constant('AND'),
+      constant,
+    ]),
+    fc.constantFrom(`${key} IS NULL`, `${key} IS NOT NULL`),
+  ])
+  const counts = fc.constantFrom('1', '2', '2.5', "'2'", 'NULL', 'FALSE')
+  return fc.oneof(join(' ', [fc.constant('COUNT(*)'), comparison, counts]), ...onKeys)
+}
+
+/**
+ * Statements whose rows have one order, and whose names and constants may mean several things or none. Groups without rows
+ * are left out.
+ */
+export const sorted: fc.Arbitrary<string> = fc
+  .uniqueArray(fc.constantFrom(...SORTED_KEYS.map(({ key }) => key)), {
+    minLength: 1,
+    maxLength: 2,
+    selector: (key) => key.replace(/EXTRACT.*/, 'day'),
+  })
+  .chain((keys) =>
+    fc.record({
+      keys: fc.constant(keys),
+      filter: fc.option(fc.tuple(fc.constantFrom('', 'NOT '), conditionOnGroup(keys)), {
+        nil: undefined,
+        freq: 2,
+      }),
+      value: fc.constantFrom('COUNT(*)', 'SUM("Visits")', 'AVG("Visits")', 'COUNT(DISTINCT patient)'),
+      names: fc.array(fc.option(fc.constantFrom(...OUTPUT_NAMES), { nil: undefined }), {
+        minLength: 3,
+        maxLength: 3,
+      }),
+      grouped: fc.constantFrom('expression', 'expression', 'place', 'place', 'name', 'name', 'signed'),
+      order: fc.array(
+        fc.tuple(
+          fc.oneof(fc.constantFrom(...OUTPUT_NAMES, '2', '+1', 'COUNT(*)', 'SUM("Visits")', '"Region"')),
+          fc.constantFrom('', 'ASC', 'DESC'),
+          fc.constantFrom('', 'NULLS FIRST', 'NULLS LAST'),
+        ),
+        { maxLength: 2 },
+      ),
+      limit: fc.constantFrom(
+        '',
+        '',
+        'LIMIT 3',
+        'LIMIT 2 OFFSET 1',
+        'OFFSET 2',
+        'LIMIT ALL',
+        'FETCH FIRST ROW ONLY',
+      ),
+    }),
+  )
+  .map(({ keys, value, names, grouped, filter, order, limit }) => {
+    const targets = [...keys, value].map((target, place) => {
+      const name = names[place]
+      return name === undefined ? target : `${target} AS ${name}`
+    })
+    const groups = keys.map((key, place) => {
+      if (grouped === 'place') return String(place + 1)
+      if (grouped === 'signed' && place === 0) return `+${place + 1}`
+      return grouped === 'name' ? (names[place] ?? key) : key
+    })
+    const conditions = filter === undefined ? '' : ` AND ${filter[0]}(${filter[1]})`
+    const keysOfOrder = [
+      ...order.map((parts) => parts.join(' ')),
+      ...keys.map((_, place) => String(place + 1)),
+    ]
+    return (
+      `SELECT ${targets.join(', ')} FROM visits GROUP BY ${groups.join(', ')} ` +
+      `HAVING COUNT(*) >= 1${conditions} ORDER BY ${keysOfOrder.join(', ')} ${limit}`
+    )
+  })

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { plan } from '../../src/planner/plan.ts'
-import { report } from '../../src/planner/report.ts'
+import { noiseReport, report } from '../../src/planner/report.ts'
 import { loadParser } from '../../src/sql/parser.ts'
 import { datasetOf } from '../engines/fixture.ts'
 import { COLUMNS, meaningOf, queryOf, refusalOf, translated, visits } from './translated.ts'
@@ -8,6 +8,9 @@ import { COLUMNS, meaningOf, queryOf, refusalOf, translated, visits } from './tr
 beforeAll(loadParser)
 
 const select = (values: string, rest = '') => `SELECT ${values} FROM visits ${rest}`
+const stated = (asked: ReturnType<typeof queryOf>) => ({
+  noise: noiseReport(plan(asked, visits, { maxCells: 100 })),
+})
 const AGES = { column: 'age', op: '>', value: 3 }
 
 describe('aggregates', () => {
@@ -242,8 +245,32 @@ describe('rows', () => {
     ["HAVING Region IN ('North', NULL) OR Region IS NULL", ['North', null]],
     ["HAVING Region NOT IN ('North', NULL)", []],
     ['HAVING NOT (COUNT(*) IN (4, 9))', [null]],
+    ['HAVING 4 < COUNT(*)', ['South']],
+    // The name of an aggregate comes before the column of the same name.
+    ['ORDER BY n DESC LIMIT 1', ['South']],
   ])('%s', (rest, names) => {
     expect(namesOf(rest)).toEqual(names)
+  })
+
+  test.each([
+    ["date_trunc('day', seen)", "= '2024-02-29'", ['2024-02-29T00:00:00Z']],
+    ["date_trunc('day', seen)", "= TIMESTAMPTZ '2024-02-29 01:00+01'", ['2024-02-29T00:00:00Z']],
+    ["date_trunc('day', seen)", ">= '2024-03-01 00:00'", ['2024-03-01T00:00:00Z', '2024-03-02T00:00:00Z']],
+    [
+      "date_trunc('day', seen)",
+      "NOT IN ('2024-02-27', '2024-02-28', '2024-02-29 00:00:00Z', '2024-03-01')",
+      ['2024-03-02T00:00:00Z'],
+    ],
+    ["date_trunc('month', day)", "> '2024-01-31'", ['2024-02-01', '2024-03-01']],
+    ['member', '> FALSE', [true]],
+    ['EXTRACT(dow FROM day)', 'BETWEEN 5 AND 9.5', [5, 6]],
+  ])('HAVING %s %s compares values of the type of the group', (key, comparison, values) => {
+    const { asked, rowsOf } = translated(select(`${key}, COUNT(*)`, `GROUP BY 1 HAVING ${key} ${comparison}`))
+    const planned = plan(asked, visits, { maxCells: 100 })
+    if (planned.kind !== 'additive') throw new Error('counts are planned')
+    const noisy = [planned.groupings[0]?.labels.map(() => 0n) ?? []]
+    const kept = rowsOf(report(planned, { kind: 'additive', noisy })).map(([value]) => value)
+    expect(kept.toSorted()).toEqual(values)
   })
 
   test.each([
@@ -287,19 +314,44 @@ describe('rows', () => {
   })
 
   test('have a column for each half-width, and names that do not repeat', () => {
-    const { columns, rowsOf } = translated(
+    const { asked, columnsOf, rowsOf } = translated(
       select('COUNT(*), COUNT(*), Region AS count, AVG(day)', 'GROUP BY 3'),
     )
-    expect(columns).toEqual([
-      { name: 'count', type: 'number', halfWidthColumn: 'count_half_width' },
+    const { noise } = stated(asked)
+    expect(columnsOf({ noise, round: false })).toEqual([
+      { name: 'count', type: 'integer', halfWidthColumn: 'count_half_width' },
       { name: 'count_half_width', type: 'number' },
-      { name: 'count_2', type: 'number', halfWidthColumn: 'count_2_half_width' },
+      { name: 'count_2', type: 'integer', halfWidthColumn: 'count_2_half_width' },
       { name: 'count_2_half_width', type: 'number' },
       { name: 'count_3', type: 'text' },
       { name: 'avg', type: 'date', halfWidthColumn: 'avg_half_width' },
       { name: 'avg_half_width', type: 'number', unit: 'days' },
     ])
     expect(rowsOf(answer)[0]).toEqual([4, 2, 4, 2, 'North', '2024-02-01', 3])
+  })
+
+  const median = 'percentile_cont(0.5) WITHIN GROUP (ORDER BY age)'
+  test.each([
+    ['COUNT(*)', {}, 'integer'],
+    ['COUNT(*)', { mechanism: 'laplace' }, 'number'],
+    ['COUNT(*)', { mechanism: 'laplace', postprocess: { round: true } }, 'integer'],
+    ['COUNT(DISTINCT patient), SUM(Visits)', {}, 'integer'],
+    ['COUNT(DISTINCT age)', {}, 'integer'],
+    ['SUM(age)', {}, 'integer'],
+    ['SUM(age)', { mechanism: 'laplace' }, 'number'],
+    ['SUM(cost)', {}, 'number'],
+    ['AVG(age)', {}, 'number'],
+    ['AVG(age)', { postprocess: { round: true } }, 'integer'],
+    ['AVG(day)', { postprocess: { round: true } }, 'date'],
+    ['MAX(age)', {}, 'integer'],
+    [median, {}, 'integer'],
+    ['MAX(cost)', {}, 'number'],
+    [`COUNT(*), ${median}`, {}, 'integer'],
+  ])('of %s with %j are of type %s', (values, terms, type) => {
+    const { asked, columnsOf } = translated(select(values), { epsilon: 1, ...terms })
+    const round = 'postprocess' in terms
+    const [column] = columnsOf({ noise: stated(asked).noise, round })
+    expect(column?.type).toBe(type)
   })
 
   test('of one value, of percentiles and of a regression have half-widths', () => {
@@ -348,11 +400,21 @@ describe('refusals name the place and what to write instead', () => {
     ['SELECT COUNT(*) FROM visits WHERE age = Visits', 'sql-not-supported', 1, 39, 'constant'],
     ['SELECT COUNT(*) FROM visits WHERE (age = 1) IS UNKNOWN', 'sql-not-supported', 1, 40, 'needs a column'],
     ['SELECT COUNT(*) FROM visits WHERE EXISTS (SELECT 1)', 'sql-not-supported', 1, 35, 'subqueries'],
+    ['SELECT COUNT(*) FROM (SELECT age FROM visits) v', 'sql-not-supported', 1, 22, 'subqueries'],
+    ['SELECT COUNT(*) FROM visits v, LATERAL ((VALUES (1))) w', 'sql-not-supported', 1, 40, 'subqueries'],
     ['WITH x AS (SELECT 1) SELECT COUNT(*) FROM x', 'sql-not-supported', 1, 1, 'WITH'],
     ['SELECT COUNT(*) FROM visits UNION SELECT 1', 'sql-not-supported', 1, 29, 'batch'],
     ['SELECT COUNT(*) FROM visits FOR UPDATE', 'sql-not-supported', 1, 29, 'Leave'],
     ['SELECT COUNT(*) FILTER (WHERE member) FROM visits', 'sql-not-supported', 1, 17, 'WHERE'],
     ['SELECT SUM(age) OVER () FROM visits', 'sql-not-supported', 1, 17, 'GROUP BY'],
+    [
+      'SELECT COUNT(*) AS filter, COUNT(*) FILTER (WHERE member) FROM visits',
+      'sql-not-supported',
+      1,
+      37,
+      'WHERE',
+    ],
+    ['SELECT COUNT(DISTINCT age) FROM visits GROUP BY DISTINCT member', 'sql-not-supported', 1, 49, 'Leave'],
     ['SELECT STDDEV(age) FROM visits', 'sql-not-supported', 1, 8, 'STDDEV_POP'],
     ['SELECT upper(note) FROM visits', 'sql-not-supported', 1, 8, 'aggregates are'],
     ['SELECT SUM(age * 2) FROM visits', 'sql-not-supported', 1, 16, 'operator *'],
@@ -368,6 +430,39 @@ describe('refusals name the place and what to write instead', () => {
     ['SELECT Region FROM visits GROUP BY Region', 'sql-not-supported', 1, 36, 'COUNT(*)'],
     ['SELECT COUNT(*) FROM visits GROUP BY cost + 1', 'sql-not-supported', 1, 43, 'width_bucket'],
     ['SELECT COUNT(*) FROM visits ORDER BY 2', 'sql-not-supported', 1, 38, 'SELECT list'],
+    ['SELECT member, COUNT(*) FROM visits GROUP BY +1', 'sql-not-supported', 1, 46, 'no sign'],
+    [
+      "SELECT COUNT(DISTINCT day), COUNT(DISTINCT date_trunc('month', day)) FROM visits",
+      'sql-not-supported',
+      1,
+      29,
+      'a statement of its own',
+    ],
+    [
+      'SELECT member x, Region x, COUNT(*) FROM visits GROUP BY 1, 2 ORDER BY x',
+      'query-does-not-fit',
+      1,
+      72,
+      'own name',
+    ],
+    ['SELECT member x, Region x, COUNT(*) FROM visits GROUP BY x', 'query-does-not-fit', 1, 58, 'own name'],
+    ["SELECT COUNT(*) FROM visits HAVING COUNT(*) > '3'", 'query-does-not-fit', 1, 47, 'a number'],
+    ['SELECT COUNT(*) FROM visits HAVING COUNT(*) IN (1, TRUE)', 'query-does-not-fit', 1, 52, 'a number'],
+    ['SELECT COUNT(*) FROM visits HAVING 1 = 1', 'sql-not-supported', 1, 36, 'aggregates'],
+    [
+      'SELECT COUNT(*) FROM visits GROUP BY Region HAVING Region > COUNT(*)',
+      'query-does-not-fit',
+      1,
+      61,
+      'compared',
+    ],
+    [
+      "SELECT COUNT(*) FROM visits GROUP BY day HAVING day = '2024-02-01 10:00'",
+      'query-does-not-fit',
+      1,
+      55,
+      'a date',
+    ],
     ['SELECT COUNT(*) FROM visits LIMIT -1', 'sql-not-supported', 1, 35, 'at least 0'],
     ['SELECT COUNT(*) FROM visits; SELECT 1', 'sql-not-supported', 1, 30, 'only one'],
     ['DROP TABLE visits', 'sql-not-supported', 1, 1, 'only SELECT'],
@@ -387,6 +482,28 @@ describe('refusals name the place and what to write instead', () => {
       1,
       55,
       'declared category',
+    ],
+    [
+      'SELECT COUNT(*) FROM visits WHERE NOT (member OR age NOT IN (1, 0.5))',
+      'query-does-not-fit',
+      1,
+      65,
+      'grid',
+    ],
+    // PostgreSQL drops the time from a date, and the offset from a timestamp without a time zone.
+    [
+      "SELECT COUNT(*) FROM visits WHERE seen > DATE '2024-02-29 13:00'",
+      'query-does-not-fit',
+      1,
+      47,
+      'a time',
+    ],
+    [
+      "SELECT COUNT(*) FROM visits WHERE seen > TIMESTAMP '2024-02-29 13:00+02'",
+      'query-does-not-fit',
+      1,
+      52,
+      'a time',
     ],
     ['SELECT COUNT(*) FROM visits WHERE age = 0.5', 'query-does-not-fit', 1, 41, 'grid'],
     ["SELECT COUNT(*) FROM visits WHERE age = '1'", 'query-does-not-fit', 1, 41, 'a number'],
