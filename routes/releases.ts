@@ -1,3 +1,4 @@
+import fastifyAccepts from '@fastify/accepts'
 import type { FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import type { z } from 'zod'
@@ -21,6 +22,7 @@ export interface ReleasesOptions {
 export const releasesRoutes: FastifyPluginAsyncZod<ReleasesOptions> = async (app, options) => {
   const { authenticator, ledger } = options
   const everyone = accessFor(authenticator, 'analyst', 'auditor', 'custodian')
+  await app.register(fastifyAccepts)
 
   app.get(
     '/v1/releases',
@@ -42,6 +44,8 @@ export const releasesRoutes: FastifyPluginAsyncZod<ReleasesOptions> = async (app
     async (request, reply) => {
       const page = await ledger.releases(await selectionOf(ledger, principalOf(request), request.query))
       if (page.next !== undefined) reply.header('link', nextLink(request, cursorOf(page.next)))
+      // Requests without `format` are answered by their header.
+      if (request.query.format === undefined) reply.header('vary', 'accept')
       if (!isCsv(request, request.query))
         return sendAnswer(reply, { body: releasesJson(page), replayed: false })
       return reply
@@ -141,14 +145,15 @@ function sinceEpoch(time: string): number {
   return Math.max(0, Date.parse(time))
 }
 
-function isCsv({ headers }: FastifyRequest, { format }: ReleasesQuery): boolean {
-  return (format ?? (headers.accept?.includes('text/csv') ? 'csv' : 'json')) === 'csv'
+/** True if a request asks for CSV, or prefers it to JSON. */
+function isCsv(request: FastifyRequest, { format }: ReleasesQuery): boolean {
+  if (format !== undefined) return format === 'csv'
+  return request.type(['application/json', 'text/csv']) === 'text/csv'
 }
 
 /** Link to the next page (RFC 8288), relative to the address of the request. */
 function nextLink({ url }: FastifyRequest, cursor: string): string {
-  const [path = '', query = ''] = url.split('?', 2)
-  const parameters = new URLSearchParams(query)
-  parameters.set('cursor', cursor)
-  return `<${path}?${parameters}>; rel="next"`
+  const { pathname, searchParams } = new URL(url, 'http://localhost')
+  searchParams.set('cursor', cursor)
+  return `<${pathname}?${searchParams}>; rel="next"`
 }

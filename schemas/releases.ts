@@ -62,7 +62,9 @@ export const releasesQuery = z.strictObject({
   format: z
     .enum(['json', 'csv'])
     .optional()
-    .describe('Format of the list. Default: `csv` for a request with `Accept: text/csv`, otherwise `json`.'),
+    .describe(
+      'Format of the list. Default: `csv` for a request that prefers it by `Accept`, otherwise `json`.',
+    ),
 })
 
 const listedRelease = z

@@ -1,5 +1,6 @@
 import { stringify } from 'csv-stringify/sync'
 import type { ListedRelease, ReleasePage, ReleasePosition } from '../ledger/ledger.ts'
+import { MAX_TIME_MS } from '../ledger/range.ts'
 import { amountNumbers } from '../privacy/accounting.ts'
 
 /** The public facts about a release. */
@@ -56,6 +57,8 @@ export function releasesCsv({ releases }: ReleasePage): string {
     columns: [...COLUMNS],
     record_delimiter: 'windows',
     escape_formulas: true,
+    // The library quotes line breaks of the delimiter only. Spreadsheets begin a row at any.
+    quoted_match: /[\r\n]/,
     cast: { boolean: String },
   })
 }
@@ -92,8 +95,5 @@ export function cursorOf({ answeredAtMs, id }: ReleasePosition): string {
 /** Position of a text that {@link cursorOf} returned. */
 export function positionOf(cursor: string): ReleasePosition {
   const [answeredAtMs = '', id = ''] = cursor.split('-')
-  return { answeredAtMs: Math.min(Number(answeredAtMs), LATEST_MS), id }
+  return { answeredAtMs: Math.min(Number(answeredAtMs), MAX_TIME_MS), id }
 }
-
-/** Latest time of a JavaScript `Date`. */
-const LATEST_MS = 8_640_000_000_000_000

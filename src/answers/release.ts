@@ -19,6 +19,7 @@ import {
   type ReleaseOf,
 } from '../planner/plan-kinds.ts'
 import { Refusal } from '../privacy/refusal.ts'
+import { type Trace, UNTRACED } from '../tracing/trace.ts'
 
 /** Exact integers read from the data, by kind of plan. They can be sent to a worker thread (structured clone). */
 interface ExactTypes {
@@ -90,10 +91,15 @@ const releaseSteps: { readonly [Kind in PlanKindName]: ReleaseSteps<Kind> } = {
  *
  * @throws EngineFailure, and any error of the source of randomness; nothing is released then.
  */
-export async function release(plan: Plan, engine: Engine, noiseSource: UniformSource): Promise<Released> {
-  const exact = await readAggregate(plan, engine)
+export async function release(
+  plan: Plan,
+  engine: Engine,
+  noiseSource: UniformSource,
+  trace: Trace = UNTRACED,
+): Promise<Released> {
+  const exact = await trace.step('read', () => readAggregate(plan, engine))
   await yieldIfLarge(plan)
-  return releaseAggregate(plan, exact, noiseSource)
+  return trace.step('noise', () => releaseAggregate(plan, exact, noiseSource))
 }
 
 /** Number of values from which on each step of an answer takes about a millisecond. */

@@ -3,16 +3,10 @@ import path from 'node:path'
 import type { Readable } from 'node:stream'
 import { type Config, readConfig } from '../config.ts'
 import { ADMINISTRATION } from '../ledger/act.ts'
-import {
-  type ExportFindings,
-  eventPages,
-  findNotedEvents,
-  followExport,
-  type NotedEvent,
-} from '../ledger/exported.ts'
+import { type ExportFindings, findNotedEvents, followExport, type NotedEvent } from '../ledger/exported.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { type RequestCounts, verifyRequests, withBrokenRequest } from '../ledger/requests.ts'
-import { countCharges, type Verification, verifyLedger } from '../ledger/verification.ts'
+import { countCharges, eventPages, type Verification, verifyLedger } from '../ledger/verification.ts'
 import { type Amount, amountNumbers } from '../privacy/accounting.ts'
 import { Misuse } from './command.ts'
 

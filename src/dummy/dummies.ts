@@ -120,31 +120,6 @@ export function openDummies(options: DummiesOptions): Dummies {
   const builders = createLimiter({ concurrency: BUILDERS, ...WAITS })
   const tables = createDummyTables(directory, PLACES)
 
-  /** Makes a file, opens it and removes its name. It stays readable until it is closed. */
-  const makeFile = async (
-    declaration: DummyDeclaration,
-    size: DummySize,
-    format: DummyFormat,
-    caller: DummyCaller,
-  ): Promise<FileHandle> => {
-    await mkdir(directory, { recursive: true, mode: 0o700 })
-    const text = path.join(directory, `${randomUUID()}.text`)
-    const converted = `${text}.parquet`
-    const temporaryDirectory = `${text}.temporary`
-    try {
-      await write({ declaration, size, format: format === 'json' ? format : 'csv', file: text }, caller)
-      if (format !== 'parquet') return await open(text)
-      const columns = declaration.columns.map(parquetColumn)
-      await inTurn(builders, caller, () =>
-        convertToParquet(columns, { csvPath: text, parquetPath: converted, temporaryDirectory }),
-      )
-      return await open(converted)
-    } finally {
-      for (const name of [text, converted, temporaryDirectory])
-        await rm(name, { recursive: true, force: true })
-    }
-  }
-
   return {
     async file(dataset, size, format, caller) {
       const declaration = dummyDeclaration(dataset)
@@ -152,7 +127,7 @@ export function openDummies(options: DummiesOptions): Dummies {
       await requireSpace(options)
       const place = await enter(files, caller)
       try {
-        const handle = await makeFile(declaration, size, format, caller)
+        const handle = await makeFile(options, builders, { declaration, size, format }, caller)
         const { size: bytes } = await handle.stat()
         return { bytes, stream: streamOf(handle, caller, place) }
       } catch (error) {
@@ -184,6 +159,33 @@ export function openDummies(options: DummiesOptions): Dummies {
       )
     },
     close: tables.close,
+  }
+}
+
+/**
+ * Makes a file, opens it and removes its name. It stays readable until it is closed.
+ * @param builders the turns of those who make Parquet files
+ */
+async function makeFile(
+  { directory, write }: DummiesOptions,
+  builders: Limiter,
+  { declaration, size, format }: { declaration: DummyDeclaration; size: DummySize; format: DummyFormat },
+  caller: DummyCaller,
+): Promise<FileHandle> {
+  await mkdir(directory, { recursive: true, mode: 0o700 })
+  const text = path.join(directory, `${randomUUID()}.text`)
+  const converted = `${text}.parquet`
+  const temporaryDirectory = `${text}.temporary`
+  try {
+    await write({ declaration, size, format: format === 'json' ? format : 'csv', file: text }, caller)
+    if (format !== 'parquet') return await open(text)
+    const columns = declaration.columns.map(parquetColumn)
+    await inTurn(builders, caller, () =>
+      convertToParquet(columns, { csvPath: text, parquetPath: converted, temporaryDirectory }),
+    )
+    return await open(converted)
+  } finally {
+    for (const name of [text, converted, temporaryDirectory]) await rm(name, { recursive: true, force: true })
   }
 }
 

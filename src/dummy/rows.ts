@@ -95,7 +95,7 @@ function drawerOfValues(
     }
     case 'date':
     case 'timestamp':
-      return drawerOfIndexes(column, uniform, () => moreAndMoreFrequent(uniform))
+      return drawerOfIndexes(column, uniform, () => moreFrequentLater(uniform))
     case 'boolean':
       return () => uniform() < TRUE_SHARE
     case 'category': {
@@ -117,11 +117,11 @@ const bellShaped = (latent: number, uniform: Uniform): number => (latent + unifo
 const skewed = (latent: number, uniform: Uniform): number => latent * uniform() * uniform()
 
 /** The square root of a uniform number makes later times more frequent. */
-const moreAndMoreFrequent = (uniform: Uniform): number => (uniform() < 0.5 ? uniform() : Math.sqrt(uniform()))
+const moreFrequentLater = (uniform: Uniform): number => (uniform() < 0.5 ? uniform() : Math.sqrt(uniform()))
 
 /**
- * Draws grid indexes between the bounds. If the number of distinct values is limited, it uses every so many points of the
- * grid.
+ * Draws grid indexes between the bounds. If the number of distinct values is limited, it uses equally spaced points of the
+ * grid only.
  * @param shape draws a number from 0 to 1
  */
 function drawerOfIndexes(
@@ -169,7 +169,7 @@ function identifier(number: number): string {
   return `dummy-${String(number + 1).padStart(6, '0')}`
 }
 
-/** Of this number of people, the first has as many rows as a person may have. */
+/** Size of the groups of people of whom the first has as many rows as a person may have. */
 const PEOPLE_WITH_MOST_ROWS = 50
 
 /** Largest share of the rows that one person has. */

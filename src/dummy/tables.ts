@@ -1,7 +1,7 @@
 import { mkdir, rm } from 'node:fs/promises'
 import path from 'node:path'
 import type { Column, Dataset, DatasetVersion } from '../catalog/dataset.ts'
-import { openDuckDbEngine } from '../engines/duckdb/engine.ts'
+import { type DuckDbEngine, openDuckDbEngine } from '../engines/duckdb/engine.ts'
 import { ingest } from '../engines/duckdb/ingest.ts'
 import type { Engine } from '../engines/engine.ts'
 import { Refusal } from '../privacy/refusal.ts'
@@ -42,7 +42,7 @@ export interface DummyTables {
   close(): Promise<void>
 }
 
-/** The number of tables that are kept while nobody uses them. */
+/** Number of unused tables that are kept. */
 const MOST_IDLE_TABLES = 4
 
 /** Share of the machine of each table. The rows of the largest one fit into the memory. */
@@ -50,6 +50,13 @@ const LIMITS = { threads: 1, memoryLimit: '256MB', maxTemporaryDirectorySize: '1
 
 /** Time limit for a statement over at most 100,000 rows. */
 const STATEMENT_TIMEOUT_MS = 10_000
+
+/** The folder of all tables, and the engine that reads them. */
+interface TableFolder {
+  readonly directory: string
+  readonly engine: DuckDbEngine
+  readonly fileOf: (table: Pick<DatasetVersion, 'version'>) => string
+}
 
 /** A table that is made or was made. */
 interface Table {
@@ -76,28 +83,9 @@ export function createDummyTables(directory: string, connections: number): Dummy
   const tables = new Map<string, Table>()
   let made = 0
 
-  const make = async (
-    key: string,
-    declaration: DummyDeclaration,
-    size: DummySize,
-    { write, store }: TableSteps,
-  ): Promise<DummyTableFacts> => {
+  const make = (key: string, declaration: DummyDeclaration, size: DummySize, steps: TableSteps) => {
     made += 1
-    const version = `table-${made}`
-    const id = `dummy:${key}`
-    const source = { kind: 'population', ...size } as const
-    const sourcePath = path.join(directory, `${version}.csv`)
-    await mkdir(directory, { recursive: true, mode: 0o700 })
-    try {
-      await write({ declaration, size, format: 'csv', file: sourcePath })
-      const columns = declaration.columns.map(columnOf)
-      const units = await store(() => ingestRows(key, declaration, columns, sourcePath, fileOf({ version })))
-      await engine.open({ id, version })
-      const privacyUnit = unitOf(declaration)
-      return { dataset: { id, version, source, columns, privacyUnit, synthetic: true }, units }
-    } finally {
-      await rm(sourcePath, { force: true })
-    }
+    return makeTable({ directory, engine, fileOf }, `table-${made}`, { key, declaration, size }, steps)
   }
 
   const remove = async ({ facts }: Table): Promise<void> => {
@@ -107,7 +95,7 @@ export function createDummyTables(directory: string, connections: number): Dummy
     await rm(fileOf(made.dataset), { force: true })
   }
 
-  /** Removes the tables that nobody uses beyond the number that is kept, the least recently used first. */
+  /** Removes the least recently used of the unused tables, beyond the number that is kept. */
   const removeIdle = (): void => {
     const idle = [...tables].filter(([, { users }]) => users === 0)
     for (const [key, table] of idle.slice(0, Math.max(0, idle.length - MOST_IDLE_TABLES))) {
@@ -143,6 +131,29 @@ export function createDummyTables(directory: string, connections: number): Dummy
       await engine.close()
       await rm(directory, { recursive: true, force: true })
     },
+  }
+}
+
+/** Makes a table from a file of made-up rows, and removes the file. */
+async function makeTable(
+  { directory, engine, fileOf }: TableFolder,
+  version: string,
+  { key, declaration, size }: { key: string; declaration: DummyDeclaration; size: DummySize },
+  { write, store }: TableSteps,
+): Promise<DummyTableFacts> {
+  const id = `dummy:${key}`
+  const source = { kind: 'population', ...size } as const
+  const sourcePath = path.join(directory, `${version}.csv`)
+  await mkdir(directory, { recursive: true, mode: 0o700 })
+  try {
+    await write({ declaration, size, format: 'csv', file: sourcePath })
+    const columns = declaration.columns.map(columnOf)
+    const units = await store(() => ingestRows(key, declaration, columns, sourcePath, fileOf({ version })))
+    await engine.open({ id, version })
+    const privacyUnit = unitOf(declaration)
+    return { dataset: { id, version, source, columns, privacyUnit, synthetic: true }, units }
+  } finally {
+    await rm(sourcePath, { force: true })
   }
 }
 

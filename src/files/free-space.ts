@@ -6,6 +6,8 @@ export interface FreeSpace {
   bytes(): Promise<number>
   /** True while every volume has the required free space. */
   isSufficient(): Promise<boolean>
+  /** The free space that every volume must have. */
+  readonly requiredBytes: number
 }
 
 /** Reads the free space on the volumes of folders, which must exist. */
@@ -15,5 +17,5 @@ export function watchFreeSpace(folders: readonly string[], requiredBytes: number
     // `bavail` excludes blocks that only the superuser may use.
     return Math.min(...volumes.map(({ bavail, bsize }) => bavail * bsize))
   }
-  return { bytes, isSufficient: async () => (await bytes()) >= requiredBytes }
+  return { bytes, isSufficient: async () => (await bytes()) >= requiredBytes, requiredBytes }
 }

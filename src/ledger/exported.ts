@@ -1,5 +1,5 @@
 import type { LedgerEvent } from './event.ts'
-import type { ChainHead, Ledger, StoredEvent } from './ledger.ts'
+import type { ChainHead, Ledger } from './ledger.ts'
 import {
   type EventWithRequest,
   eventsWithRequests,
@@ -8,7 +8,7 @@ import {
   type RequestFollower,
   withBrokenRequest,
 } from './requests.ts'
-import { createVerifier, EVENTS_PAGE, type Verification, type Verifier } from './verification.ts'
+import { createVerifier, type Verification, type Verifier } from './verification.ts'
 
 /** An event that was recorded elsewhere: a published head, or the receipt of an answer. */
 export interface NotedEvent extends ChainHead {
@@ -71,19 +71,6 @@ export async function* exportLines(
   dataset: string,
 ): AsyncGenerator<string> {
   for await (const page of eventsWithRequests(ledger, dataset)) yield page.map(exportLine).join('')
-}
-
-/** Yields a dataset's events, oldest first, in pages. */
-export async function* eventPages(
-  ledger: Pick<Ledger, 'events'>,
-  dataset: string,
-): AsyncGenerator<readonly StoredEvent[]> {
-  for (let afterSequence = 0; ; ) {
-    const page = await ledger.events(dataset, { limit: EVENTS_PAGE, afterSequence })
-    if (page.length === 0) return
-    afterSequence += page.length
-    yield page
-  }
 }
 
 /**
@@ -243,10 +230,11 @@ function readLine(
     : { event, stored: { canonical, hash, request } }
 }
 
+/** Returns the text of a JSON string. Escapes of lone surrogates would be hashed as the replacement character. */
 function textOf(quoted: string): string | undefined {
   try {
     const text: unknown = JSON.parse(quoted)
-    return typeof text === 'string' ? text : undefined
+    return typeof text === 'string' && text.isWellFormed() ? text : undefined
   } catch {
     return undefined
   }

@@ -1,7 +1,7 @@
 import { sha256 } from './canonical.ts'
 import type { LedgerEvent } from './event.ts'
 import type { Ledger, StoredEvent } from './ledger.ts'
-import { EVENTS_PAGE, type Verification } from './verification.ts'
+import { eventPages, type Verification } from './verification.ts'
 
 /*
  * The requests that events refer to by their hash. An event does not contain its request, so that its size is bounded.
@@ -23,10 +23,7 @@ export async function* eventsWithRequests(
   ledger: Readable,
   dataset: string,
 ): AsyncGenerator<readonly EventWithRequest[]> {
-  for (let afterSequence = 0; ; ) {
-    const page = await ledger.events(dataset, { limit: EVENTS_PAGE, afterSequence })
-    if (page.length === 0) return
-    afterSequence += page.length
+  for await (const page of eventPages(ledger, dataset)) {
     for (let start = 0; start < page.length; start += REQUESTS_PAGE)
       yield await withRequests(ledger, page.slice(start, start + REQUESTS_PAGE))
   }
@@ -90,23 +87,38 @@ type Broken = Extract<Verification, { readonly kind: 'broken' }>
 
 /**
  * Creates a follower that compares requests with the hashes in their events.
- * @param required true if every request that an event refers to must be there
+ * @param required true if every request that an event refers to must be there; otherwise all or none must be
  */
 export function followRequests({ required }: { readonly required: boolean }): RequestFollower {
   let referredTo = 0
   let verified = 0
+  let missing: Broken | undefined
   let broken: Broken | undefined
   return {
     add(event, request) {
+      const { sequence } = event
       const refers = refersToRequest(event)
       if (refers) referredTo += 1
-      if (request === undefined && !(refers && required)) return
-      const reason = request === undefined ? 'the request is not stored' : reasonAgainst(event, request)
+      if (request === undefined) {
+        if (refers) missing ??= { kind: 'broken', sequence, reason: 'the request is missing' }
+        return
+      }
+      const reason = reasonAgainst(event, request)
       if (reason === undefined) verified += 1
-      else broken ??= { kind: 'broken', sequence: event.sequence, reason }
+      else broken ??= { kind: 'broken', sequence, reason }
     },
-    result: () => ({ requests: { referredTo, verified }, ...(broken !== undefined && { broken }) }),
+    result() {
+      // An export of an earlier version of the software has no requests.
+      const lacking = required || verified > 0 ? missing : undefined
+      const first = earlierOf(broken, lacking)
+      return { requests: { referredTo, verified }, ...(first !== undefined && { broken: first }) }
+    },
   }
+}
+
+function earlierOf(one: Broken | undefined, other: Broken | undefined): Broken | undefined {
+  if (one === undefined || other === undefined) return one ?? other
+  return one.sequence < other.sequence ? one : other
 }
 
 function reasonAgainst(event: LedgerEvent, request: string): string | undefined {

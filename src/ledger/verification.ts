@@ -101,6 +101,19 @@ function reasonAgainst(
 /** Number of events read at a time. */
 export const EVENTS_PAGE = 1_000
 
+/** Yields a dataset's events, oldest first, in pages. */
+export async function* eventPages(
+  ledger: Pick<Ledger, 'events'>,
+  dataset: string,
+): AsyncGenerator<readonly StoredEvent[]> {
+  for (let afterSequence = 0; ; ) {
+    const page = await ledger.events(dataset, { limit: EVENTS_PAGE, afterSequence })
+    if (page.length === 0) return
+    afterSequence += page.length
+    yield page
+  }
+}
+
 /** Number of records read at a time. Each may have a large answer, and the store is busy while it reads them. */
 const RECORDS_PAGE = 64
 

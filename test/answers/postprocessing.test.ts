@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import fc from 'fast-check'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { answer as answerSchema, batchAnswer } from '../../schemas/answer.ts'
 import { query as querySchema } from '../../schemas/query.ts'
 import { createAdmission } from '../../src/answers/admission.ts'
@@ -20,15 +20,22 @@ import { people } from '../planner/people.ts'
 
 let directory = ''
 let ledger: Ledger
-beforeEach(async () => {
+/** Name of the analyst of a test, who has asked nothing before. */
+let principal = ''
+beforeAll(async () => {
   directory = await mkdtemp(path.join(tmpdir(), 'sotto-postprocessing-'))
   ledger = await openSqliteLedger({ path: path.join(directory, 'ledger.sqlite') })
   const granted = { epsilonNano: epsilonNano(1_000_000_000_000n), deltaAtto: deltaAtto(10n ** 17n) }
   await ledger.openBudget('people', { accounting: 'basic', neighbours: 'add-remove', granted }, 'custodian')
 })
-afterEach(async () => {
+afterAll(async () => {
   await ledger.close()
   await rm(directory, { recursive: true })
+})
+let tests = 0
+beforeEach(() => {
+  tests += 1
+  principal = `analyst-${tests}`
 })
 
 const dataset = people('add-remove')
@@ -53,7 +60,7 @@ const BOTH = { round: true, nonNegative: true }
 /** The answer to a query with this post-processing, and whether it was a replay. */
 async function ask(wire: Wire, postprocess?: typeof BOTH) {
   const query = querySchema.parse({ epsilon: 0.05, ...wire, ...(postprocess && { postprocess }) })
-  const { body, replayed } = await answer(dependencies(), { principal: 'analyst', dataset, query })
+  const { body, replayed } = await answer(dependencies(), { principal, dataset, query })
   return { document: answerSchema.parse(JSON.parse(body)), replayed }
 }
 
@@ -190,7 +197,7 @@ test('a batch: the answers made from sums and counts are post-processed', async 
     ].map((wire) => querySchema.parse({ epsilon: 0.1, ...wire }))
   const send = async (postprocess?: object) => {
     const { body, replayed } = await answerBatch(dependencies(), {
-      principal: 'analyst',
+      principal,
       dataset,
       queries: asked(postprocess),
     })

@@ -21,6 +21,8 @@ test('a spreadsheet computes no text of a list', () => {
   }
   const quoted = csvLines({ principal: '"=1",\n=2' })[1] ?? ''
   expect(quoted).toContain(',"""=1"",\n=2",')
+  for (const broken of ['ada\n=1', 'ada\r=1'])
+    expect(csvLines({ principal: broken })[1]).toContain(`,"${broken}",`)
 })
 
 test('prices are in the units of the accounting', () => {

@@ -195,6 +195,24 @@ describe('the list as CSV', () => {
     expect(end).toBe('')
     expect((await csvOf('dataset=alone&kind=count', 'text/csv')).body).toBe(response.body)
   })
+
+  test.each([
+    ['text/csv', 'csv'],
+    ['text/*', 'csv'],
+    ['text/csv, application/json;q=0.9', 'csv'],
+    ['application/json, text/csv', 'json'],
+    ['application/json, text/csv;q=0.5', 'json'],
+    ['text/csv;q=0', 'json'],
+    ['application/vnd.example+text/csv', 'json'],
+    ['*/*', 'json'],
+    ['text/html, */*;q=0.8', 'json'],
+    ['image/png', 'json'],
+  ])('for Accept: %s is sent as %s', async (accept, format) => {
+    const { headers } = await csvOf('dataset=alone', accept)
+    expect(headers['content-type']).toContain(format)
+    expect(headers.vary).toContain('accept')
+    expect((await csvOf('dataset=alone&format=json', accept)).headers['content-type']).toContain('json')
+  })
 })
 
 describe('the list does not reveal', () => {

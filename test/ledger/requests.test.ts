@@ -84,6 +84,21 @@ test('an export without requests, of an earlier version of the software, is soun
   await ledger.close()
 })
 
+test('a request that is missing from an export with others is found', async () => {
+  const { ledger } = await withRequests()
+  const lines = await exportOf(ledger)
+  for (const [place, line] of lines.entries()) {
+    const shorter = line.replace(/,"request":".*"\}$/, '}')
+    if (shorter === line) continue
+    const { datasets } = await follow(lines.with(place, shorter))
+    expect(datasets[0]?.verification).toEqual({
+      ...{ kind: 'broken', sequence: place + 1 },
+      reason: 'the request is missing',
+    })
+  }
+  await ledger.close()
+})
+
 test('a changed request is found, wherever it is changed', async () => {
   const { ledger } = await withRequests()
   const lines = await exportOf(ledger)
@@ -121,6 +136,9 @@ test('the request of another event, one where none belongs, and a text that is n
       /refers to no request/,
     )
   expect(await reasonOf(withRequest(1, '"\\u"'))).toMatch(/not a JSON string/)
+  // Hashing would replace a lone surrogate.
+  const replaced = JSON.stringify(`${requestOf('paid')}`).replace('paid', '\\ud800')
+  expect(await reasonOf(withRequest(1, replaced))).toMatch(/not a JSON string/)
   expect(await reasonOf(withRequest(1, '{}'))).toMatch(/the line is not|the event is not/)
   await ledger.close()
 })

@@ -20,8 +20,9 @@ export interface SniffedCsv {
   readonly header: boolean
   /** Lines above the table that do not belong to it. */
   readonly skippedLines: number
-  /** DuckDB's format of dates, if there is a column of dates or times with one format other than ISO 8601. */
+  /** DuckDB's formats of dates, and of dates with a time of day, where they differ from ISO 8601. */
   readonly dateFormat?: string
+  readonly timestampFormat?: string
 }
 
 /** A column of the file. */
@@ -196,13 +197,13 @@ async function sniffWith(
     value === null || value === '(empty)' ? undefined : String(value),
   )
   if (found === undefined || described === undefined) throw new UnreadableSample('the file is not CSV')
-  const formats = [date, timestamp].filter((format) => format !== undefined)
   const csv: SniffedCsv = {
     delimiter: found,
     ...(quote === undefined ? {} : { quote }),
     header: header === 'true',
     skippedLines: Number(skipped),
-    ...(formats[0] === undefined ? {} : { dateFormat: formats[0] }),
+    ...(date === undefined ? {} : { dateFormat: date }),
+    ...(timestamp === undefined ? {} : { timestampFormat: timestamp }),
   }
   const named: readonly [string, string][] = JSON.parse(described)
   // Without a header, the names are those that ingestion gives.

@@ -39,29 +39,7 @@ export function sqliteReads(
   const findRecords = database.prepare(FIND_RECORDS)
   const countCharges = database.prepare(COUNT_CHARGES)
   const probe = database.prepare(PROBE)
-  const findPositions = database.prepare(FIND_POSITIONS)
-  const findPositionsOfPrincipal = database.prepare(FIND_POSITIONS_OF_PRINCIPAL)
   const findRequests = database.prepare(FIND_REQUESTS)
-  const findListed = database.prepare(FIND_LISTED)
-
-  /** Finds the first releases of a selection, one more than its limit, without their answers. */
-  function positionsOf(selection: ReleaseSelection) {
-    const { datasets, fromMs, toMs, after, kind } = boundsOf(selection)
-    const { principal, limit } = selection
-    const bounds = { fromMs, toMs, beforeMs: after.answeredAtMs, beforeId: after.id, kind, limit: limit + 1 }
-    const rows =
-      principal === undefined
-        ? datasets.flatMap((dataset) => findPositions.all({ ...bounds, dataset }))
-        : findPositionsOfPrincipal.all({ ...bounds, principal, datasets: JSON.stringify(datasets) })
-    return rows
-      .map((row) => ({
-        charge: count(row, 'charge'),
-        answeredAtMs: count(row, 'answered_at_ms'),
-        id: text(row, 'id'),
-      }))
-      .sort((a, b) => b.answeredAtMs - a.answeredAtMs || (a.id < b.id ? 1 : -1))
-      .slice(0, limit + 1)
-  }
 
   return {
     budget: (dataset) => rows.account(dataset)?.budget,
@@ -126,18 +104,7 @@ export function sqliteReads(
       const found = findEventsAfter.all({ dataset, after: afterSequence, limit })
       return found.map((row) => ({ canonical: text(row, 'canonical'), hash: text(row, 'hash') }))
     },
-    releases(selection) {
-      const positions = positionsOf(selection)
-      const releases: ListedRelease[] = []
-      let bytes = 0
-      for (const { charge } of positions.slice(0, selection.limit)) {
-        if (bytes >= MAX_RELEASES_BYTES) break
-        const row = expectRow(findListed.get({ charge }))
-        bytes += count(row, 'bytes')
-        releases.push(listedFromRow(row))
-      }
-      return pageOf(releases, positions.length > releases.length)
-    },
+    releases: releaseLister(database),
     release(id) {
       const row = findRelease.get({ id })
       if (row === undefined) return undefined
@@ -166,6 +133,45 @@ export function sqliteReads(
     chargeCounts: (after = '') => chargeCountsFromRows(countCharges.all({ after, limit: COUNTED_PAGE })),
     lastDatasetVersion: (dataset) => count(expectRow(findLastVersion.get({ dataset })), 'version'),
     healthy: () => probe.get() !== undefined,
+  }
+}
+
+/** Prepares the reading of lists of releases. */
+function releaseLister(database: DatabaseSync): Reads['releases'] {
+  const findPositions = database.prepare(FIND_POSITIONS)
+  const findPositionsOfPrincipal = database.prepare(FIND_POSITIONS_OF_PRINCIPAL)
+  const findListed = database.prepare(FIND_LISTED)
+
+  /** Finds the first releases of a selection, one more than its limit, without their answers. */
+  function positionsOf(selection: ReleaseSelection) {
+    const { datasets, fromMs, toMs, after, kind } = boundsOf(selection)
+    const { principal, limit } = selection
+    const bounds = { fromMs, toMs, beforeMs: after.answeredAtMs, beforeId: after.id, kind, limit: limit + 1 }
+    const rows =
+      principal === undefined
+        ? datasets.flatMap((dataset) => findPositions.all({ ...bounds, dataset }))
+        : findPositionsOfPrincipal.all({ ...bounds, principal, datasets: JSON.stringify(datasets) })
+    return rows
+      .map((row) => ({
+        charge: count(row, 'charge'),
+        answeredAtMs: count(row, 'answered_at_ms'),
+        id: text(row, 'id'),
+      }))
+      .sort((a, b) => b.answeredAtMs - a.answeredAtMs || (a.id < b.id ? 1 : -1))
+      .slice(0, limit + 1)
+  }
+
+  return (selection) => {
+    const positions = positionsOf(selection)
+    const releases: ListedRelease[] = []
+    let bytes = 0
+    for (const { charge } of positions.slice(0, selection.limit)) {
+      if (bytes >= MAX_RELEASES_BYTES) break
+      const row = expectRow(findListed.get({ charge }))
+      bytes += count(row, 'bytes')
+      releases.push(listedFromRow(row))
+    }
+    return pageOf(releases, positions.length > releases.length)
   }
 }
 

@@ -244,34 +244,33 @@ function describeColumn(
   { name, type, facts }: SampledColumn,
   { rows, decimalComma, csv }: { rows: number; decimalComma: boolean; csv: SniffedCsv | undefined },
 ): DescribedColumn {
-  if (facts === undefined) return { name, type: describeDuckDbType(type, csv?.dateFormat) }
+  if (facts === undefined) return { name, type: describeDuckDbType(type, csv) }
   const { decimalComma: hasComma, ...values } = facts
-  const found: DescribedType =
-    decimalComma && hasComma ? { kind: 'number' } : describeDuckDbType(type, csv?.dateFormat)
+  const found: DescribedType = decimalComma && hasComma ? { kind: 'number' } : describeDuckDbType(type, csv)
   return { name, type: found, sampled: { rows, ...values } }
 }
 
 /**
  * Returns the kind of values of a DuckDB type.
- * @param format DuckDB's format of dates in the file, if it is text
+ * @param csv the form of the file, if it is text
  */
-function describeDuckDbType(type: string, format?: string): DescribedType {
-  const dateFormat = format === undefined ? undefined : dateFormatOf(format)
-  const dated = dateFormat === undefined ? {} : { dateFormat }
+function describeDuckDbType(type: string, csv?: SniffedCsv): DescribedType {
   if (/^U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?$/.test(type)) return { kind: 'integer' }
   if (/^(FLOAT|DOUBLE|DECIMAL\(\d+,\d+\))$/.test(type)) return { kind: 'number' }
   if (type === 'BOOLEAN') return { kind: 'boolean' }
-  if (type === 'DATE') return { kind: 'date', ...dated }
-  if (/^TIMESTAMP(_S|_MS|_NS| WITH TIME ZONE)?$/.test(type)) return { kind: 'timestamp', ...dated }
+  if (type === 'DATE') return { kind: 'date', ...datedBy(csv?.dateFormat) }
+  if (/^TIMESTAMP(_S|_MS|_NS| WITH TIME ZONE)?$/.test(type))
+    return { kind: 'timestamp', ...datedBy(csv?.timestampFormat) }
   if (type === 'VARCHAR' || type.startsWith('ENUM(')) return { kind: 'text' }
   if (type === 'UUID') return { kind: 'uuid' }
   return { kind: 'other', name: type.slice(0, 40) }
 }
 
 /** Returns the declared name of a format of DuckDB, if it has one. A time of day may follow. */
-function dateFormatOf(format: string): DateFormat | undefined {
-  const day = format.split(/[ T]/)[0] ?? ''
-  return DATE_FORMATS[day.replaceAll('%-', '%')]
+function datedBy(format: string | undefined): { readonly dateFormat?: DateFormat } {
+  const day = format?.split(/[ T]/)[0] ?? ''
+  const dateFormat = DATE_FORMATS[day.replaceAll('%-', '%')]
+  return dateFormat === undefined ? {} : { dateFormat }
 }
 
 const DATE_FORMATS: Readonly<Record<string, DateFormat>> = {

@@ -11,7 +11,7 @@ import { writeArguments } from '../../../src/ledger/postgres/rows.ts'
 import { MIGRATIONS, migratePostgres } from '../../../src/ledger/postgres/schema.ts'
 import { type Batch, beginBatch, changesOf } from '../../../src/ledger/protocol/batch.ts'
 import { openBudget } from '../../../src/ledger/protocol/budgets.ts'
-import { charge } from '../../../src/ledger/protocol/charges.ts'
+import { charge, recordAnswer } from '../../../src/ledger/protocol/charges.ts'
 import {
   type PostgresServer,
   postgresBinaries,
@@ -30,14 +30,23 @@ function writeOf(version: number): string {
   return version < 6 ? 'write_batch' : 'write_changes'
 }
 
+/** The statement with which the release of a schema version wrote a batch. */
+function writeBy(version: number): string {
+  return `SELECT sotto.${writeOf(version)}(${Array.from({ length: 11 }, (_, place) => `$${place + 1}::json`)})`
+}
+
+/** Place of the new releases among the arguments of {@link writeBy}. */
+const RELEASES = 7
+
+const nothing = () => undefined
+const NO_ROWS = {
+  ...{ account: nothing, analyst: nothing, charge: nothing, answer: nothing, sharedRelease: nothing },
+  ...{ session: nothing, sessionAnswer: nothing, sources: () => [] },
+}
+
 /** A batch that opens a budget and charges a question. */
 function firstBatch(): Batch {
-  const nothing = () => undefined
-  const rows = {
-    ...{ account: nothing, analyst: nothing, charge: nothing, answer: nothing, sharedRelease: nothing },
-    ...{ session: nothing, sessionAnswer: nothing, sources: () => [] },
-  }
-  const batch = beginBatch(rows, Date.now())
+  const batch = beginBatch(NO_ROWS, Date.now())
   openBudget(batch, 'census', summed('1'), 'carol')
   charge(batch, question('a', { leaseMs: 60_000 }))
   return batch
@@ -441,9 +450,7 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
         await useOnce(url, async (client) => {
           await migratePostgres(client, MIGRATIONS.slice(0, version))
           // The release of that version wrote the same columns, without the newer ones.
-          const write = `SELECT sotto.${writeOf(version)}(
-            ${Array.from({ length: 11 }, (_, place) => `$${place + 1}::json`)})`
-          await client.query(write, [...writeArguments(changesOf(firstBatch()))])
+          await client.query(writeBy(version), [...writeArguments(changesOf(firstBatch()))])
         })
         expect(await versionOf(url)).toEqual([version])
         const ledger = await opened(url)
@@ -460,6 +467,40 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
         expect(await ledger.head('census')).toEqual(head)
       },
     )
+
+    test('lists the answers that replicas of the version before store before and after a migration', async () => {
+      // Releases of this version have no facts by which they are listed.
+      const version = 7
+      const url = await server.createDatabase()
+      const store = async (dataset: string, request: string) => {
+        const batch = beginBatch(NO_ROWS, 1_234_567_890_123)
+        openBudget(batch, dataset, summed('1'), 'carol')
+        const { id } = chargeOf(charge(batch, question(dataset, { dataset, request })))
+        recordAnswer(batch, id, 1, dataset)
+        const written = writeArguments(changesOf(batch)).map((rows, place) =>
+          place === RELEASES ? JSON.stringify([{ charge: id, answer: dataset }]) : rows,
+        )
+        await useOnce(url, async (client) => void (await client.query(writeBy(version), written)))
+      }
+      await useOnce(url, (client) => migratePostgres(client, MIGRATIONS.slice(0, version)))
+      await store('before', '{"query":{"kind":"mean"}}')
+      const ledger = await opened(url)
+      await store('after', '{"query":{"kind":"mean"}}')
+      await store('batch', '{"batch":[]}')
+      await store('session', '{"sparseVector":{}}')
+      await store('other', 'no JSON')
+      const { releases } = await ledger.releases({ datasets: await ledger.datasets(), limit: 10 })
+      const facts = releases.map(({ dataset, principal, kind, answer }) => [dataset, principal, kind, answer])
+      expect(facts.toSorted()).toEqual([
+        ['after', 'ada', 'mean', 'after'],
+        ['batch', 'ada', 'batch', 'batch'],
+        ['before', 'ada', 'mean', 'before'],
+        ['other', 'ada', '', 'other'],
+        ['session', 'ada', 'sparseVector', 'session'],
+      ])
+      // The time of the debit, rounded down to two minutes.
+      expect(new Set(releases.map(({ answeredAtMs }) => answeredAtMs))).toEqual(new Set([1_234_567_800_000]))
+    })
 
     test('is unchanged if a migration fails', async () => {
       const url = await server.createDatabase()
