@@ -50,9 +50,13 @@ test.skipIf(!installed('python3'))('Python', async () => {
   )
 })
 
-test.skipIf(!installed('python3'))('the verification of an export finds a changed request', async () => {
-  const count = { kind: 'count', epsilon: 0.001 }
-  await service.as('analyst').post('/v1/datasets/census/queries').send(count).expect(200)
+test.skipIf(!installed('python3'))('the verification of an export finds every change', async () => {
+  for (const epsilon of [0.001, 0.003])
+    await service
+      .as('analyst')
+      .post('/v1/datasets/census/queries')
+      .send({ kind: 'count', epsilon })
+      .expect(200)
   const exported = await fetch(`${service.url}/v1/datasets/census/ledger/export`, {
     headers: { authorization: `Bearer ${service.keyOf('auditor')}` },
   })
@@ -60,19 +64,33 @@ test.skipIf(!installed('python3'))('the verification of an export finds a change
   const verify = async (lines: string) => {
     const file = path.join(service.dataDirectory, 'census.jsonl')
     await writeFile(file, lines)
-    return run('python3', [path.join(folder, 'verify_export.py'), file]).catch((error: unknown) => error)
+    return run('python3', [path.join(folder, 'verify_export.py'), file]).catch((error) => error)
   }
   expect(await verify(text)).toMatchObject({
     stdout: expect.stringMatching(
       /^census: \d+ events, head \w{64}\n([1-9]\d*) of \1 requests match their hashes\n$/,
     ),
   })
-  const changed = text.replace('\\"epsilon\\":0.001', '\\"epsilon\\":0.002')
-  expect(changed).not.toBe(text)
-  expect(await verify(changed)).toMatchObject({
-    code: 1,
-    stderr: expect.stringMatching(/^line \d+: the request does not match its hash\n$/),
-  })
+  const lines = text.trimEnd().split('\n')
+  const place = lines.findIndex((line) => line.includes('\\"epsilon\\":0.001'))
+  const [line = '', next = ''] = lines.slice(place)
+  const changes: readonly (readonly [string[], string])[] = [
+    [
+      lines.with(place, line.replace('\\"epsilon\\":0.001', '\\"epsilon\\":0.002')),
+      'the request does not match',
+    ],
+    [lines.with(place, line.replace(/,"request":.*/, '}')), 'the request is missing'],
+    [lines.with(place, line.replace('"request":"', '"request":"\\ud800')), 'the request does not match'],
+    [lines.with(place, line.replace('"attempt":1', '"attempt":2')), 'the hash does not match'],
+    [lines.toSpliced(place, 2, next, line), 'the event does not follow'],
+    [lines.toSpliced(place, 1), 'the event does not follow'],
+    [lines.with(place + 1, next.replace(/\}$/, ',"request":"{}"}')), 'the event refers to no request'],
+  ]
+  for (const [tampered, reason] of changes) {
+    expect(tampered).not.toEqual(lines)
+    const { code, stderr } = await verify(`${tampered.join('\n')}\n`)
+    expect([code, stderr]).toEqual([1, expect.stringMatching(new RegExp(`^line \\d+: ${reason}.*\n$`))])
+  }
 })
 
 describe.skipIf(!installed('python3'))('an audit', () => {

@@ -1,26 +1,16 @@
-import { execFile, spawnSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startTestService, type TestService } from '../e2e/service.ts'
+import { findPython } from '../python.ts'
 
 const run = promisify(execFile)
 const project = path.resolve(import.meta.dirname, '../../clients/python')
 
-/** Names of Python, that of the machine's choice first. */
-const PYTHONS = [
-  'python3',
-  'python3.14',
-  'python3.13',
-  'python3.12',
-  'python3.11',
-  'python3.10',
-  '/usr/bin/python3',
-]
-const USABLE = 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))'
-const python = PYTHONS.find((name) => spawnSync(name, ['-c', USABLE]).status === 0)
+const python = findPython()
 
 const title = `the Python client${python === undefined ? ' (skipped: no Python 3.10 or newer with venv and pip)' : ''}`
 

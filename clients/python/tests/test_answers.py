@@ -6,7 +6,8 @@ import pandas as pd
 import pytest
 
 import sotto
-from sotto.answers import Estimate, read_answer
+from sotto.answers import read_answer
+from sotto.estimates import Estimate
 from sotto.frames import period_start
 from sotto.notebook import MOST_ROWS, error_bars
 

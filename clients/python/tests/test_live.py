@@ -366,12 +366,15 @@ def test_no_keys_are_one_group_of_all_rows(population: sotto.Dataset) -> None:
 
 
 def test_sql(population: sotto.Dataset) -> None:
-    answer = population.sql("SELECT Sex, AVG(Age) AS age FROM population GROUP BY Sex ORDER BY Sex", epsilon=1)
+    statement = "SELECT Sex, COUNT(*) AS n, AVG(Age) AS age FROM population GROUP BY Sex ORDER BY Sex"
+    answer = population.sql(statement, epsilon=1)
     frame = answer.to_frame()
-    assert list(frame.columns) == ["Sex", "age", "age_half_width"]
+    assert list(frame.columns) == ["Sex", "n", "n_half_width", "age", "age_half_width"]
+    # The types follow from the columns, also if all values happen to be whole.
+    assert frame.dtypes.astype(str).tolist()[1:] == ["Int64", "Float64", "Float64", "Float64"]
     assert frame["Sex"].tolist() == ["F", "M"]
     assert answer.query["kind"] == "groupBy"
-    assert population.group_by("Sex").agg(age=sotto.mean("Age")).run(epsilon=1).replayed
+    assert population.group_by("Sex").agg(n=sotto.count(), age=sotto.mean("Age")).run(epsilon=1).replayed
     assert population.preview("SELECT COUNT(*) FROM population", half_width=10).half_width == 10
     with pytest.raises(sotto.Problem) as caught:
         population.sql("SELECT p.Age FROM population p JOIN population q ON TRUE", epsilon=1)
@@ -473,7 +476,7 @@ def test_error_bars_of_one_statistic(population: sotto.Dataset) -> None:
     with pytest.raises(KeyError):
         table.errorbar(Figure().subplots(), statistic="other")
     with pytest.raises(TypeError):
-        population.count(epsilon=0.5).errorbar(Figure().subplots(), statistic="count")
+        population.noisy_max("Sex", epsilon=0.5).errorbar(Figure().subplots())
 
 
 def test_the_asynchronous_twin(url: str, population: sotto.Dataset) -> None:

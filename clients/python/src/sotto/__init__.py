@@ -7,13 +7,10 @@
 from importlib import metadata
 
 from .aio import AsyncClient, AsyncDataset, connect_async
+from .amounts import Amount, Balance, Budget
 from .answers import (
-    Amount,
     Answer,
-    Balance,
     Batch,
-    Budget,
-    Estimate,
     Keys,
     Percentiles,
     Picture,
@@ -26,6 +23,7 @@ from .answers import (
 )
 from .client import Client, Dataset, connect
 from .columns import Cells, Column, Predicate, col
+from .estimates import Estimate
 from .problems import *  # noqa: F403
 from .problems import __all__ as _problems
 from .protocol import Retries

@@ -3,101 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from . import frames, notebook
-from .values import read_half_width, read_value, show_estimate, show_number
+from . import drawing, frames, notebook
+from .amounts import Amount
+from .estimates import Estimate, Row
+from .values import read_half_width, show_label, show_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-
-@dataclass(frozen=True)
-class Amount:
-    """Privacy loss: epsilon and delta, or rho where the dataset counts its budget in rho."""
-
-    epsilon: float | None = None
-    delta: float | None = None
-    rho: float | None = None
-
-    def __str__(self) -> str:
-        if self.rho is not None:
-            return f"rho {self.rho:.6g}"
-        delta = f", delta {self.delta:.3g}" if self.delta else ""
-        return f"epsilon {self.epsilon:.6g}{delta}"
-
-
-@dataclass(frozen=True)
-class Balance:
-    """A budget or an allotment: exactly cap = spent + remaining."""
-
-    cap: Amount
-    spent: Amount
-    remaining: Amount
-
-    @classmethod
-    def read(cls, document: Mapping[str, Any]) -> Balance:
-        """Read a balance of the service."""
-        return cls(*(Amount(**document[part]) for part in ("cap", "spent", "remaining")))
-
-    def __str__(self) -> str:
-        return f"{self.remaining} left of {self.cap}"
-
-
-class Budget:
-    """Budget of a dataset and, for an analyst who has one, the allotment."""
-
-    def __init__(self, document: Mapping[str, Any]) -> None:
-        self.document = dict(document)
-        balance = Balance.read(document)
-        self.cap, self.spent, self.remaining = balance.cap, balance.spent, balance.remaining
-        self.accounting: str = document["accounting"]
-        """`basic` or `zcdp`."""
-        self.allotment = Balance.read(document["allotment"]) if "allotment" in document else None
-
-    def __repr__(self) -> str:
-        own = "" if self.allotment is None else f"; your allotment: {self.allotment}"
-        return f"Budget({self.remaining} left of {self.cap}{own})"
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A noisy value. With the confidence of its answer, the noise is at most the half-width."""
-
-    value: Any
-    """Number, or Timestamp for dates and times."""
-    half_width: Any
-    """Number, Timedelta for dates and times, or None if no bound is known."""
-    unit: str | None = None
-    """`rows` or `people` if the half-width is about a rank: that of a quantile."""
-
-    @classmethod
-    def read(cls, value: Any, half_width: Any, unit: str | None = None) -> Estimate:
-        """Read a value and a half-width of the service."""
-        time_unit = unit
-        if isinstance(value, str) and unit is None:
-            time_unit = "days" if len(value) == 10 else "seconds"
-        rank_unit = unit if unit in ("rows", "people") else None
-        return cls(read_value(value), read_half_width(half_width, time_unit), rank_unit)
-
-    @property
-    def is_rank(self) -> bool:
-        """True if the half-width is a number of rows or people, not in the unit of the value."""
-        return self.unit is not None
-
-    def __str__(self) -> str:
-        shown = show_number(self.value)
-        if self.half_width is None:
-            return shown
-        if self.is_rank:
-            return f"{shown} (rank ± {show_number(self.half_width)} {self.unit})"
-        return show_estimate(self.value, self.half_width)
-
-    def __repr__(self) -> str:
-        return f"Estimate({self})"
 
 
 class Answer:
@@ -137,14 +53,18 @@ class Answer:
         """Return the answer as a data frame: a column for each value, and one for its half-width."""
         raise NotImplementedError
 
-    def errorbar(self, ax: Axes | None = None, statistic: str | None = None) -> Axes:
-        """Draw values with error bars by matplotlib (`pip install 'sotto-client[plots]'`) and return the axes.
+    def _series(self) -> tuple[list[str], dict[str, list[Estimate]]]:
+        """Return a label for each place on the axis, and the values there of each statistic.
 
-        `statistic` names one statistic of a table. Without it, all are drawn on one scale.
+        Raises:
+            TypeError: for an answer without error bars.
+
         """
-        from . import drawing
+        raise TypeError(f"an answer of kind {self.kind} has no values with error bars")
 
-        return drawing.errorbar(self, ax, statistic)
+    def errorbar(self, ax: Axes | None = None) -> Axes:
+        """Draw values with error bars by matplotlib, which the extra `plots` installs, and return the axes."""
+        return drawing.errorbar(*self._series(), ax)
 
     def cost_line(self) -> str:
         """Return a sentence about confidence, price and budget."""
@@ -158,8 +78,11 @@ class Answer:
     def __repr__(self) -> str:
         return f"{self._shown()}\n({self.cost_line()})"
 
+    def _values_html(self) -> str:
+        return notebook.frame_html(self.to_frame())
+
     def _repr_html_(self) -> str:
-        return notebook.answer_html(self)
+        return notebook.answer_html(self._values_html(), self.cost_line())
 
 
 class Value(Answer):
@@ -185,13 +108,11 @@ class Value(Answer):
         """Return one row with the columns `value` and `half_width`."""
         return pd.DataFrame({"value": [self.value], "half_width": [self.half_width]})
 
+    def _series(self) -> tuple[list[str], dict[str, list[Estimate]]]:
+        return [""], {self.kind: [self.estimate]}
 
-@dataclass(frozen=True)
-class Row:
-    """A group: its label in each key column, and its statistics by name."""
-
-    key: Mapping[str, Any]
-    values: Mapping[str, Estimate]
+    def _values_html(self) -> str:
+        return notebook.value_html(self.estimate)
 
 
 class Table(Answer):
@@ -233,6 +154,23 @@ class Table(Answer):
         """
         return frames.table_frame(self.rows, self.question)
 
+    def _series(self) -> tuple[list[str], dict[str, list[Estimate]]]:
+        labels = [" / ".join(show_label(label) for label in row.key.values()) for row in self.rows]
+        return labels, {name: [row.values[name] for row in self.rows] for name in self.statistics}
+
+    def errorbar(self, ax: Axes | None = None, statistic: str | None = None) -> Axes:
+        """Draw one statistic with error bars by matplotlib, or all of them on one scale, and return the axes.
+
+        Raises:
+            KeyError: if there is no statistic with this name.
+
+        """
+        labels, series = self._series()
+        return drawing.errorbar(labels, series if statistic is None else {statistic: series[statistic]}, ax)
+
+    def _values_html(self) -> str:
+        return notebook.table_html(self.rows)
+
 
 def _values_of(values: Mapping[str, Any], names: Mapping[str, str] | None) -> dict[str, Estimate]:
     estimates = {
@@ -253,6 +191,9 @@ class Regression(Answer):
         }
         """Coefficients by predictor."""
         self.ridge: float = result["ridge"]
+
+    def _series(self) -> tuple[list[str], dict[str, list[Estimate]]]:
+        return list(self.coefficients), {"coefficient": list(self.coefficients.values())}
 
     def _shown(self) -> str:
         parts = {"intercept": self.intercept, **self.coefficients}
@@ -403,7 +344,7 @@ class Batch(Sequence[Any]):
         return "\n".join([*lines, f"(price of all: {self.price} · {left}: {self.budget_left})"])
 
     def _repr_html_(self) -> str:
-        return "".join(notebook.answer_html(answer) for answer in self.answers)
+        return "".join(answer._repr_html_() for answer in self.answers)
 
 
 class Preview:

@@ -20,6 +20,7 @@ from .operations import (
     GroupOperations,
     ServiceOperations,
     SessionOperations,
+    dataset_operations,
     session_operations,
 )
 from .protocol import Lost, Operation, Pause, Reply, Request, Retries
@@ -81,9 +82,7 @@ class Client:
 
         With `on="dummy"`, made-up rows answer its queries, free of charge: by default 1,000 `rows`, from a `seed`.
         """
-        if on == "data" and (rows is not None or seed is not None):
-            raise ValueError('rows and seed are for on="dummy"')
-        return Dataset(self._sender, DatasetOperations(self._operations.retries, id, on, rows, seed))
+        return Dataset(self._sender, dataset_operations(self._operations, id, on, rows, seed))
 
     datasets = runs(ServiceOperations.datasets)
     release = runs(ServiceOperations.release)

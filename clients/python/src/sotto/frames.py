@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
+from .estimates import Row
 from .values import read_value
-
-if TYPE_CHECKING:
-    from .answers import Row
 
 _DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 _MONTHS = [datetime.date(2024, month, 1).strftime("%B") for month in range(1, 13)]

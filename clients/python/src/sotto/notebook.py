@@ -4,60 +4,52 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
-from .values import show_number
-
-if TYPE_CHECKING:
-    from .answers import Answer, Estimate, Table
+from .estimates import Estimate, Row
+from .values import show_label, show_number
 
 MOST_ROWS = 60
 _WIDTH, _HEIGHT, _MARGIN = 160, 16, 6
 
 
-def answer_html(answer: Answer) -> str:
-    """Return an answer as HTML: its values with error bars, and a line about its cost."""
-    from .answers import Table, Value
-
-    if isinstance(answer, Table):
-        body = _table_html(answer)
-    elif isinstance(answer, Value):
-        bar = error_bars([answer.estimate])[0]
-        body = f"<div><strong>{escape(str(answer.estimate))}</strong></div>{bar}"
-    else:
-        body = answer.to_frame().to_html(index=False, border=0, max_rows=MOST_ROWS)
-    return f"<div>{body}<div><small>{escape(answer.cost_line())}</small></div></div>"
+def answer_html(values: str, cost_line: str) -> str:
+    """Return an answer as HTML: its values, and a line about its cost."""
+    return f"<div>{values}<div><small>{escape(cost_line)}</small></div></div>"
 
 
-def _table_html(table: Table) -> str:
-    rows = table.rows[:MOST_ROWS]
+def frame_html(frame: pd.DataFrame) -> str:
+    """Return a data frame as HTML, without its index."""
+    return str(frame.to_html(index=False, border=0, max_rows=MOST_ROWS))
+
+
+def value_html(estimate: Estimate) -> str:
+    """Return a value as HTML, with its error bar."""
+    return f"<div><strong>{escape(str(estimate))}</strong></div>{error_bars([estimate])[0]}"
+
+
+def table_html(all_rows: Sequence[Row]) -> str:
+    """Return rows as HTML, with error bars on one scale for each statistic."""
+    rows = all_rows[:MOST_ROWS]
     keys = list(rows[0].key) if rows else []
     head = "".join(f"<th>{escape(name)}</th>" for name in keys)
     columns = []
-    for name in table.statistics:
+    for name in rows[0].values if rows else ():
         head += f'<th colspan="2" style="text-align:center">{escape(name)}</th>'
         estimates = [row.values[name] for row in rows]
         columns.append(list(zip(estimates, error_bars(estimates), strict=True)))
     lines = []
     for place, row in enumerate(rows):
-        cells = "".join(f"<td>{escape(_label(row.key[name]))}</td>" for name in keys)
+        cells = "".join(f"<td>{escape(show_label(row.key[name]))}</td>" for name in keys)
         for column in columns:
             estimate, bar = column[place]
             cells += f'<td style="text-align:right;white-space:nowrap">{escape(str(estimate))}</td><td>{bar}</td>'
         lines.append(f"<tr>{cells}</tr>")
-    left_out = len(table.rows) - len(rows)
+    left_out = len(all_rows) - len(rows)
     more = f"<div><small>{left_out} more rows in to_frame()</small></div>" if left_out else ""
     return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>{more}"
-
-
-def _label(label: Any) -> str:
-    if label is None:
-        return "<NA>"
-    if isinstance(label, dict):
-        return f"{label['lower']} to {label['upper']}"
-    return str(label)
 
 
 def error_bars(estimates: Sequence[Estimate]) -> list[str]:

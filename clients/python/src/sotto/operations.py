@@ -13,7 +13,8 @@ from urllib.parse import quote
 
 import pandas as pd
 
-from .answers import Answer, Batch, Budget, Picture, Preview, SessionAnswer, Table, read_answer
+from .amounts import Budget
+from .answers import Answer, Batch, Picture, Preview, SessionAnswer, Table, read_answer
 from .columns import Where
 from .protocol import Operation, Reply, Request, Retries, exchange
 from .queries import A, Contribution, Groups, On, Query, Subject, SupposableOptions
@@ -181,17 +182,13 @@ class DatasetOperations(ServiceOperations):
     def sql(self, statement: str, **options: Unpack[SupposableOptions]) -> Operation[SqlAnswer]:
         """Answer a SELECT statement over the dataset, with `epsilon=` or `half_width=`."""
         query = Query[Any]("sql", {"sql": statement}, options)
-        body = {name: value for name, value in query.body.items() if name != "kind"}
-        reply = yield from self._post(f"{self.path}/sql", body, query.idempotency_key, self._practice(query.on))
+        reply = yield from self._post(f"{self.path}/sql", query.terms, query.idempotency_key, self._practice(query.on))
         return SqlAnswer(reply.json(), reply.replayed)
 
     def preview(self, query: Asked | Iterable[Asked] | str, **options: Unpack[SupposableOptions]) -> Operation[Preview]:
         """Return cost and accuracy of a query, of a list of queries (a batch) or of a SQL text. Nothing is charged."""
         if isinstance(query, str):
-            sql = Query[Any]("sql", {"sql": query}, options).body
-            reply = yield from self._post(
-                f"{self.path}/sql/preview", {name: sql[name] for name in sql if name != "kind"}
-            )
+            reply = yield from self._post(f"{self.path}/sql/preview", Query[Any]("sql", {"sql": query}, options).terms)
             return Preview(reply.json()["preview"])
         if options:
             raise TypeError("options belong to the query itself; only a SQL text takes them here")
@@ -222,6 +219,20 @@ class DatasetOperations(ServiceOperations):
         """Return paid answers on this dataset with their questions, newest first, at most `limit` of them."""
         page = self.history(dataset=self.id, kind=kind, analyst=analyst, from_=from_, to=to, limit=limit)
         return (yield from page)
+
+
+def dataset_operations(
+    service: ServiceOperations, id: str, on: On, rows: int | None, seed: str | None
+) -> DatasetOperations:
+    """Return the operations on one dataset.
+
+    Raises:
+        ValueError: if made-up rows are described, and the data shall answer.
+
+    """
+    if on == "data" and (rows is not None or seed is not None):
+        raise ValueError('rows and seed are for on="dummy"')
+    return DatasetOperations(service.retries, id, on, rows, seed)
 
 
 def _query_of(query: Asked) -> Query[Any]:
@@ -323,5 +334,4 @@ def session_operations(
     if dataset.on == "dummy":
         raise ValueError("a session cannot be practised on made-up rows")
     terms = {"threshold": threshold, "positives": positives, "of": of, "contribution": contribution}
-    body = {name: value for name, value in Query[Any]("", terms, {"epsilon": epsilon}).body.items() if name != "kind"}
-    return SessionOperations(dataset, body, idempotency_key)
+    return SessionOperations(dataset, Query[Any]("sparseVector", terms, {"epsilon": epsilon}).terms, idempotency_key)

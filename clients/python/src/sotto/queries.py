@@ -91,6 +91,11 @@ class Query(Generic[A]):
         self.idempotency_key: str | None = given.pop("idempotency_key", None)
         self.body: dict[str, Json] = {"kind": kind, **_wire_options(given)}
 
+    @property
+    def terms(self) -> dict[str, Json]:
+        """Fields without the kind, for requests whose path names it: SQL and sessions."""
+        return {name: value for name, value in self.body.items() if name != "kind"}
+
     def to_wire(self) -> Json:
         """Return the query as JSON of the service."""
         return self.body

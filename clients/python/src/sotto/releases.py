@@ -8,7 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from .answers import Amount, Answer, Batch, read_answer
+from .amounts import Amount
+from .answers import Answer, Batch, read_answer
 from .values import show_number
 
 
@@ -164,7 +165,7 @@ class SqlAnswer:
             elif unit in ("days", "seconds"):
                 frame[name] = pd.to_timedelta(frame[name], unit="D" if unit == "days" else "s")
             else:
-                frame[name] = frame[name].astype(_SQL_DTYPES[kind]).convert_dtypes()
+                frame[name] = frame[name].astype(_SQL_DTYPES[kind])
         return frame
 
     def __repr__(self) -> str:

@@ -142,3 +142,12 @@ def show_number(value: Any) -> str:
     if isinstance(value, int) or value == math.floor(value):
         return f"{value:,.0f}"
     return f"{value:,.2f}" if abs(value) >= 1_000 else f"{value:.6g}"
+
+
+def show_label(label: Any) -> str:
+    """Return the label of a group as people read it: a category, a period, a bin, or `<NA>` for a missing value."""
+    if label is None:
+        return "<NA>"
+    if isinstance(label, dict):
+        return f"{label['lower']} to {label['upper']}"
+    return str(label)
