@@ -42,7 +42,10 @@ export default defineConfig({
         },
       },
       { extends: true, test: { name: 'fast-isolated', include: REPLACES_MODULES } },
-      { extends: true, test: { name: 'all', include: [ALL], globalSetup: POSTGRES } },
+      {
+        extends: true,
+        test: { name: 'all', include: [ALL], globalSetup: [POSTGRES, 'test/console-for-run.ts'] },
+      },
       {
         extends: true,
         test: {

@@ -34,6 +34,7 @@ export function callerOf(
   return {
     principal: name,
     arrivedAtMs: request.arrivedAtMs,
+    requestId: request.id,
     givenUp: givenUpSignal(reply),
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
     ...(maxStoredBytes === undefined ? {} : { maxStoredBytes }),

@@ -17,6 +17,7 @@ import { analystsRoutes } from '../routes/analysts.ts'
 import { auditRoutes } from '../routes/audit.ts'
 import { budgetsRoutes } from '../routes/budgets.ts'
 import { connectionsRoutes } from '../routes/connections.ts'
+import { consoleRoutes } from '../routes/console.ts'
 import { datasetChangesRoutes } from '../routes/dataset-changes.ts'
 import { datasetsRoutes } from '../routes/datasets.ts'
 import { draftsRoutes } from '../routes/drafts.ts'
@@ -25,6 +26,7 @@ import { evaluationsRoutes } from '../routes/evaluations.ts'
 import { ingestionsRoutes } from '../routes/ingestions.ts'
 import { keysRoutes } from '../routes/keys.ts'
 import { ledgerRoutes } from '../routes/ledger.ts'
+import { meRoutes } from '../routes/me.ts'
 import { mechanismsRoutes } from '../routes/mechanisms.ts'
 import { type MetricsAccess, type MetricsOptions, metricsRoutes } from '../routes/metrics.ts'
 import { openApiOptions, openApiYaml, type SignIn, signInOptions } from '../routes/openapi.ts'
@@ -70,7 +72,7 @@ export interface AppDependencies extends AnswerDependencies {
   readonly authenticator: Authenticator
   readonly keys: KeyStore
   readonly keyActs: Pick<KeyActRecorder, 'recordPending'>
-  /** The OpenID provider with which Swagger UI signs in, if any. */
+  /** The OpenID provider with which Swagger UI and the console sign in, if any. */
   readonly signIn?: SignIn
   readonly catalog: Catalog
   readonly registry: Registry
@@ -117,6 +119,8 @@ export interface AppDependencies extends AnswerDependencies {
   readonly drainMs: number
   /** Folder for the ledgers and pairs of audits. The audit routes exist only when it is given. */
   readonly auditDirectory?: string
+  /** Folder of the built console. Without it, `/` leads to Swagger UI. */
+  readonly consoleDirectory?: string
 }
 
 /** Largest accepted body, except where a route sets its own limit. The longest predicate fits. */
@@ -129,8 +133,8 @@ const REQUEST_TIMEOUT_MS = 30_000
 export async function buildApp(dependencies: AppDependencies): Promise<FastifyInstance> {
   const app = await createServer(dependencies)
   const { metrics, metricsAccess } = dependencies
-  metrics.watch(dependencies)
   const ready = drainBeforeClose(app, dependencies)
+  metrics.watch({ ...dependencies, ready })
 
   const { signIn } = dependencies
   await app.register(fastifySwagger, openApiOptions(signIn?.issuer))
@@ -156,6 +160,7 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
   await app.register(analystsRoutes, dependencies)
   await app.register(ledgerRoutes, dependencies)
   await app.register(keysRoutes, dependencies)
+  await app.register(meRoutes, dependencies)
   await app.register(administrationRoutes, dependencies)
   await app.register(queriesRoutes, dependencies)
   await app.register(releasesRoutes, dependencies)
@@ -176,7 +181,10 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
     const audited = { authenticator, catalog, versionUses, ...answering, openPair: openAuditedPair }
     await app.register(auditRoutes, { ...audited, temporaryDirectory: auditDirectory })
   }
-  app.get('/', { schema: { hide: true } }, async (_request, reply) => reply.redirect('/docs'))
+  const { consoleDirectory } = dependencies
+  if (consoleDirectory === undefined)
+    app.get('/', { schema: { hide: true } }, async (_request, reply) => reply.redirect('/docs'))
+  else await app.register(consoleRoutes, { ...dependencies, consoleDirectory })
   app.get('/openapi.yaml', { schema: { hide: true } }, async (_request, reply) =>
     reply.type('application/yaml').send(openApiYaml(app.swagger())),
   )

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import path from 'node:path'
 import { z } from 'zod'
@@ -19,6 +20,18 @@ function isNetwork(text: string): boolean {
   if (rest.length > 0 || longest < 0) return false
   return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) >= 1 && Number(bits) <= longest)
 }
+
+/** True for an http(s) URL without user and password. */
+function isPlainHttpUrl(text: string): boolean {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  return url !== undefined && isHttpUrl(text) && url.username === '' && url.password === ''
+}
+
+/**
+ * Marks a variable whose value is or may contain a secret. Such a variable may be read from the file that `<NAME>_FILE`
+ * names. Variables that name a file themselves are not marked.
+ */
+const secret = <Schema extends z.ZodType>(schema: Schema): Schema => schema.meta({ isSecret: true })
 
 /**
  * All variables that Sotto reads, each optional. `docs/operations.md` contains the same list, and a test compares
@@ -54,11 +67,13 @@ export const environmentSchema = z.object({
     )
     .default('data')
     .describe('Folder for source files, ingested rows, keys and the ledger.'),
-  SOTTO_LEDGER_URL: z
-    .string()
-    .min(1)
-    .default('ledger.sqlite')
-    .describe('Ledger: a SQLite file, relative to the data folder, or a postgres:// URL.'),
+  SOTTO_LEDGER_URL: secret(
+    z
+      .string()
+      .min(1)
+      .default('ledger.sqlite')
+      .describe('Ledger: a SQLite file, relative to the data folder, or a postgres:// URL.'),
+  ),
   SOTTO_CONNECTIONS: z
     .string()
     .min(1)
@@ -69,26 +84,49 @@ export const environmentSchema = z.object({
     .min(1)
     .optional()
     .describe('Ed25519 key that signs receipts and heads: a PEM file, relative to the data folder.'),
-  SOTTO_HEADS_PUBLISH: z
-    .string()
-    .min(1)
-    .optional()
-    .describe(
-      'Destination of signed heads: a file to append to, relative to the data folder, or an http(s) URL to POST to.',
-    ),
+  SOTTO_HEADS_PUBLISH: secret(
+    z
+      .string()
+      .min(1)
+      .optional()
+      .describe(
+        'Destination of signed heads: a file to append to, relative to the data folder, or an http(s) URL to POST to.',
+      ),
+  ),
   SOTTO_HEADS_PUBLISH_SECONDS: wholeNumber(1, 86_400)
     .default(300)
     .describe('Time between two publications of heads.'),
-  SOTTO_METRICS_KEY: z
-    .string()
-    .regex(/^[\x21-\x7e]{16,200}$/, 'must be 16 to 200 visible ASCII characters')
-    .optional()
-    .describe('Bearer key for `/metrics`. Without it and without a port of its own, `/metrics` answers 401.'),
+  SOTTO_METRICS_KEY: secret(
+    z
+      .string()
+      .regex(/^[\x21-\x7e]{16,200}$/, 'must be 16 to 200 visible ASCII characters')
+      .optional()
+      .describe(
+        'Bearer key for `/metrics`. Without it and without a port of its own, `/metrics` answers 401.',
+      ),
+  ),
   SOTTO_METRICS_PORT: wholeNumber(0, 65_535)
     .optional()
     .describe(
       'Separate port for `/metrics`, which the main port then does not serve. It needs a key only if one is set.',
     ),
+  SOTTO_TRACES_URL: z
+    .string()
+    .refine(isPlainHttpUrl, 'must be an http(s) URL without user and password')
+    .optional()
+    .describe(
+      'Destination of traces: an http(s) URL for OTLP in JSON, such as `http://collector:4318/v1/traces`.',
+    ),
+  SOTTO_TRACES_HEADERS: secret(
+    z
+      .string()
+      .regex(
+        /^[\w-]+=[\x20-\x2b\x2d-\x7e]+(,[\w-]+=[\x20-\x2b\x2d-\x7e]+)*$/,
+        'must be names and values, such as authorization=Bearer abc,x-tenant=7',
+      )
+      .optional()
+      .describe('Headers of requests with traces: names and values, separated by commas.'),
+  ),
   SOTTO_LOG_LEVEL: z
     .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])
     .default('info')
@@ -203,7 +241,11 @@ export const environmentSchema = z.object({
     .min(1)
     .optional()
     .describe('Claim with the ids of the datasets that the token may use, or `*`.'),
-  SOTTO_OIDC_CLIENT_ID: z.string().min(1).optional().describe('Client with which Swagger UI signs in.'),
+  SOTTO_OIDC_CLIENT_ID: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('Client with which the console and Swagger UI sign in.'),
 })
 
 /** Configuration of one process. Paths are absolute. */
@@ -227,6 +269,8 @@ export interface Config {
   readonly headsPublishMs: number
   readonly metricsKey?: string
   readonly metricsPort?: number
+  /** Destination of traces; absent if requests are not traced. */
+  readonly traces?: { readonly url: string; readonly headers: Readonly<Record<string, string>> }
   readonly logLevel: z.output<typeof environmentSchema>['SOTTO_LOG_LEVEL']
   readonly demo: boolean
   readonly audit: boolean
@@ -259,10 +303,15 @@ export interface Config {
 export class ConfigError extends Error {}
 
 /** Variables of commands that call a service. The service itself does not read them. */
-const CLIENT_VARIABLES: readonly string[] = ['SOTTO_URL', 'SOTTO_KEY']
+const CLIENT_VARIABLES: readonly string[] = ['SOTTO_URL', 'SOTTO_KEY', 'SOTTO_KEY_FILE']
+
+/** Names of the variables that may be read from the file that `<NAME>_FILE` names. */
+export const SECRET_VARIABLES: readonly string[] = Object.entries(environmentSchema.shape)
+  .filter(([, schema]) => schema.meta()?.isSecret === true)
+  .map(([name]) => name)
 
 /**
- * Reads the configuration from an environment.
+ * Reads the configuration from an environment, and from the files that it names for secrets.
  * @throws ConfigError naming every variable that breaks a rule, including unknown `SOTTO_` variables.
  */
 export function readConfig(environment: Readonly<Record<string, string | undefined>>): Config {
@@ -271,7 +320,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
       ([name, value]) => name.startsWith('SOTTO_') && !CLIENT_VARIABLES.includes(name) && value !== undefined,
     ),
   )
-  const parsed = environmentSchema.strict().safeParse(ours, { error: ruleOf })
+  const parsed = environmentSchema.strict().safeParse(withSecretFiles(ours), { error: ruleOf })
   if (!parsed.success) {
     const lines = parsed.error.issues.flatMap((issue) =>
       issue.code === 'unrecognized_keys'
@@ -311,6 +360,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     headsPublishMs: values.SOTTO_HEADS_PUBLISH_SECONDS * 1_000,
     ...(values.SOTTO_METRICS_KEY === undefined ? {} : { metricsKey: values.SOTTO_METRICS_KEY }),
     ...(values.SOTTO_METRICS_PORT === undefined ? {} : { metricsPort: values.SOTTO_METRICS_PORT }),
+    ...tracesTarget(values),
     logLevel: values.SOTTO_LOG_LEVEL,
     demo: values.SOTTO_DEMO,
     audit: values.SOTTO_AUDIT,
@@ -346,6 +396,50 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   }
 }
 
+/** Larger files contain no URL and no key. */
+const MOST_SECRET_BYTES = 65_536
+
+/**
+ * Replaces each `<NAME>_FILE` of a secret by the variable, with the content of the file. Paths are relative to the data
+ * folder. Permissions are not checked, because container engines mount secrets with permissions of their own.
+ * @throws ConfigError naming every variable whose file cannot be used, or that is also set itself.
+ */
+function withSecretFiles(
+  given: Readonly<Record<string, string | undefined>>,
+): Readonly<Record<string, string | undefined>> {
+  const { SOTTO_DATA_DIR: directory = environmentSchema.shape.SOTTO_DATA_DIR.parse(undefined) } = given
+  const values = { ...given }
+  const broken: string[] = []
+  for (const name of SECRET_VARIABLES) {
+    const file = given[`${name}_FILE`]
+    if (file === undefined) continue
+    delete values[`${name}_FILE`]
+    if (given[name] !== undefined) broken.push(`${name}_FILE: must not be set together with ${name}`)
+    else if (file === '') broken.push(`${name}_FILE: must be the path of a file`)
+    else {
+      const read = readSecret(path.resolve(directory, file))
+      if ('rule' in read) broken.push(`${name}_FILE: ${read.rule}`)
+      else values[name] = read.value
+    }
+  }
+  if (broken.length > 0) throw new ConfigError(broken.join('\n'))
+  return values
+}
+
+/** Reads a secret without its final line break, or returns the rule that the file breaks. */
+function readSecret(file: string): { readonly value: string } | { readonly rule: string } {
+  let text: string
+  try {
+    text = readFileSync(file, 'utf8')
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? ` (${error.code})` : ''
+    return { rule: `must be a file that can be read${code}` }
+  }
+  const value = text.replace(/\r?\n$/, '')
+  if (value === '') return { rule: 'must be a file that is not empty' }
+  return value.length > MOST_SECRET_BYTES ? { rule: 'must be a file of at most 64 kB' } : { value }
+}
+
 /**
  * Checks that the metrics have a port of their own, if they have one.
  * @throws ConfigError if it is the port of the service.
@@ -370,6 +464,24 @@ function tlsFiles(
   if (cert === undefined) throw new ConfigError('SOTTO_TLS_CERT: must be set together with SOTTO_TLS_KEY')
   if (key === undefined) throw new ConfigError('SOTTO_TLS_KEY: must be set together with SOTTO_TLS_CERT')
   return { tls: { certFile: path.resolve(dataDirectory, cert), keyFile: path.resolve(dataDirectory, key) } }
+}
+
+/**
+ * Returns the destination of traces, if one is configured.
+ * @throws ConfigError if headers are given without a destination.
+ */
+function tracesTarget({
+  SOTTO_TRACES_URL: url,
+  SOTTO_TRACES_HEADERS: headers,
+}: z.output<typeof environmentSchema>): Pick<Config, 'traces'> {
+  if (url === undefined && headers !== undefined)
+    throw new ConfigError('SOTTO_TRACES_HEADERS: needs SOTTO_TRACES_URL')
+  if (url === undefined) return {}
+  const pairs = headers?.split(',').map((pair) => {
+    const [name = '', ...value] = pair.split('=')
+    return [name, value.join('=')] as const
+  })
+  return { traces: { url, headers: Object.fromEntries(pairs ?? []) } }
 }
 
 /**
@@ -439,9 +551,7 @@ function requirePublication({
   if (key === undefined)
     throw new ConfigError('SOTTO_HEADS_PUBLISH: needs SOTTO_LEDGER_SIGNING_KEY, the key that signs the heads')
   if (!/^[a-z][a-z0-9+.-]*:/i.test(target)) return
-  const url = URL.canParse(target) ? new URL(target) : undefined
-  const isValid = url !== undefined && isHttpUrl(target) && url.username === '' && url.password === ''
-  if (!isValid)
+  if (!isPlainHttpUrl(target))
     throw new ConfigError(
       'SOTTO_HEADS_PUBLISH: must be the path of a file, or an http(s) URL without user and password',
     )

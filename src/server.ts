@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import path from 'node:path'
 import type { SecureContextOptions } from 'node:tls'
@@ -11,6 +12,7 @@ import { createQuotas } from './access/quotas.ts'
 import { createAdmission } from './answers/admission.ts'
 import { registerAuditedDatasets } from './answers/audited-datasets.ts'
 import { longestDelayMs, systemClock } from './answers/release-time.ts'
+import { SOFTWARE_VERSION } from './answers/software-version.ts'
 import { type AppDependencies, buildApp, buildMetricsApp } from './app.ts'
 import { openCatalog } from './catalog/catalog.ts'
 import type { Dataset } from './catalog/dataset.ts'
@@ -43,7 +45,11 @@ import { createRegistry } from './registration/registry.ts'
 import { followRegistrations } from './registration/replicas.ts'
 import type { Connections } from './registration/sources/table.ts'
 import { openUploads } from './registration/uploads.ts'
+import type { TraceSink } from './tracing/trace.ts'
 import { openComputationPools } from './workers/pools.ts'
+
+/** Folder of the console once `npm run build --workspace console` has run. */
+const CONSOLE_DIRECTORY = path.resolve(import.meta.dirname, '../console/dist')
 
 /** A listening service. */
 export interface Service {
@@ -53,6 +59,8 @@ export interface Service {
   readonly metricsUrl?: string
   /** True if the demo dataset is registered. */
   readonly hasDemo: boolean
+  /** True if the console has been built. */
+  readonly hasConsole: boolean
   /** Returns the longest time for which the release of an outcome is delayed, over all registered datasets. */
   longestDelayMs(): number
   /** Reports not ready, finishes open requests, then closes engine and ledger. */
@@ -106,6 +114,7 @@ export async function startService(
       url,
       ...(metricsUrl === undefined ? {} : { metricsUrl }),
       hasDemo: catalog.get(censusRegistration.id) !== undefined,
+      hasConsole: parts.consoleDirectory !== undefined,
       longestDelayMs: () =>
         Math.max(0, ...catalog.list().map(({ dataset }) => longestDelayMs(dataset.timing))),
       close: () => app.close(),
@@ -138,6 +147,7 @@ async function openParts(
     onError: (err, what) => logger.error({ err }, what),
   })
   opened.defer(close)
+  const traces = await openTraces(config, logger, opened)
   const disk = watchFreeSpace(writtenFolders(config), config.minFreeDiskBytes)
   const uploads = await openUploads({
     dataDirectory,
@@ -166,8 +176,10 @@ async function openParts(
     keyActs,
     ...(oidc === undefined ? {} : { signIn: oidc }),
     ...(tls === undefined ? {} : { tls }),
+    ...(traces === undefined ? {} : { traces }),
     ...(config.trustedProxies === undefined ? {} : { trustedProxies: config.trustedProxies }),
     ...(config.metricsPort === undefined ? { metricsAccess: metricsAccessFor(config) } : {}),
+    ...(existsSync(CONSOLE_DIRECTORY) ? { consoleDirectory: CONSOLE_DIRECTORY } : {}),
     disk,
     uploads,
     uploadMaxBytes: config.uploads.maxBytes,
@@ -191,6 +203,27 @@ async function openParts(
     handlerTimeoutMs: config.queueWaitMs + config.queryTimeoutMs + 15_000,
     drainMs: config.drainMs,
   }
+}
+
+/** Opens the export of traces, if it is configured. Its packages are loaded only then. */
+async function openTraces(
+  { traces }: Config,
+  logger: Logger,
+  opened: AsyncDisposableStack,
+): Promise<TraceSink | undefined> {
+  if (traces === undefined) return undefined
+  const { openTraceExport } = await import('./tracing/otlp.ts')
+  const { sink, close } = openTraceExport({
+    ...traces,
+    version: SOFTWARE_VERSION,
+    onChange: (state) =>
+      state === 'working'
+        ? logger.info('traces can be exported again')
+        : logger.warn('traces cannot be exported'),
+    onDropped: (spans) => logger.warn({ spans }, 'spans of traces were dropped'),
+  })
+  opened.defer(close)
+  return sink
 }
 
 /** @throws ConfigError for a file of connections that cannot be used. */

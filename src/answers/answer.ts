@@ -16,6 +16,7 @@ import { accuracyReport, measuredReport, noiseReport } from '../planner/report.t
 import { type Amount, lossOfAmount } from '../privacy/accounting.ts'
 import { addLoss, coversLoss, lossOfReplacement, NO_LOSS, type PrivacyLoss } from '../privacy/loss.ts'
 import { withinField } from '../privacy/refusal.ts'
+import { type Trace, type TraceSink, UNTRACED } from '../tracing/trace.ts'
 import { disconnected, type Turn, type Waiter } from './admission.ts'
 import { completeAttempt } from './attempt.ts'
 import {
@@ -32,6 +33,7 @@ import { batchShown, queryShown } from './postprocessing.ts'
 import { release, requireAccepted, scanOf, yieldIfLarge } from './release.ts'
 import { type Clock, releaseInTime } from './release-time.ts'
 import { SOFTWARE_VERSION } from './software-version.ts'
+import { traced } from './traced.ts'
 
 type Query = Parameters<typeof plan>[0]
 
@@ -42,6 +44,8 @@ export interface AnswerDependencies extends ChargeDependencies {
   readonly limits: PlanLimits
   /** Decides when outcomes are recorded and released. */
   readonly clock: Clock
+  /** Receives the traces of requests; absent if they are not traced. */
+  readonly traces?: TraceSink
 }
 
 /** Facts about the caller and the arrival of a request. */
@@ -52,6 +56,8 @@ export interface Caller extends Waiter {
   readonly maxStoredBytes?: number
   /** Instant of {@link AnswerDependencies.clock} at which the whole request had arrived. Default: now. */
   readonly arrivedAtMs?: number
+  /** Id of the request in the log, for traces. */
+  readonly requestId?: string
 }
 
 /** Fields that a single query and a batch share. */
@@ -85,21 +91,33 @@ export interface Answer {
  * @throws Refusal before any debit, if the query does not fit the dataset or the budget is insufficient.
  * @throws AnswerFailure after the debit. A repeat of the same query is answered under the same charge.
  */
-export async function answer(dependencies: AnswerDependencies, question: Question): Promise<Answer> {
+export function answer(dependencies: AnswerDependencies, question: Question): Promise<Answer> {
   const { dataset, query } = question
-  const planned = plan(query, dataset, dependencies.limits)
-  const price = priceOf(planned, dataset.accounting)
-  requireAccepted(planned, dependencies.engine)
-  const asked = {
-    kind: query.kind,
-    canonical: { query: normalForm(planned) },
-    question: shortestQuery(query),
-    price,
-    compute: () => releaseOf(planned, dependencies),
-    show: (document: object) => queryShown(document, query),
-  }
-  const inScan = { ...question, scan: scanOf(planned, dependencies.engine) }
-  return answerUnderCharge(dependencies, inScan, asked)
+  const arrivedAtMs = question.arrivedAtMs ?? dependencies.clock.nowMs()
+  const request = { ...factsOf(question), name: 'query', kind: query.kind, arrivedAtMs } as const
+  return traced(dependencies, request, async (trace) => {
+    const { planned, price } = await trace.step('plan', () => {
+      const planned = plan(query, dataset, dependencies.limits)
+      const price = priceOf(planned, dataset.accounting)
+      requireAccepted(planned, dependencies.engine)
+      return { planned, price }
+    })
+    const asked = {
+      kind: query.kind,
+      canonical: { query: normalForm(planned) },
+      question: shortestQuery(query),
+      price,
+      compute: () => releaseOf(planned, dependencies, trace),
+      show: (document: object) => queryShown(document, query),
+    }
+    const inScan = { ...question, arrivedAtMs, scan: scanOf(planned, dependencies.engine) }
+    return answerUnderCharge(dependencies, inScan, asked, trace)
+  })
+}
+
+/** Facts that a trace shows about a request. */
+function factsOf({ dataset, requestId }: AnswerRequest) {
+  return { dataset: dataset.id, timing: dataset.timing, requestId }
 }
 
 /**
@@ -108,28 +126,35 @@ export async function answer(dependencies: AnswerDependencies, question: Questio
  *
  * @throws Refusal, AnswerFailure as {@link answer} does.
  */
-export async function answerBatch(dependencies: AnswerDependencies, batch: Batch): Promise<Answer> {
+export function answerBatch(dependencies: AnswerDependencies, batch: Batch): Promise<Answer> {
   const { queries } = batch
-  const { leaseMs, limits } = dependencies
-  const planned = await planQueries(queries, batch.dataset, limits)
-  requireAllAccepted(planned, dependencies.engine)
-  // In sequence: each query has its own time limit, and takes a turn of its own.
-  const withLongerLease = { ...dependencies, leaseMs: leaseMs * queries.length }
-  const compute = async (turn: Turn) => {
-    const answers: object[] = []
-    for (const each of planned.plans) {
-      if (answers.length > 0) await turn.yield()
-      answers.push({ ...(await releaseOf(each, dependencies)), ...priceReport(each) })
+  const { leaseMs, limits, clock } = dependencies
+  const arrivedAtMs = batch.arrivedAtMs ?? clock.nowMs()
+  return traced(dependencies, { ...factsOf(batch), name: 'batch', arrivedAtMs }, async (trace) => {
+    const planned = await trace.step('plan', async () => {
+      const planned = await planQueries(queries, batch.dataset, limits)
+      requireAllAccepted(planned, dependencies.engine)
+      return planned
+    })
+    // In sequence: each query has its own time limit, and takes a turn of its own.
+    const withLongerLease = { ...dependencies, leaseMs: leaseMs * queries.length }
+    const compute = async (turn: Turn) => {
+      const answers: object[] = []
+      for (const each of planned.plans) {
+        if (answers.length > 0) await trace.step('wait', turn.yield)
+        answers.push({ ...(await releaseOf(each, dependencies, trace)), ...priceReport(each) })
+      }
+      return { answers, ...batchReport(planned) }
     }
-    return { answers, ...batchReport(planned) }
-  }
-  return answerUnderCharge(withLongerLease, batch, {
-    kind: 'batch',
-    canonical: { batch: planned.plans.map(normalForm) },
-    question: { queries: queries.map(shortestQuery) },
-    price: planned.price,
-    compute,
-    show: (document) => batchShown(document, queries),
+    const asked = {
+      kind: 'batch',
+      canonical: { batch: planned.plans.map(normalForm) },
+      question: { queries: queries.map(shortestQuery) },
+      price: planned.price,
+      compute,
+      show: (document: object) => batchShown(document, queries),
+    } as const
+    return answerUnderCharge(withLongerLease, { ...batch, arrivedAtMs }, asked, trace)
   })
 }
 
@@ -149,14 +174,24 @@ interface Asked {
 
 async function answerUnderCharge(
   dependencies: AnswerDependencies,
-  { principal, dataset, givenUp, scan, idempotencyKey, maxStoredBytes, arrivedAtMs }: AnswerRequest,
+  {
+    principal,
+    dataset,
+    givenUp,
+    scan,
+    idempotencyKey,
+    maxStoredBytes,
+    arrivedAtMs,
+  }: AnswerRequest & Required<Pick<AnswerRequest, 'arrivedAtMs'>>,
   asked: Asked,
+  trace: Trace,
 ): Promise<Answer> {
   if (givenUp?.aborted) throw disconnected()
   const purchase: Purchase = {
     principal,
     dataset,
     request: asked.canonical,
+    question: asked.question,
     price: asked.price,
     sharing: true,
     givenUp,
@@ -165,23 +200,28 @@ async function answerUnderCharge(
     maxStoredBytes,
   }
   const { clock } = dependencies
-  return releaseInTime(
-    clock,
-    { timing: dataset.timing, arrivedAtMs: arrivedAtMs ?? clock.nowMs() },
-    (recordInstant) =>
-      onceAtATime(dependencies, purchase, () => answerInTurn(dependencies, purchase, asked, recordInstant)),
+  return releaseInTime(clock, { timing: dataset.timing, arrivedAtMs }, (recordInstant) =>
+    onceAtATime(dependencies, purchase, () =>
+      answerInTurn(dependencies, purchase, asked, { recordInstant, trace }),
+    ),
   )
+}
+
+/** The instants and the trace of a request. */
+interface Flow {
+  readonly recordInstant: () => Promise<void>
+  readonly trace: Trace
 }
 
 async function answerInTurn(
   dependencies: AnswerDependencies,
   purchase: Purchase,
   { kind, question, price, compute, show }: Asked,
-  recordInstant: () => Promise<void>,
+  { recordInstant, trace }: Flow,
 ): Promise<Answer> {
   const { ledger } = dependencies
   const { dataset } = purchase
-  const { outcome, turn } = await charge(dependencies, purchase)
+  const { outcome, turn } = await trace.step('charge', () => charge(dependencies, purchase))
   if (outcome.kind === 'answered') {
     turn.leave()
     const asked = (document: object) => ({ ...show(document), question })
@@ -193,7 +233,7 @@ async function answerInTurn(
   const timed = { charge: charged, dataset, recordInstant: leaveAtRecordInstant }
   const body = await completeAttempt(dependencies, timed, async () => {
     try {
-      if (outcome.kind === 'charged') await turn.begin()
+      if (outcome.kind === 'charged') await trace.step('wait', turn.begin)
       const debit = describeDebit(dependencies, dataset.id, price, charged)
       const facts = { question, ...debit, softwareVersion: SOFTWARE_VERSION }
       const document =
@@ -202,7 +242,8 @@ async function answerInTurn(
           : { id, dataset: dataset.id, datasetVersion: dataset.version, ...(await compute(turn)), ...facts }
       return {
         document: JSON.stringify(document),
-        record: (body, answeredAtMs) => ledger.recordAnswer(id, attempt, body, { kind, answeredAtMs }),
+        record: (body, answeredAtMs) =>
+          trace.step('record', () => ledger.recordAnswer(id, attempt, body, { kind, answeredAtMs })),
       }
     } finally {
       turn.leavePlace()
@@ -227,8 +268,9 @@ function describeShared({ answer: stored }: StoredRelease, { id }: Charge, facts
 export async function releaseOf(
   planned: Plan,
   { engine, noiseSource }: Pick<AnswerDependencies, 'engine' | 'noiseSource'>,
+  trace: Trace = UNTRACED,
 ) {
-  const released = await release(planned, engine, noiseSource)
+  const released = await release(planned, engine, noiseSource, trace)
   await yieldIfLarge(planned)
   const { result, accuracy } = measuredReport(planned, released)
   await yieldIfLarge(planned)

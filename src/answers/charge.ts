@@ -38,6 +38,8 @@ export interface Purchase extends Waiter {
   readonly dataset: Dataset
   /** The request as JSON; its top-level key names the kind of request. */
   readonly request: Readonly<Record<string, unknown>>
+  /** The question as it was asked and as its answer states it. */
+  readonly question: object
   readonly price: Amount
   /**
    * True if, on a dataset that shares releases, this request may be answered with another analyst's release and its own
@@ -155,13 +157,32 @@ function identityUnder({ principal, dataset, request, idempotencyKey }: Purchase
 /**
  * Finds the identity under which a request with a chosen key was first sent, about an earlier version of the dataset. The
  * key keeps its outcome: the repeat gets the stored answer or denial, or the answer that was paid for.
+ *
+ * A version with a wider declaration can change the normal form of a question, and the epsilon that an accuracy needs.
+ * An answered request is then found by the question that its answer states.
  * @returns undefined if the key was used for another request
  */
 async function earlierIdentity(ledger: Ledger, purchase: Purchase): Promise<Identity | undefined> {
-  const [record] = await ledger.chargeRecords([identityOf(purchase).id])
-  return earlierVersions(purchase.dataset)
+  const versions = earlierVersions(purchase.dataset)
+  if (versions.length === 0) return undefined
+  const identity = identityOf(purchase)
+  const [record] = await ledger.chargeRecords([identity.id])
+  if (record === undefined) return undefined
+  const { requestHash } = record
+  const found = versions
     .map((version) => identityUnder(purchase, version))
-    .find(({ requestHash }) => requestHash === record?.requestHash)
+    .find((earlier) => earlier.requestHash === requestHash)
+  if (found !== undefined) return found
+  const answer = (await ledger.release(identity.id))?.answer
+  const canonical = (await ledger.requests([identity.id])).get(identity.id)
+  if (answer === undefined || canonical === undefined) return undefined
+  // Answers of earlier releases of the software state no question.
+  const { dataset, datasetVersion, question = {} } = JSON.parse(answer)
+  const isRepeat =
+    dataset === purchase.dataset.id &&
+    versions.includes(datasetVersion) &&
+    canonicalJson(question) === canonicalJson(purchase.question)
+  return isRepeat ? { ...identity, canonical, requestHash } : undefined
 }
 
 /**

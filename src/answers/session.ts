@@ -27,6 +27,7 @@ import {
 import type { Counted } from '../planner/stability.ts'
 import { lossOfReplacement } from '../privacy/loss.ts'
 import { Refusal } from '../privacy/refusal.ts'
+import type { Trace } from '../tracing/trace.ts'
 import { type Admission, disconnected, type Turn, type Waiter } from './admission.ts'
 import type { Answer, AnswerDependencies, AssumedAdversary, Caller, PreviewBalances } from './answer.ts'
 import { completeAttempt, failureOf } from './attempt.ts'
@@ -49,6 +50,7 @@ import { QuestionFailure } from './failure.ts'
 import { requireReadable } from './release.ts'
 import { periodOf, releaseInTime, shownTime } from './release-time.ts'
 import { SOFTWARE_VERSION } from './software-version.ts'
+import { traced } from './traced.ts'
 
 /** Dependencies of sessions. */
 export interface SessionDependencies extends AnswerDependencies {
@@ -106,28 +108,44 @@ export function createSparseVectorSessions(dependencies: SessionDependencies): S
   }
 
   return {
-    open: (opening) => open(dependencies, opening),
+    open(opening) {
+      const { dataset, requestId } = opening
+      const arrivedAtMs = opening.arrivedAtMs ?? dependencies.clock.nowMs()
+      const facts = { name: 'session', dataset: dataset.id, timing: dataset.timing, requestId } as const
+      return traced(dependencies, { ...facts, arrivedAtMs }, (trace) =>
+        open(dependencies, { ...opening, arrivedAtMs }, trace),
+      )
+    },
     async ask(asking) {
       const { ledger, clock, registered } = dependencies
       const arrivedAtMs = asking.arrivedAtMs ?? clock.nowMs()
       const session = await requireSession(ledger, asking.principal, asking.session)
       // No question about a withdrawn dataset reads data.
       const timing = registered(session.dataset)?.timing ?? 'off'
-      return releaseInTime(clock, { timing, arrivedAtMs }, (recordInstant) =>
-        inTurn(session.id, () => ask(dependencies, session, asking, recordInstant)),
+      const { requestId } = asking
+      const facts = { name: 'question', dataset: session.dataset, timing, requestId, arrivedAtMs } as const
+      return traced(dependencies, facts, (trace) =>
+        releaseInTime(clock, { timing, arrivedAtMs }, (recordInstant) =>
+          inTurn(session.id, () => ask(dependencies, session, asking, { recordInstant, trace })),
+        ),
       )
     },
   }
 }
 
-async function open(dependencies: SessionDependencies, opening: Opening): Promise<Answer> {
-  const { dataset, request, principal, idempotencyKey, maxStoredBytes, givenUp } = opening
-  const planned = planSession(request, dataset)
+async function open(
+  dependencies: SessionDependencies,
+  opening: Opening & Required<Pick<Opening, 'arrivedAtMs'>>,
+  trace: Trace,
+): Promise<Answer> {
+  const { dataset, request, principal, idempotencyKey, maxStoredBytes, givenUp, arrivedAtMs } = opening
+  const planned = await trace.step('plan', () => planSession(request, dataset))
   if (givenUp?.aborted) throw disconnected()
   const purchase: Purchase = {
     principal,
     dataset,
     request: { sparseVector: normalSession(request, planned) },
+    question: shortestSession(request),
     price: priceOfSession(planned),
     // A session belongs to one analyst: another analyst's questions would use up its positives.
     sharing: false,
@@ -135,11 +153,10 @@ async function open(dependencies: SessionDependencies, opening: Opening): Promis
     idempotencyKey,
     maxStoredBytes,
   }
-  const { clock } = dependencies
-  const timed = { timing: dataset.timing, arrivedAtMs: opening.arrivedAtMs ?? clock.nowMs() }
-  return releaseInTime(clock, timed, (recordInstant) =>
+  const timed = { timing: dataset.timing, arrivedAtMs }
+  return releaseInTime(dependencies.clock, timed, (recordInstant) =>
     onceAtATime(dependencies, purchase, () =>
-      openInTurn(dependencies, purchase, { planned, request }, recordInstant),
+      openInTurn(dependencies, purchase, planned, { recordInstant, trace }),
     ),
   )
 }
@@ -147,12 +164,12 @@ async function open(dependencies: SessionDependencies, opening: Opening): Promis
 async function openInTurn(
   dependencies: SessionDependencies,
   purchase: Purchase,
-  { planned, request }: { readonly planned: SessionPlan; readonly request: SessionRequest },
-  recordInstant: () => Promise<void>,
+  planned: SessionPlan,
+  { recordInstant, trace }: Flow,
 ): Promise<Answer> {
   const { ledger, noiseSource } = dependencies
   const { dataset } = purchase
-  const { outcome, turn } = await charge(dependencies, purchase)
+  const { outcome, turn } = await trace.step('charge', () => charge(dependencies, purchase))
   // Opening reads no data. The turn only ordered the debits.
   turn.leave()
   if (outcome.kind === 'answered') return { body: describeReplay(outcome.answer), replayed: true }
@@ -160,24 +177,31 @@ async function openInTurn(
   const charged = outcome.charge
   const { id, attempt } = charged
   const body = await completeAttempt(dependencies, { charge: charged, dataset, recordInstant }, async () => {
-    const question = shortestSession(request)
     const opening = {
       ...describeOpening(dependencies, planned, charged),
-      question,
+      question: purchase.question,
       softwareVersion: SOFTWARE_VERSION,
     }
     const session = {
       positives: planned.measurement.positives,
       terms: canonicalJson(termsOfSession(planned)),
-      thresholdNoise: drawThresholdNoise(planned.measurement, noiseSource),
+      thresholdNoise: await trace.step('noise', () => drawThresholdNoise(planned.measurement, noiseSource)),
     }
     return {
       document: JSON.stringify(opening),
       record: (body, answeredAtMs) =>
-        ledger.openSession(id, attempt, body, session, { kind: 'sparseVector', answeredAtMs }),
+        trace.step('record', () =>
+          ledger.openSession(id, attempt, body, session, { kind: 'sparseVector', answeredAtMs }),
+        ),
     }
   })
   return { body, replayed: false }
+}
+
+/** The instants and the trace of a request. */
+interface Flow {
+  readonly recordInstant: () => Promise<void>
+  readonly trace: Trace
 }
 
 /** Largest number of questions of a session. Questions are free, but each reads the data and is stored forever. */
@@ -187,10 +211,10 @@ async function ask(
   dependencies: SessionDependencies,
   session: StoredSession,
   asking: Asking,
-  recordInstant: () => Promise<void>,
+  flow: Flow,
 ): Promise<Answer> {
   const { ledger, versionUses } = dependencies
-  const request = await requestOf(dependencies, session, asking.where)
+  const request = await flow.trace.step('plan', () => requestOf(dependencies, session, asking.where))
   const requestHash = sha256(request)
   const identity = {
     session: session.id,
@@ -209,7 +233,7 @@ async function ask(
   }
   const dataset = requireSessionDataset(dependencies, session)
   const next = { dataset, identity, request, open, lookUp }
-  return versionUses.during(dataset, () => answerNext(dependencies, session, asking, next, recordInstant))
+  return versionUses.during(dataset, () => answerNext(dependencies, session, asking, next, flow))
 }
 
 /**
@@ -260,7 +284,7 @@ async function answerNext(
   session: StoredSession,
   asking: Asking,
   { dataset, identity, request, open, lookUp }: NextQuestion,
-  recordInstant: () => Promise<void>,
+  { recordInstant, trace }: Flow,
 ): Promise<Answer> {
   const { ledger, engine, noiseSource, admission } = dependencies
   const { question, positives, positivesFound, head, terms, thresholdNoise } = open
@@ -269,10 +293,11 @@ async function answerNext(
   requireReadable(dataset, { method: 'aggregate', aggregate }, engine)
   if (asking.givenUp?.aborted) throw disconnected()
   const waiter = { ...asking, periodMs: periodOf(dataset.timing), connection: connectionOf(dataset) }
-  const turn = await enterInTime(admission, waiter, async () => {
+  const requireAdmissible = async () => {
     requireSessionDataset(dependencies, session)
     if ((await lookUp()).kind === 'suspended') throw suspended(session.dataset)
-  })
+  }
+  const turn = await trace.step('wait', () => enterInTime(admission, waiter, requireAdmissible))
 
   const described = { session: session.id, question, where: asking.where, datasetVersion: dataset.version }
   const fail = async (failure: ReturnType<typeof failureOf>): Promise<never> => {
@@ -281,10 +306,10 @@ async function answerNext(
     throw new QuestionFailure(session.id, failure.errorClass)
   }
   const compare = async () => {
-    await turn.begin()
-    const value = await count(engine, dataset, aggregate).finally(turn.leavePlace)
+    await trace.step('wait', turn.begin)
+    const value = await trace.step('read', () => count(engine, dataset, aggregate)).finally(turn.leavePlace)
     const compared = { threshold, thresholdNoise, positivesFound, value }
-    return sparseVectorMechanism.release(measurement, compared, noiseSource)
+    return trace.step('noise', () => sparseVectorMechanism.release(measurement, compared, noiseSource))
   }
   const answer = await compare().catch((error: unknown) => fail(failureOf(error, dataset)))
   await recordInstant().then(turn.leave)
@@ -297,8 +322,8 @@ async function answerNext(
     receipt: describeReceipt(dependencies.signer, session.dataset, head),
   })
   const recorded = { ...identity, question, request, above: answer.above, answer: body }
-  const stored = await ledger
-    .recordSessionAnswer(recorded)
+  const stored = await trace
+    .step('record', () => ledger.recordSessionAnswer(recorded))
     .catch((error: unknown) => fail({ ...failureOf(error, dataset), counts: false }))
   // Another process stored an answer under this number. That answer is valid, and this one is discarded.
   if (!stored) throw inFlight(dependencies.leaseMs)

@@ -20,7 +20,10 @@ const DEFAULT_URL = 'http://127.0.0.1:8080'
 export function addServiceOptions(command: Command): Command {
   return command
     .option('--url <url>', `address of the service (default: SOTTO_URL, or ${DEFAULT_URL})`)
-    .option('--key-file <file>', 'file with the API key (default: the key in SOTTO_KEY)')
+    .option(
+      '--key-file <file>',
+      'file with the API key (default: the file in SOTTO_KEY_FILE, or the key in SOTTO_KEY)',
+    )
     .option('--json', 'print the answer of the service as JSON')
     .addHelpText(
       'after',
@@ -63,10 +66,10 @@ export interface ServiceClient {
  */
 export function connect(
   { url = process.env.SOTTO_URL ?? DEFAULT_URL, keyFile }: ServiceOptions,
-  environmentKey = process.env.SOTTO_KEY,
+  environment: Readonly<Record<string, string | undefined>> = process.env,
 ): ServiceClient {
   const base = addressOf(url)
-  const key = keyOf(keyFile, environmentKey)
+  const key = keyOf(keyFile, environment)
   if (base.protocol === 'http:' && !isLoopback(base))
     console.error(`Warning: the API key is sent unencrypted to ${base.host}. Use https.`)
   return {
@@ -97,9 +100,21 @@ function isLoopback({ hostname }: URL): boolean {
 }
 
 /** @throws Misuse whose message does not contain the key */
-function keyOf(keyFile: string | undefined, environmentKey: string | undefined): string {
-  const key = keyFile === undefined ? environmentKey : readFileSync(keyFile, 'utf8').trim()
-  const name = keyFile === undefined ? 'SOTTO_KEY' : '--key-file'
+function keyOf(
+  optionFile: string | undefined,
+  {
+    SOTTO_KEY: environmentKey,
+    SOTTO_KEY_FILE: environmentFile,
+  }: Readonly<Record<string, string | undefined>>,
+): string {
+  if (optionFile !== undefined) return checkKey('--key-file', readFileSync(optionFile, 'utf8').trim())
+  if (environmentFile === undefined) return checkKey('SOTTO_KEY', environmentKey)
+  if (environmentKey !== undefined)
+    throw new Misuse('SOTTO_KEY_FILE: must not be set together with SOTTO_KEY')
+  return checkKey('SOTTO_KEY_FILE', readFileSync(environmentFile, 'utf8').trim())
+}
+
+function checkKey(name: string, key: string | undefined): string {
   if (key === undefined || key === '')
     throw new Misuse(`${name}: must be the API key of a custodian, or name its file with --key-file`)
   if (!/^[\x21-\x7e]+$/.test(key)) throw new Misuse(`${name}: must hold one API key and nothing else`)

@@ -1,14 +1,14 @@
 import path from 'node:path'
 
 /**
- * Prints where the service listens, a first query to paste, and the address of Swagger UI. The pasted command reads the
- * key from its file, so that the key appears in no log and no shell history.
+ * Prints where the service listens, a first query to paste, and the addresses of the console and of Swagger UI. The
+ * pasted command reads the key from its file, so that the key appears in no log and no shell history.
  */
 export function printWelcome(
-  service: { readonly url: string; readonly hasDemo: boolean },
+  service: { readonly url: string; readonly hasDemo: boolean; readonly hasConsole: boolean },
   dataDirectory: string,
 ): void {
-  const { url, hasDemo } = service
+  const { url, hasDemo, hasConsole } = service
   const absolute = path.join(dataDirectory, 'analyst.key')
   const relative = path.relative(process.cwd(), absolute)
   const keyFile = relative.startsWith('..') ? absolute : relative
@@ -17,5 +17,9 @@ export function printWelcome(
   const lines = hasDemo
     ? [`Sotto answers at ${url}. A first query, ready to paste:`, '', firstQuery]
     : [`Sotto answers at ${url}.`]
-  console.log(['', ...lines, '', `Swagger UI: ${url}/docs`, ''].join('\n'))
+  const custodianFile = path.join(path.dirname(keyFile), 'custodian.key')
+  const page = hasConsole
+    ? [`Console: ${url}/ (sign in with the key in ${keyFile}, or manage with that in ${custodianFile})`]
+    : []
+  console.log(['', ...lines, '', ...page, `Swagger UI: ${url}/docs`, ''].join('\n'))
 }

@@ -57,3 +57,20 @@ export function documentationPolicy(origins: readonly string[]): string {
     ["connect-src 'self'", ...origins].join(' '),
   ].join('; ')
 }
+
+/**
+ * Returns the content security policy of the console, which loads only its own files.
+ * @param origins of the identity provider, from which the page may request tokens
+ */
+export function consolePolicy(origins: readonly string[]): string {
+  return [
+    "default-src 'none'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self' blob:",
+    ["connect-src 'self'", ...origins].join(' '),
+  ].join('; ')
+}

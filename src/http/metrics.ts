@@ -3,7 +3,7 @@ import type { Admission } from '../answers/admission.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { WatchedConnections } from '../connections/watch.ts'
 import type { FreeSpace } from '../files/free-space.ts'
-import type { Ledger, LedgerHead } from '../ledger/ledger.ts'
+import { type Ledger, LedgerFault, type LedgerHead } from '../ledger/ledger.ts'
 import type { LedgerObserver } from '../ledger/observed.ts'
 import { amountNumbers, subtractAmounts } from '../privacy/accounting.ts'
 
@@ -47,6 +47,8 @@ export interface WatchedState {
   readonly admission: Pick<Admission, 'counts'>
   readonly disk: FreeSpace
   readonly connections: Pick<WatchedConnections, 'list'>
+  /** The readiness check of `/readyz`. */
+  readonly ready: () => Promise<boolean>
 }
 
 /** Buckets for the durations of answers, in seconds. They are coarse, because exact durations depend on data. */
@@ -85,12 +87,17 @@ export function createMetrics(): Metrics {
     buckets: COARSE_BOUNDS,
     registers: [registry],
   })
+  const { ledgerObserver, known } = observeInto(registry)
   let refresh: (() => Promise<void>) | undefined
   return {
     waited: (waitedMs) => waits.observe(coarse(waitedMs / 1_000)),
-    ledgerObserver: observeInto(registry),
+    ledgerObserver,
     watch(state) {
-      refresh = watchState(registry, state)
+      const refreshState = watchState(registry, state)
+      refresh = () => {
+        for (const { dataset } of state.catalog.list()) known(dataset.id)
+        return refreshState()
+      }
     },
     observe({ method, routeOptions: { url = 'unknown', config } }, { statusCode, elapsedTime }) {
       const labels = { method, route: url, status: statusCode }
@@ -105,8 +112,17 @@ export function createMetrics(): Metrics {
   }
 }
 
-/** Counts charges by dataset and times commits. */
-function observeInto(registry: Registry): LedgerObserver {
+/** Outcomes of charges that alerts depend on. */
+const WATCHED_OUTCOMES = ['charged', 'answered', 'denied'] as const
+
+/**
+ * Counts charges by dataset and times commits. `known` shows the counters of a dataset from 0 on: the increase of a counter
+ * that appears with the first event it counts would be 0.
+ */
+function observeInto(registry: Registry): {
+  readonly ledgerObserver: LedgerObserver
+  readonly known: (dataset: string) => void
+} {
   const charges = new Counter({
     name: 'sotto_charges_total',
     help: 'Decisions about charges: charged, shared, answered (replayed), denied, in-flight and others.',
@@ -126,54 +142,120 @@ function observeInto(registry: Registry): LedgerObserver {
     registers: [registry],
   })
   return {
-    charged: (dataset, outcome) => charges.inc({ dataset, outcome }),
-    failed: (dataset, counted) => failures.inc({ dataset, counted: String(counted) }),
-    committed: (durationMs) => commits.observe(durationMs / 1_000),
+    ledgerObserver: {
+      charged: (dataset, outcome) => charges.inc({ dataset, outcome }),
+      failed: (dataset, counted) => failures.inc({ dataset, counted: String(counted) }),
+      committed: (durationMs) => commits.observe(durationMs / 1_000),
+    },
+    known(dataset) {
+      for (const outcome of WATCHED_OUTCOMES) charges.inc({ dataset, outcome }, 0)
+      for (const counted of ['true', 'false']) failures.inc({ dataset, counted }, 0)
+    },
   }
 }
 
-/** Adds gauges of the state of the service; returns a function that reads it. */
-function watchState(
+/** Creates a gauge of a registry. */
+function gaugeIn<Label extends string>(
   registry: Registry,
-  { catalog, ledger, admission, disk, connections }: WatchedState,
+  name: string,
+  help: string,
+  ...labelNames: readonly Label[]
+): Gauge<Label> {
+  return new Gauge({ name, help, labelNames, registers: [registry] })
+}
+
+/** Adds gauges of the state of the service; returns a function that reads it. */
+function watchState(registry: Registry, state: WatchedState): () => Promise<void> {
+  const { admission, disk, connections } = state
+  const ready = gaugeIn(registry, 'sotto_ready', '1 if /readyz reports that the service is ready.')
+  const queue = gaugeIn(
+    registry,
+    'sotto_queue_requests',
+    'Requests that are being computed (running), or that wait for a turn or a place (waiting).',
+    'state',
+  )
+  const reachable = gaugeIn(
+    registry,
+    'sotto_connection_reachable',
+    '1 if the last check could reach the database of a connection.',
+    'connection',
+  )
+  const free = gaugeIn(
+    registry,
+    'sotto_disk_free_bytes',
+    'Free space on the fullest volume that the service writes to.',
+  )
+  const required = gaugeIn(
+    registry,
+    'sotto_disk_required_bytes',
+    'Free space below which the service reports that it is not ready.',
+  )
+  required.set(disk.requiredBytes)
+  const refreshBudgets = watchBudgets(registry, state)
+  return async () => {
+    for (const [name, number] of Object.entries(admission.counts())) queue.set({ state: name }, number)
+    for (const { name, reachable: isReachable } of connections.list())
+      reachable.set({ connection: name }, isReachable ? 1 : 0)
+    free.set(await disk.bytes())
+    ready.set((await state.ready()) ? 1 : 0)
+    await refreshBudgets()
+  }
+}
+
+/** Adds gauges of the budgets and suspensions of datasets; returns a function that reads them. */
+function watchBudgets(
+  registry: Registry,
+  { catalog, ledger }: Pick<WatchedState, 'catalog' | 'ledger'>,
 ): () => Promise<void> {
-  const gauge = <Label extends string>(name: string, help: string, ...labelNames: readonly Label[]) =>
-    new Gauge({ name, help, labelNames, registers: [registry] })
-  const remaining = gauge(
+  const cap = gaugeIn(
+    registry,
+    'sotto_budget_cap',
+    'Cap of the budget, in epsilon and delta, or in rho under zcdp accounting.',
+    'dataset',
+    'unit',
+  )
+  const remaining = gaugeIn(
+    registry,
     'sotto_budget_remaining',
     'Part of the cap that is left, in epsilon and delta, or in rho under zcdp accounting.',
     'dataset',
     'unit',
   )
-  const suspended = gauge('sotto_dataset_suspended', '1 while failures suspend the dataset.', 'dataset')
-  const queue = gauge(
-    'sotto_queue_requests',
-    'Requests that are being computed (running), or that wait for a turn or a place (waiting).',
-    'state',
+  const suspended = gaugeIn(
+    registry,
+    'sotto_dataset_suspended',
+    '1 while failures suspend the dataset.',
+    'dataset',
   )
-  const reachable = gauge(
-    'sotto_connection_reachable',
-    '1 if the last check could reach the database of a connection.',
-    'connection',
-  )
-  const free = gauge('sotto_disk_free_bytes', 'Free space on the fullest volume that the service writes to.')
   return async () => {
-    for (const [state, number] of Object.entries(admission.counts())) queue.set({ state }, number)
-    for (const state of connections.list()) reachable.set({ connection: state.name }, state.reachable ? 1 : 0)
-    free.set(await disk.bytes())
-    const heads = new Map<string, LedgerHead>()
+    const heads = await readHeads(catalog, ledger)
+    // Datasets that were withdrawn disappear.
+    for (const gauge of [cap, remaining, suspended]) gauge.reset()
+    for (const [dataset, { budget, suspended: isSuspended }] of heads) {
+      suspended.set({ dataset }, isSuspended ? 1 : 0)
+      for (const [unit, amount] of Object.entries(amountNumbers(budget.cap)))
+        cap.set({ dataset, unit }, amount)
+      const left = amountNumbers(subtractAmounts(budget.cap, budget.spent))
+      for (const [unit, amount] of Object.entries(left)) remaining.set({ dataset, unit }, amount)
+    }
+  }
+}
+
+/** Returns the heads of all datasets; none if the ledger fails, which the other metrics must still be able to show. */
+async function readHeads(
+  catalog: WatchedState['catalog'],
+  ledger: WatchedState['ledger'],
+): Promise<ReadonlyMap<string, LedgerHead>> {
+  const heads = new Map<string, LedgerHead>()
+  try {
     for (const { dataset } of catalog.list()) {
       const head = await ledger.head(dataset.id)
       if (head !== undefined) heads.set(dataset.id, head)
     }
-    // Datasets that were withdrawn disappear.
-    remaining.reset()
-    suspended.reset()
-    for (const [dataset, head] of heads) {
-      suspended.set({ dataset }, head.suspended ? 1 : 0)
-      const left = amountNumbers(subtractAmounts(head.budget.cap, head.budget.spent))
-      for (const [unit, amount] of Object.entries(left)) remaining.set({ dataset, unit }, amount)
-    }
+    return heads
+  } catch (error) {
+    if (error instanceof LedgerFault) return new Map()
+    throw error
   }
 }
 

@@ -1,5 +1,8 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { draftYaml } from '../../src/commands/draft-yaml.ts'
 import { printJson } from '../../src/commands/printing.ts'
@@ -44,7 +47,7 @@ describe('attack: control sequences for the terminal of a custodian', () => {
     )
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-    const refused = await connect({ url }, 'key')
+    const refused = await connect({ url }, { SOTTO_KEY: 'key' })
       .send('GET', '/v1/datasets')
       .catch((error: unknown) => error)
     server.close()
@@ -63,10 +66,23 @@ describe('attack: control sequences for the terminal of a custodian', () => {
 test('a key that would travel unencrypted to another machine is warned of, and never shown', () => {
   const warnings = captured('error')
   for (const url of ['https://sotto.example', 'http://127.0.0.1:8080', 'http://localhost', 'http://[::1]:80'])
-    connect({ url }, 'secret-key')
+    connect({ url }, { SOTTO_KEY: 'secret-key' })
   expect(warnings).toEqual([])
   for (const url of ['http://sotto.example', 'http://127.0.0.1.example', 'http://192.0.2.1'])
-    connect({ url }, 'secret-key')
+    connect({ url }, { SOTTO_KEY: 'secret-key' })
   expect(warnings).toHaveLength(3)
   expect(warnings.join()).not.toContain('secret-key')
+})
+
+test('a key is read from a file that the environment names, unless the environment contains a key too', () => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'sotto-key-'))
+  const file = path.join(folder, 'custodian.key')
+  writeFileSync(file, 'a key\n')
+  expect(() => connect({}, { SOTTO_KEY_FILE: file })).toThrow('SOTTO_KEY_FILE: must hold one API key')
+  writeFileSync(file, 'key\n')
+  expect(() => connect({}, { SOTTO_KEY_FILE: file })).not.toThrow()
+  expect(() => connect({}, { SOTTO_KEY_FILE: file, SOTTO_KEY: 'key' })).toThrow(
+    'SOTTO_KEY_FILE: must not be set together with SOTTO_KEY',
+  )
+  rmSync(folder, { recursive: true })
 })

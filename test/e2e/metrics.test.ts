@@ -103,6 +103,13 @@ describe('metrics', () => {
     )
     const left = valuesOf(text, 'sotto_budget_remaining')
     expect(left.get('dataset="census",unit="epsilon"')).toBe(9)
+    expect(valuesOf(text, 'sotto_budget_cap').get('dataset="census",unit="epsilon"')).toBe(10)
+    expect(Object.fromEntries(valuesOf(text, 'sotto_failures_total'))).toEqual({
+      'dataset="census",counted="true"': 0,
+      'dataset="census",counted="false"': 0,
+    })
+    expect(text).toMatch(/^sotto_ready 1$/m)
+    expect(text).toMatch(/^sotto_disk_required_bytes 268435456$/m)
     expect(valuesOf(text, 'sotto_dataset_suspended').get('dataset="census"')).toBe(0)
     expect(Object.fromEntries(valuesOf(text, 'sotto_queue_requests'))).toEqual({
       'state="running"': 0,

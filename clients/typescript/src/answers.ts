@@ -46,6 +46,7 @@ interface Facts {
   readonly raw: AnswerDocument | BatchDocument['answers'][number]
 }
 
+/** Answer that is one value. */
 export interface ValueAnswer<K extends Kind, Value> extends Facts {
   readonly kind: K
   readonly value: Value
@@ -57,16 +58,19 @@ export interface Row<Name extends string = string, Value = number | string> {
   readonly values: Readonly<Record<Name, Estimate<Value>>>
 }
 
+/** Answer with a noisy count for each cell. */
 export interface TableAnswer<K extends Kind> extends Facts {
   readonly kind: K
   readonly rows: readonly Row<'count', number>[]
 }
 
+/** Answer with statistics for each group. */
 export interface GroupsAnswer<Name extends string = string> extends Facts {
   readonly kind: 'groupBy'
   readonly rows: readonly Row<Name>[]
 }
 
+/** Coefficients of a linear regression. */
 export interface RegressionAnswer extends Facts {
   readonly kind: 'linearRegression'
   readonly intercept: Estimate<number>
@@ -75,17 +79,20 @@ export interface RegressionAnswer extends Facts {
   readonly ridge: number
 }
 
+/** Candidates with the largest counts. The counts are not released. */
 export interface SelectionAnswer extends Facts {
   readonly kind: 'noisyMax'
   /** Best first. */
   readonly selected: readonly { readonly candidate: CellLabel; readonly gap?: number }[]
 }
 
+/** Percentiles of a column. */
 export interface PercentilesAnswer extends Facts {
   readonly kind: 'percentile'
   readonly percentiles: readonly { readonly p: number; readonly value: number | string }[]
 }
 
+/** Frequent values of a text column. */
 export interface KeysAnswer extends Facts {
   readonly kind: 'keySelection'
   readonly keys: readonly { readonly key: string; readonly count?: number }[]
@@ -218,16 +225,19 @@ function valuesOf(document: Content, accuracy: Schemas['Accuracy'], asked: Asked
   }
 }
 
-/** Returns rows as flat records, for tables and charts: the keys, each statistic, and `<statistic>HalfWidth`. */
+/**
+ * Returns rows as flat records, for tables and charts: the keys, each statistic, and `<statistic>HalfWidth`. The half-width
+ * of a quantile is a number of rows or people, in `<statistic>RankHalfWidth`.
+ */
 export function records(answer: {
   readonly rows: readonly Row[]
 }): readonly Readonly<Record<string, CellLabel | number>>[] {
   return answer.rows.map(({ key, values }) => ({
     ...key,
     ...Object.fromEntries(
-      Object.entries(values).flatMap(([name, { value, halfWidth }]) => [
+      Object.entries(values).flatMap(([name, { value, halfWidth, unit }]) => [
         [name, value],
-        [`${name}HalfWidth`, halfWidth],
+        [`${name}${unit === 'rows' || unit === 'people' ? 'Rank' : ''}HalfWidth`, halfWidth],
       ]),
     ),
   }))

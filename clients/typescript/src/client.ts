@@ -37,6 +37,7 @@ export interface Practice {
   readonly on: 'dummy'
   /** Number of made-up rows. Default: 1,000. */
   readonly rows?: number
+  /** The same declaration, number of rows and seed always give the same rows. Default: `dummy`. */
   readonly seed?: string
 }
 
@@ -58,18 +59,26 @@ export interface SqlAnswer {
 /** A stored release, as the history lists it. */
 export type Release = Schemas['ListedRelease']
 
+/** Selects stored releases. */
 export interface HistoryFilter {
+  /** Kind of the query, `batch` or `sparseVector`. */
   readonly kind?: NonNullable<Release['kind']>
+  /** Name of an analyst, for auditors and custodians. */
   readonly analyst?: string
+  /** Earliest time of the answer. */
   readonly from?: Date | string
+  /** Time before which the answer was given. */
   readonly to?: Date | string
   /** Releases in one page. Default: 50. */
   readonly limit?: number
   readonly signal?: AbortSignal
 }
 
+/** Changes to the values of a stored answer. Without any, they are shown as measured. */
 export interface Postprocessing {
+  /** Rounds to whole numbers. */
   readonly round?: boolean
+  /** Replaces negative values by 0. */
   readonly nonNegative?: boolean
   readonly signal?: AbortSignal
 }
@@ -158,6 +167,7 @@ export interface Dataset extends Asking {
   previewSql(statement: string, options: SqlOptions): Promise<Schemas['SqlPreview']>
   /** Returns the public facts of the dataset. */
   describe(options?: Pick<CallOptions, 'signal'>): Promise<Schemas['Dataset']>
+  /** Returns the budget of the dataset and, for an analyst who has one, the allotment. */
   budget(options?: Pick<CallOptions, 'signal'>): Promise<Schemas['BudgetReport']>
   /** Lists stored releases of the dataset, newest first, page by page. */
   history(filter?: HistoryFilter): AsyncIterableIterator<Release>
@@ -169,7 +179,9 @@ export interface Dataset extends Asking {
   }): Promise<readonly Readonly<Record<string, string | number | boolean | null>>[]>
   /** Opens a session that reports if the rows that satisfy a condition reach the threshold, for one charge. */
   session(terms: SessionTerms): Promise<Session>
+  /** As {@link Client.postprocess}. */
   postprocess: Client['postprocess']
+  /** As {@link Client.plot}. */
   plot: Client['plot']
 }
 

@@ -3,6 +3,7 @@ import { ConnectionFailed, Problem, type ProblemDocument, UnexpectedResponse } f
 /** An API key or access token, or a function that returns the current one. */
 export type Key = string | (() => string | Promise<string>)
 
+/** How requests are sent and repeated. */
 export interface ConnectionOptions {
   /** Replaces the global `fetch`. */
   readonly fetch?: typeof fetch
@@ -14,7 +15,7 @@ export interface ConnectionOptions {
   readonly timeoutMs?: number
 }
 
-/** Request to the service. Every one may be repeated: see docs/decisions/0049-a-typescript-client.md. */
+/** Request to the service. Each may be repeated: see docs/decisions/0049-a-typescript-client.md. */
 export interface Request {
   readonly method: 'GET' | 'POST'
   readonly path: string

@@ -1,7 +1,7 @@
 import type { GroupsAnswer } from './answers.ts'
 import type { Grouping } from './columns.ts'
-import { type Json, wire } from './decimal.ts'
-import { fieldsOf, type Query, type SupposableOptions } from './query.ts'
+import type { Json } from './decimal.ts'
+import { type Query, query, type SupposableOptions } from './query.ts'
 
 /** Kinds that a group can have as a statistic. */
 type StatisticKind =
@@ -15,6 +15,7 @@ type StatisticKind =
   | 'median'
   | 'percentile'
 
+/** A query that can be a statistic of groups, such as `mean('Earnings')`. */
 export type Statistic = Query<StatisticKind>
 
 type Body = Statistic['body']
@@ -47,14 +48,7 @@ export function groupQuery(
       nameInAnswer(sent.get(JSON.stringify(body)) ?? body),
     ]),
   )
-  const { signal, idempotencyKey } = options
-  const query: Query<'groupBy'> = {
-    kind: 'groupBy',
-    body: { kind: 'groupBy', keys: wire(keys), statistics: [...sent.values()], ...fieldsOf(options) },
-    ...(signal === undefined ? {} : { signal }),
-    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
-  }
-  return { query, names }
+  return { query: query('groupBy', { keys, statistics: [...sent.values()] }, options), names }
 }
 
 /** Returns the name that the service gives a statistic of groups. */

@@ -52,6 +52,7 @@ export const PROBLEM_CODES = [
   'http-error',
 ] as const
 
+/** Code of a problem of the service. */
 export type ProblemCode = (typeof PROBLEM_CODES)[number]
 
 /** Problem document of the service (RFC 9457). */

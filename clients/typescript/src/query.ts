@@ -4,13 +4,16 @@ import type { components } from './schema.ts'
 
 type Schemas = components['schemas']
 
+/** Kind of a query, such as `count`. */
 export type Kind = Schemas['Query']['kind']
+/** Mechanism that adds noise to sums and counts. */
 export type Mechanism = 'geometric' | 'laplace' | 'gaussian'
 
 /** Options of a call that do not change its question. */
 export interface CallOptions {
   /** Draws a fresh answer to a question that was asked before, for a further charge. Omit it otherwise. */
   readonly idempotencyKey?: string
+  /** Ends the call and its repeats. A request that has arrived may still be charged. */
   readonly signal?: AbortSignal
 }
 
@@ -37,11 +40,15 @@ export interface SupposableOptions extends NoisyOptions {
   readonly supposed?: Schemas['Suppositions']
 }
 
+/** What a query counts. */
 export interface Counted {
+  /** Default: `rows`. */
   readonly of?: 'rows' | 'people'
 }
 
+/** The value of each person, in datasets where people have several rows. */
 export interface PerPerson {
+  /** What is computed from the rows of a person. Default: every row counts on its own. */
   readonly perPerson?: 'sum' | 'count' | 'mean'
 }
 

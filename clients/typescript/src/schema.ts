@@ -530,6 +530,43 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/me": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Name and role of the caller */
+        get: operations["getMe"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sign-in": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Ways to sign in besides API keys
+         * @description Needs no key.
+         */
+        get: operations["getSignIn"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/administration/events": {
         parameters: {
             query?: never;
@@ -3814,6 +3851,15 @@ export interface components {
             /** @description The stored answer. */
             answer: components["schemas"]["Answer"] | components["schemas"]["BatchAnswer"] | components["schemas"]["OpenedSession"];
         };
+        /** @description The caller, as the service knows it. */
+        Me: {
+            /** @description Principal that the key or token identifies. Releases and spending belong to it. */
+            name: string;
+            /** @enum {string} */
+            role: "analyst" | "custodian" | "auditor";
+            /** @description Datasets to which the key is limited. Absent if it may use all. */
+            datasets?: string[];
+        };
         /** @description Mean absolute error over the runs, with the error expected in theory. */
         MeanAbsoluteError: {
             value: number | null;
@@ -5965,6 +6011,18 @@ export interface components {
                 relativeTotalErrorPercent: number | null;
             }[];
         };
+        /** @description Ways to sign in besides API keys. */
+        SignIn: {
+            /** @description Only if the service accepts access tokens. */
+            provider?: {
+                /** @description Issuer of the OpenID provider. */
+                issuer: string;
+                /** @description Audience that access tokens must have. */
+                audience: string;
+                /** @description Client with which a browser signs in. */
+                clientId?: string;
+            };
+        };
         /** @description Rows of a statement, made from the noisy answer to a query. */
         SqlAnswer: {
             /** @description Query that the statement was translated to. */
@@ -5973,7 +6031,10 @@ export interface components {
             columns: {
                 /** @description Alias, or the name that PostgreSQL gives the column. A name that repeats gets a number. */
                 name: string;
-                /** @enum {string} */
+                /**
+                 * @description `integer` if the noise leaves all values whole, as that of most counts does.
+                 * @enum {string}
+                 */
                 type: "text" | "number" | "integer" | "boolean" | "date" | "timestamp";
                 /** @description Name of the column with the half-width of this one. Present for noisy values. */
                 halfWidthColumn?: string;
@@ -5998,7 +6059,10 @@ export interface components {
             columns: {
                 /** @description Alias, or the name that PostgreSQL gives the column. A name that repeats gets a number. */
                 name: string;
-                /** @enum {string} */
+                /**
+                 * @description `integer` if the noise leaves all values whole, as that of most counts does.
+                 * @enum {string}
+                 */
                 type: "text" | "number" | "integer" | "boolean" | "date" | "timestamp";
                 /** @description Name of the column with the half-width of this one. Present for noisy values. */
                 halfWidthColumn?: string;
@@ -8424,6 +8488,82 @@ export interface operations {
             };
         };
     };
+    getMe: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Me"];
+                };
+            };
+            /** @description The request was refused. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request failed. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getSignIn: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignIn"];
+                };
+            };
+            /** @description The request was refused. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request failed. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     listAdministrativeActs: {
         parameters: {
             query?: {
@@ -8804,7 +8944,7 @@ export interface operations {
                 cursor?: string;
                 /** @description Largest number of releases, from 1 to 200. A page with large answers has fewer. */
                 limit?: string;
-                /** @description Format of the list. Default: `csv` for a request with `Accept: text/csv`, otherwise `json`. */
+                /** @description Format of the list. Default: `csv` for a request that prefers it by `Accept`, otherwise `json`. */
                 format?: "json" | "csv";
             };
             header?: never;

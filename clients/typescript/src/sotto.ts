@@ -57,4 +57,4 @@ export {
   variance,
 } from './queries.ts'
 export type { CallOptions, Kind, NoisyOptions, Options, Query, SupposableOptions } from './query.ts'
-export type { components } from './schema.ts'
+export type { components, paths } from './schema.ts'
