@@ -1,0 +1,47 @@
+import { ConnectionFailed, Problem, UnexpectedResponse } from 'sotto-client'
+
+/** Title of an error, and what the person can do. */
+export interface Advice {
+  readonly title: string
+  readonly advice?: string
+}
+
+/** Advice by the code of a problem, where the problem's own text does not say what to do. */
+const ADVICE: Readonly<Record<string, string>> = {
+  unauthenticated: 'Sign in again with a valid key.',
+  forbidden: 'Ask a custodian for a key with another role.',
+  'unknown-dataset': 'The dataset may have been withdrawn, or your key may not include it.',
+  'budget-insufficient':
+    'Ask with a smaller epsilon, or ask the custodian to raise the budget. Nothing was charged.',
+  'allotment-insufficient':
+    'Ask with a smaller epsilon, or ask the custodian to raise your allotment. Nothing was charged.',
+  'dataset-suspended':
+    'A custodian has to look at the dataset before it answers again. Stored answers stay available.',
+  'rate-limited': 'Wait a moment, then try again.',
+  'quota-exceeded': 'Wait until your other requests have finished, then try again.',
+  unavailable: 'The service is busy. Try again: a question that was already charged is not charged twice.',
+  'query-in-flight': 'The same question is being answered. Try again in a moment; it is charged once.',
+}
+
+/** Returns the title of an error, and what the person can do. */
+export function adviceOn(error: unknown): Advice {
+  if (error instanceof Problem) {
+    const advice = ADVICE[error.code]
+    return { title: error.title, ...(advice === undefined ? {} : { advice }) }
+  }
+  if (error instanceof ConnectionFailed)
+    return {
+      title: 'The service did not answer',
+      advice:
+        'Check your connection, then try again. A question that was already charged is not charged twice.',
+    }
+  if (error instanceof UnexpectedResponse)
+    return {
+      title: 'Something other than the service answered',
+      advice: 'A proxy may be in between. Reload the page.',
+    }
+  return {
+    title: 'The console failed',
+    advice: 'Reload the page. Your questions and answers are stored by the service.',
+  }
+}

@@ -1,0 +1,67 @@
+import { MutationCache, QueryCache, QueryClient } from '@tanstack/react-query'
+import createFetchClient from 'openapi-fetch'
+import createQueryClient from 'openapi-react-query'
+import {
+  ConnectionFailed,
+  connect,
+  Problem,
+  type ProblemDocument,
+  type paths,
+  UnexpectedResponse,
+} from 'sotto-client'
+import { currentToken, forgetCredential } from './credential.ts'
+
+/** Times that a read is repeated after a lost connection, or a refusal that says that waiting helps. */
+const READ_ATTEMPTS = 3
+
+/** Client for questions. It repeats a question whose connection was lost, which is charged once. */
+export const client = connect('/', () => currentToken() ?? '')
+
+/** Typed requests for everything that is not a question. They throw what the client throws. */
+export const requests = createFetchClient<paths>({ baseUrl: '/', fetch: send })
+
+/** Returns the body of a response of {@link requests}: `await bodyOf(requests.POST(…))`. */
+export async function bodyOf<Body>(response: Promise<{ data?: Body }>): Promise<NonNullable<Body>> {
+  const { data } = await response
+  if (data === undefined || data === null) throw new UnexpectedResponse('the response has no body')
+  return data
+}
+
+/** Hooks over {@link requests}: `api.useQuery('get', '/v1/datasets')`. */
+export const api = createQueryClient(requests)
+
+export const queryClient = new QueryClient({
+  queryCache: new QueryCache({ onError: leaveIfRefused }),
+  mutationCache: new MutationCache({ onError: leaveIfRefused }),
+  defaultOptions: {
+    queries: {
+      staleTime: 15_000,
+      retry: (failures, error) => failures < READ_ATTEMPTS && helpsToWait(error),
+    },
+  },
+})
+
+async function send(request: Request): Promise<Response> {
+  const token = currentToken()
+  if (token !== undefined && !request.headers.has('authorization'))
+    request.headers.set('authorization', `Bearer ${token}`)
+  const response = await fetch(request, { credentials: 'omit', redirect: 'error', cache: 'no-store' }).catch(
+    (error: unknown) => {
+      if (request.signal.aborted) throw error
+      throw new ConnectionFailed('no response from the service')
+    },
+  )
+  if (response.ok) return response
+  const document: unknown = await response.json().catch(() => undefined)
+  if (typeof document === 'object' && document !== null && 'code' in document)
+    throw new Problem(document as ProblemDocument)
+  throw new UnexpectedResponse(`the response (status ${response.status}) is not from a Sotto service`)
+}
+
+function leaveIfRefused(error: Error) {
+  if (error instanceof Problem && error.code === 'unauthenticated') forgetCredential('refused')
+}
+
+function helpsToWait(error: Error): boolean {
+  return error instanceof ConnectionFailed || (error instanceof Problem && [429, 503].includes(error.status))
+}

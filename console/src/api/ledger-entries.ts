@@ -1,0 +1,37 @@
+import { useQuery } from '@tanstack/react-query'
+import type { components } from 'sotto-client'
+import { requests } from './api.ts'
+
+type LedgerEntry = components['schemas']['LedgerEntry']
+
+/** Entries in one page of the ledger. */
+const PAGE_SIZE = 500
+/** Most pages that are read for a chart. */
+const MOST_PAGES = 20
+
+/** Number of entries from which on older ones are left out. */
+export const MOST_ENTRIES = PAGE_SIZE * MOST_PAGES
+
+/** Newest entries of a dataset's ledger, newest first. Analysts get their own. */
+export function useLedgerEntries(dataset: string) {
+  return useQuery({
+    queryKey: ['ledger entries', dataset],
+    queryFn: ({ signal }) => readEntries(dataset, signal),
+  })
+}
+
+async function readEntries(dataset: string, signal: AbortSignal): Promise<readonly LedgerEntry[]> {
+  const entries: LedgerEntry[] = []
+  let before: number | undefined
+  for (let page = 0; page < MOST_PAGES; page += 1) {
+    const query = { limit: String(PAGE_SIZE), ...(before === undefined ? {} : { before: String(before) }) }
+    const { data } = await requests.GET('/v1/datasets/{dataset}/ledger', {
+      params: { path: { dataset }, query },
+      signal,
+    })
+    entries.push(...(data?.entries ?? []))
+    before = data?.next
+    if (before === undefined) break
+  }
+  return entries
+}

@@ -1,0 +1,78 @@
+import type { components } from 'sotto-client'
+import { formatEstimate, formatHalfWidth } from '../../format/number.ts'
+import { formatTime } from '../../format/time.ts'
+import { listed } from './question-text.ts'
+
+type Schemas = components['schemas']
+/** Stored document of a release: an answer, a batch, or the opening of a session. */
+export type StoredDocument = Schemas['ListedRelease']['answer']
+/** Answer to one query, on its own or of a batch. */
+export type AnswerPart = Pick<Schemas['BatchAnswer']['answers'][number], 'result' | 'accuracy'>
+
+type Label = Schemas['SelectionResult']['selected'][number]['candidate']
+
+/** Describes an answer in a line: `2,531 ± 30`. */
+export function answerText(document: StoredDocument): string {
+  if ('answers' in document) return listed(document.answers.map(partText), '; ')
+  if ('result' in document) return partText(document)
+  return 'opened'
+}
+
+function partText({ result, accuracy }: AnswerPart): string {
+  if ('value' in result) return `${valueText(result.value)}${halfWidthText(accuracy)}`
+  if ('cells' in result) return `${cellsText(result.cells)}${halfWidthText(accuracy)}`
+  if ('groups' in result) return countText(result.groups.length, 'group')
+  if ('coefficients' in result)
+    return listed(
+      result.coefficients.map(({ column, value }) => `${column}: ${valueText(value)}`),
+      ', ',
+    )
+  if ('selected' in result)
+    return listed(
+      result.selected.map(({ candidate }) => labelText(candidate)),
+      ', ',
+    )
+  if ('percentiles' in result)
+    return listed(
+      result.percentiles.map(({ p, value }) => `${p} %: ${valueText(value)}`),
+      ', ',
+    )
+  return `${countText(result.keys.length, 'value')}: ${listed(
+    result.keys.map(({ key }) => key),
+    ', ',
+  )}`
+}
+
+/** Most cells whose values are written out. */
+const MOST_CELLS = 3
+
+function cellsText(cells: Schemas['TableResult']['cells']): string {
+  if (cells.length > MOST_CELLS) return countText(cells.length, 'cell')
+  return cells
+    .map(({ key, value }) => `${Object.values(key).map(labelText).join(' ')}: ${valueText(value)}`)
+    .join(', ')
+}
+
+/** Formats a value in the unit of a column: a number, a date or a timestamp. */
+export function valueText(value: number | string): string {
+  return typeof value === 'number' ? formatEstimate(value) : formatTime(value)
+}
+
+/** Formats a half-width as the end of a value. That of a quantile is a number of rows. */
+function halfWidthText({ halfWidth, unit }: Schemas['Accuracy']): string {
+  if (halfWidth === null) return ''
+  const shown = formatHalfWidth(halfWidth)
+  if (unit === 'rows' || unit === 'people') return ` (rank ± ${shown} ${unit})`
+  return unit === undefined ? ` ± ${shown}` : ` ± ${shown} ${unit}`
+}
+
+/** Formats the label of a cell: a category, a boolean, a period or a bin. */
+export function labelText(label: Label): string {
+  if (label === null) return 'missing'
+  if (typeof label === 'object') return `${valueText(label.lower)} to ${valueText(label.upper)}`
+  return String(label)
+}
+
+function countText(count: number, noun: string): string {
+  return `${formatEstimate(count)} ${noun}${count === 1 ? '' : 's'}`
+}

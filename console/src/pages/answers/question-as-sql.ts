@@ -1,0 +1,122 @@
+import { isRecord, type Question } from './question-text.ts'
+
+/** Fields of a question that a statement does not state, because they are its price or go beside it. */
+const BESIDE = [
+  'kind',
+  'where',
+  'epsilon',
+  'accuracy',
+  'supposed',
+  'delta',
+  'mechanism',
+  'calibration',
+  'contribution',
+  'postprocess',
+]
+
+/** Returns a question as a SELECT statement, or undefined if SQL cannot say it. */
+export function sqlOf(question: Question, dataset: string): string | undefined {
+  const where = question.where === undefined ? '' : conditionSql(question.where)
+  const selected = selectionOf(question)
+  if (where === undefined || selected === undefined) return undefined
+  return [
+    `SELECT ${selected.list.join(', ')}`,
+    `FROM ${name(dataset)}`,
+    ...(where === '' ? [] : [`WHERE ${where}`]),
+    ...(selected.keys.length === 0 ? [] : [`GROUP BY ${selected.keys.join(', ')}`]),
+  ].join('\n')
+}
+
+interface Selection {
+  readonly list: readonly string[]
+  readonly keys: readonly string[]
+}
+
+function selectionOf(question: Question): Selection | undefined {
+  const { kind, column, columns, keys, statistics } = question
+  if (kind === 'histogram')
+    return hasOnly(question, 'column') ? grouped([column], [{ kind: 'count' }]) : undefined
+  if (kind === 'contingency')
+    return hasOnly(question, 'columns') && Array.isArray(columns)
+      ? grouped(columns, [{ kind: 'count' }])
+      : undefined
+  if (kind === 'groupBy')
+    return Array.isArray(keys) && Array.isArray(statistics) ? grouped(keys, statistics) : undefined
+  const statistic = statisticSql(question)
+  return statistic === undefined ? undefined : { list: [statistic], keys: [] }
+}
+
+function grouped(keys: readonly unknown[], statistics: readonly unknown[]): Selection | undefined {
+  const named = keys.map((key) => (typeof key === 'string' ? name(key) : undefined))
+  const listed = statistics.map((each) => (isRecord(each) ? statisticSql(each) : undefined))
+  const all = [...named, ...listed]
+  if (all.includes(undefined)) return undefined
+  return { list: all as string[], keys: named as string[] }
+}
+
+const AGGREGATES: Readonly<Record<string, string>> = {
+  sum: 'SUM',
+  mean: 'AVG',
+  variance: 'VAR_POP',
+  standardDeviation: 'STDDEV_POP',
+  minimum: 'MIN',
+  maximum: 'MAX',
+}
+const PAIRS: Readonly<Record<string, string>> = { covariance: 'COVAR_POP', correlation: 'CORR' }
+
+function statisticSql(statistic: Question): string | undefined {
+  const { kind, column, columns } = statistic
+  if (kind === 'count') return hasOnly(statistic) ? 'COUNT(*)' : undefined
+  const pair = PAIRS[String(kind)]
+  if (pair !== undefined && Array.isArray(columns))
+    return `${pair}(${columns.map((each) => name(String(each))).join(', ')})`
+  if (typeof column !== 'string' || !hasOnly(statistic, 'column')) return undefined
+  if (kind === 'median') return `percentile_disc(0.5) WITHIN GROUP (ORDER BY ${name(column)})`
+  const aggregate = AGGREGATES[String(kind)]
+  return aggregate === undefined ? undefined : `${aggregate}(${name(column)})`
+}
+
+/** True if a question has no fields but the given ones, and those that a statement does not state. */
+function hasOnly(question: Question, ...fields: readonly string[]): boolean {
+  return Object.keys(question).every((field) => BESIDE.includes(field) || fields.includes(field))
+}
+
+function conditionSql(predicate: unknown): string | undefined {
+  if (!isRecord(predicate)) return undefined
+  const { op, column, value, values, lower, upper, predicates, predicate: negated } = predicate
+  switch (op) {
+    case 'and':
+    case 'or': {
+      const parts = Array.isArray(predicates) ? predicates.map(conditionSql) : [undefined]
+      return parts.includes(undefined) ? undefined : `(${parts.join(` ${op.toUpperCase()} `)})`
+    }
+    // SQL's NOT leaves out rows without a value, and that of a question keeps them.
+    case 'not':
+      return negatedSql(negated)
+    case 'in':
+      return Array.isArray(values)
+        ? `${name(String(column))} IN (${values.map(literal).join(', ')})`
+        : undefined
+    case 'between':
+      return `${name(String(column))} BETWEEN ${literal(lower)} AND ${literal(upper)}`
+    case 'isNull':
+      return `${name(String(column))} IS NULL`
+    default:
+      return `${name(String(column))} ${op === '!=' ? '<>' : op} ${literal(value)}`
+  }
+}
+
+function negatedSql(predicate: unknown): string | undefined {
+  return isRecord(predicate) && predicate.op === 'isNull'
+    ? `${name(String(predicate.column))} IS NOT NULL`
+    : undefined
+}
+
+/** Quotes a name, so that upper-case letters are kept. */
+function name(text: string): string {
+  return `"${text.replaceAll('"', '""')}"`
+}
+
+function literal(value: unknown): string {
+  return typeof value === 'string' ? `'${value.replaceAll("'", "''")}'` : String(value)
+}

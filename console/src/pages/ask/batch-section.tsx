@@ -1,0 +1,124 @@
+import { keepPreviousData } from '@tanstack/react-query'
+import type { components } from 'sotto-client'
+import { api } from '../../api/api.ts'
+import { Button } from '../../components/button.tsx'
+import { Notice } from '../../components/notice.tsx'
+import { ProblemNotice } from '../../components/problem-notice.tsx'
+import { Section } from '../../components/section.tsx'
+import { Table } from '../../components/table.tsx'
+import { formatAmount } from '../../format/amount.ts'
+import { formatHalfWidth } from '../../format/number.ts'
+import { questionText } from '../answers/question-text.ts'
+import type { Dataset } from '../datasets/dataset-kind.ts'
+import styles from './ask.module.css'
+import { isQuestion, type Question } from './question.ts'
+
+type Schemas = components['schemas']
+
+export interface BatchSectionProps {
+  readonly dataset: Dataset
+  readonly queries: readonly Question[]
+  readonly onChange: (queries: readonly Question[]) => void
+  /** Puts a question of the batch into the form. */
+  readonly onEdit: (question: Question) => void
+  /** True if made-up rows answer, at no cost. */
+  readonly practice: boolean
+  readonly busy: boolean
+  readonly onAsk: () => void
+}
+
+interface BatchRow {
+  readonly question: Question
+  readonly place: number
+}
+
+/** Questions that are charged together, all or none, and their common price. */
+export function BatchSection({
+  dataset,
+  queries,
+  onChange,
+  onEdit,
+  practice,
+  busy,
+  onAsk,
+}: BatchSectionProps) {
+  const {
+    data: preview,
+    error,
+    isPlaceholderData,
+  } = api.useQuery(
+    'post',
+    '/v1/datasets/{dataset}/queries/batch/preview',
+    {
+      params: { path: { dataset: dataset.id } },
+      body: { queries: queries as unknown as Schemas['Query'][] },
+    },
+    { placeholderData: keepPreviousData, retry: false },
+  )
+  const isPriced = preview !== undefined && !isPlaceholderData && error === null
+  const answers = isPriced ? preview.answers : []
+  return (
+    <Section title="Batch" lead="Asked together for one price, all or none.">
+      <div className={styles.price}>
+        <Table
+          label="Questions of the batch"
+          rows={queries.map((question, place) => ({ question, place }))}
+          keyOf={({ place }: BatchRow) => String(place)}
+          columns={[
+            { title: 'Question', cell: ({ question }) => questionText(question as never) },
+            { title: 'Price alone', align: 'right', cell: ({ place }) => alone(answers[place]) },
+            { title: '±', align: 'right', cell: ({ place }) => halfWidthOf(answers[place]) },
+            {
+              title: '',
+              key: 'actions',
+              cell: ({ question, place }) => (
+                <>
+                  <Button look="quiet" onClick={() => onEdit(question)}>
+                    Open
+                  </Button>
+                  <Button look="quiet" onClick={() => onChange(queries.toSpliced(place, 1))}>
+                    Remove
+                  </Button>
+                </>
+              ),
+            },
+          ]}
+        />
+        {error !== null && <ProblemNotice error={error} />}
+        {isPriced && (
+          <p className={styles.quiet}>
+            Together {formatAmount(preview.cost)}; one by one {formatAmount(preview.sumOfPrices)}.
+          </p>
+        )}
+        {isPriced && !practice && !preview.affordable && (
+          <Notice tone="cost" title="The budget does not suffice">
+            Remove a question or choose a smaller epsilon.
+          </Notice>
+        )}
+        <div>
+          <Button
+            look="primary"
+            busy={busy || (!practice && !isPriced)}
+            disabled={error !== null}
+            onClick={onAsk}
+          >
+            {practice || !isPriced ? 'Ask the batch' : `Ask the batch for ${formatAmount(preview.cost)}`}
+          </Button>
+        </div>
+      </div>
+    </Section>
+  )
+}
+
+type BatchPart = Schemas['BatchPreview']['answers'][number]
+
+function alone(part: BatchPart | undefined): string {
+  return part === undefined ? '' : formatAmount(part.price)
+}
+
+function halfWidthOf(part: BatchPart | undefined): string {
+  if (part === undefined) return ''
+  const { halfWidth, estimates } = part.accuracy
+  if (halfWidth !== null) return formatHalfWidth(halfWidth)
+  return isQuestion(estimates) ? 'by statistic' : 'depends on the data'
+}

@@ -1,0 +1,77 @@
+import { Link, useLocation } from 'wouter'
+import { api } from '../../api/api.ts'
+import { useMe } from '../../api/me.ts'
+import { Button } from '../../components/button.tsx'
+import { Field } from '../../components/field.tsx'
+import { Loading } from '../../components/loading.tsx'
+import { Page } from '../../components/page.tsx'
+import { ProblemNotice } from '../../components/problem-notice.tsx'
+import { Section } from '../../components/section.tsx'
+import { Table } from '../../components/table.tsx'
+import { BudgetGauge } from '../datasets/budget-gauge.tsx'
+import styles from './audit.module.css'
+import { ADMINISTRATION } from './chain.ts'
+
+/** Page that lists the ledgers that can be audited. */
+export default function AuditPage() {
+  const { data, error, refetch } = api.useQuery('get', '/v1/datasets')
+  const me = useMe()
+  const [, navigate] = useLocation()
+  return (
+    <Page
+      title="Audit"
+      lead="Every charge, answer and change of a budget is an event in a chain of hashes. Read the events, and verify them here in the browser."
+    >
+      {error !== null && <ProblemNotice error={error} onRetry={refetch} />}
+      {data === undefined && error === null && <Loading what="the datasets" />}
+      {data !== undefined && (
+        <Section title="Datasets">
+          <Table
+            label="Datasets"
+            rows={data.datasets}
+            keyOf={({ id }) => id}
+            empty="There is no dataset that you may see."
+            columns={[
+              { title: 'Dataset', cell: ({ id }) => <Link href={`/audit/${id}`}>{id}</Link> },
+              { title: 'Title', cell: ({ title }) => title },
+              { title: 'Budget', cell: ({ id }) => <BudgetGauge dataset={id} /> },
+              {
+                title: '',
+                cell: ({ id }) => (
+                  <Link className={styles.link ?? ''} href={`/audit/${id}/verification`}>
+                    Verify
+                  </Link>
+                ),
+              },
+            ]}
+          />
+        </Section>
+      )}
+      <Section
+        title="Withdrawn datasets"
+        lead="The ledger of a withdrawn dataset can still be read. Enter its id."
+      >
+        <form
+          className={styles.open}
+          action={(form) => {
+            const id = String(form.get('dataset')).trim()
+            if (id !== '') navigate(`/audit/${encodeURIComponent(id)}`)
+          }}
+        >
+          <Field label="Id of the dataset">
+            {(attributes) => <input {...attributes} name="dataset" autoComplete="off" />}
+          </Field>
+          <Button type="submit">Open</Button>
+        </form>
+      </Section>
+      {me?.datasets === undefined && (
+        <Section
+          title="Administrative acts"
+          lead="Keys, registrations, withdrawals, grants and suspensions are events of a chain of their own."
+        >
+          <Link href={`/audit/${ADMINISTRATION}`}>All administrative acts</Link>
+        </Section>
+      )}
+    </Page>
+  )
+}

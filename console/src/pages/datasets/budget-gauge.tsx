@@ -1,0 +1,27 @@
+import { api } from '../../api/api.ts'
+import { useMe } from '../../api/me.ts'
+import { Gauge } from '../../components/gauge.tsx'
+import { formatAmount, formatSpent, smallerOf } from '../../format/amount.ts'
+import styles from './datasets.module.css'
+
+/** Budget of a dataset, and what the caller may still spend of it. */
+export function BudgetGauge({ dataset }: { readonly dataset: string }) {
+  const me = useMe()
+  const { data: budget } = api.useQuery('get', '/v1/datasets/{dataset}/budget', {
+    params: { path: { dataset } },
+  })
+  if (budget === undefined) return <div className={styles.budget} />
+  const { cap, spent, remaining, allotment } = budget
+  const yours = allotment === undefined ? remaining : smallerOf(remaining, allotment.remaining)
+  return (
+    <div className={styles.budget}>
+      <Gauge label="Budget of the dataset" cap={cap} spent={spent} />
+      <div className={styles.balance}>
+        <span>{formatSpent(spent, cap)}</span>
+        <strong>
+          {formatAmount(yours)} {me?.role === 'analyst' ? 'left for you' : 'left'}
+        </strong>
+      </div>
+    </div>
+  )
+}

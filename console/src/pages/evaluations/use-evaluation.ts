@@ -1,0 +1,67 @@
+import { useEffect, useRef, useState } from 'react'
+import { Problem, UnexpectedResponse } from 'sotto-client'
+import { requests } from '../../api/api.ts'
+import type { QueryBody } from '../risk/typical-queries.ts'
+import { type Evaluation, type EvaluationLine, type Progress, readLines } from './evaluation-stream.ts'
+
+export interface EvaluationTerms {
+  readonly dataset: string
+  readonly query: QueryBody
+  readonly runs: number
+}
+
+export type EvaluationState =
+  | { readonly state: 'idle' }
+  | { readonly state: 'running'; readonly progress: Progress }
+  | { readonly state: 'done'; readonly evaluation: Evaluation; readonly query: QueryBody }
+  | { readonly state: 'failed'; readonly error: unknown }
+
+/** Returns the state of an evaluation, and functions that start and stop one. Leaving the page stops it. */
+export function useEvaluation() {
+  const [state, setState] = useState<EvaluationState>({ state: 'idle' })
+  const running = useRef<AbortController>(undefined)
+  useEffect(() => () => running.current?.abort(), [])
+  const start = async (terms: EvaluationTerms) => {
+    running.current?.abort()
+    const controller = new AbortController()
+    running.current = controller
+    setState({ state: 'running', progress: { runs: 0, of: terms.runs } })
+    try {
+      const evaluation = await evaluate(terms, controller.signal, (progress) =>
+        setState({ state: 'running', progress }),
+      )
+      setState({ state: 'done', evaluation, query: terms.query })
+    } catch (error) {
+      if (!controller.signal.aborted) setState({ state: 'failed', error })
+    }
+  }
+  const stop = () => {
+    running.current?.abort()
+    setState({ state: 'idle' })
+  }
+  return { state, start, stop }
+}
+
+/**
+ * Evaluates a question over synthetic data.
+ * @throws Problem, ConnectionFailed or UnexpectedResponse
+ */
+async function evaluate(
+  { dataset, query, runs }: EvaluationTerms,
+  signal: AbortSignal,
+  onProgress: (progress: Progress) => void,
+): Promise<Evaluation> {
+  const { data } = await requests.POST('/v1/datasets/{dataset}/evaluations', {
+    params: { path: { dataset } },
+    body: { query, runs, shown: 0 },
+    headers: { accept: 'application/x-ndjson' },
+    parseAs: 'stream',
+    signal,
+  })
+  for await (const line of readLines<EvaluationLine>(data as ReadableStream<Uint8Array>)) {
+    if ('evaluation' in line) return line.evaluation
+    if ('problem' in line) throw new Problem(line.problem)
+    onProgress(line.progress)
+  }
+  throw new UnexpectedResponse('the stream ended before the evaluation')
+}

@@ -1,0 +1,164 @@
+import { useState } from 'react'
+import { api, queryClient } from '../../api/api.ts'
+import { useMe } from '../../api/me.ts'
+import { Button } from '../../components/button.tsx'
+import { DateTime } from '../../components/date-time.tsx'
+import { Loading } from '../../components/loading.tsx'
+import { Page } from '../../components/page.tsx'
+import { Pill } from '../../components/pill.tsx'
+import { ProblemNotice } from '../../components/problem-notice.tsx'
+import { Section } from '../../components/section.tsx'
+import { Table } from '../../components/table.tsx'
+import { DeleteDialog, RotateDialog } from './change-dialogs.tsx'
+import { IssuedKeyDialog } from './issued-key-dialog.tsx'
+import { type ApiKey, type IssuedKey, keysMatching, validityOf } from './key-request.ts'
+import styles from './keys.module.css'
+import { NewKeyDialog } from './new-key-dialog.tsx'
+
+/** Dialog that is open, and the key that it is about. */
+type Opened =
+  | { readonly dialog: 'none' }
+  | { readonly dialog: 'new' }
+  | { readonly dialog: 'rotate' | 'delete'; readonly apiKey: ApiKey }
+  | { readonly dialog: 'issued'; readonly issued: IssuedKey }
+
+/** Number of keys from which the page offers to filter them. */
+const MANY_KEYS = 8
+
+/** Page on which custodians create, rotate and delete API keys. */
+export default function KeysPage() {
+  const me = useMe()
+  const { data, error, refetch } = api.useQuery('get', '/v1/keys')
+  const [opened, open] = useState<Opened>({ dialog: 'none' })
+  const [sought, seek] = useState('')
+  const close = () => open({ dialog: 'none' })
+  const show = (issued: IssuedKey) => {
+    open({ dialog: 'issued', issued })
+    refresh()
+  }
+  return (
+    <Page
+      title="Keys"
+      lead="A key identifies a person or program. The service stores only a digest of it."
+      actions={
+        <Button look="primary" onClick={() => open({ dialog: 'new' })}>
+          Create a key
+        </Button>
+      }
+    >
+      {error !== null && <ProblemNotice error={error} onRetry={refetch} />}
+      {data === undefined && error === null && <Loading what="the keys" />}
+      {data !== undefined && (
+        <Section title={`${data.keys.length} ${data.keys.length === 1 ? 'key' : 'keys'}`}>
+          {data.keys.length >= MANY_KEYS && (
+            <input
+              type="search"
+              className={styles.search}
+              aria-label="Filter the keys"
+              placeholder="Filter by name, role or dataset"
+              value={sought}
+              onChange={(event) => seek(event.target.value)}
+            />
+          )}
+          <KeyTable
+            keys={keysMatching(data.keys, sought)}
+            onRotate={(apiKey) => open({ dialog: 'rotate', apiKey })}
+            onDelete={(apiKey) => open({ dialog: 'delete', apiKey })}
+          />
+        </Section>
+      )}
+      {opened.dialog === 'new' && <NewKeyDialog keys={data?.keys ?? []} onIssued={show} onClose={close} />}
+      {opened.dialog === 'rotate' && <RotateDialog apiKey={opened.apiKey} onIssued={show} onClose={close} />}
+      {opened.dialog === 'delete' && (
+        <DeleteDialog
+          apiKey={opened.apiKey}
+          isOwn={opened.apiKey.name === me?.name}
+          onDeleted={refresh}
+          onClose={close}
+        />
+      )}
+      {opened.dialog === 'issued' && <IssuedKeyDialog issued={opened.issued} onClose={close} />}
+    </Page>
+  )
+}
+
+function refresh() {
+  return queryClient.invalidateQueries({ queryKey: ['get', '/v1/keys'] })
+}
+
+interface KeyTableProps {
+  readonly keys: readonly ApiKey[]
+  readonly onRotate: (apiKey: ApiKey) => void
+  readonly onDelete: (apiKey: ApiKey) => void
+}
+
+function KeyTable({ keys, onRotate, onDelete }: KeyTableProps) {
+  return (
+    <Table
+      label="API keys"
+      rows={keys}
+      keyOf={({ id }) => id}
+      empty="No key matches."
+      columns={[
+        { title: 'Key', cell: ({ id }) => <code>{id}</code> },
+        {
+          title: 'Role',
+          cell: ({ role }) => <Pill tone={role === 'custodian' ? 'accent' : 'plain'}>{role}</Pill>,
+        },
+        { title: 'Datasets', cell: ({ datasets }) => datasets?.join(', ') ?? 'all' },
+        { title: 'Valid until (UTC)', cell: (apiKey) => <ValidUntil apiKey={apiKey} /> },
+        { title: 'Created (UTC)', cell: (apiKey) => <Created apiKey={apiKey} /> },
+        {
+          title: 'Actions',
+          align: 'right',
+          cell: (apiKey) => (
+            <span className={styles.actions}>
+              <Button look="quiet" aria-label={`Rotate ${apiKey.id}`} onClick={() => onRotate(apiKey)}>
+                Rotate
+              </Button>
+              <Button look="quiet" aria-label={`Delete ${apiKey.id}`} onClick={() => onDelete(apiKey)}>
+                Delete
+              </Button>
+            </span>
+          ),
+        },
+      ]}
+    />
+  )
+}
+
+function ValidUntil({ apiKey }: { readonly apiKey: ApiKey }) {
+  const { expiresAt } = apiKey
+  const validity = validityOf(apiKey, Date.now())
+  return (
+    <>
+      {expiresAt === undefined ? 'no end' : <DateTime value={expiresAt} />}{' '}
+      {validity === 'ends-soon' && <Pill tone="cost">ends soon</Pill>}
+      {validity === 'expired' && <Pill tone="danger">expired</Pill>}
+    </>
+  )
+}
+
+function Created({ apiKey }: { readonly apiKey: ApiKey }) {
+  const { createdAt, createdBy, rotatedAt, earlierValidUntil } = apiKey
+  return (
+    <div className={styles.created}>
+      {createdAt !== undefined && (
+        <div>
+          <DateTime value={createdAt} />
+        </div>
+      )}
+      {createdBy !== undefined && <div className={styles.by}>by {createdBy}</div>}
+      {rotatedAt !== undefined && (
+        <div className={styles.by}>
+          rotated <DateTime value={rotatedAt} />
+        </div>
+      )}
+      {earlierValidUntil !== undefined && (
+        <div className={styles.by}>
+          previous key valid until <DateTime value={earlierValidUntil} />
+        </div>
+      )}
+    </div>
+  )
+}

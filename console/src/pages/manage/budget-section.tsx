@@ -1,0 +1,265 @@
+import { useState } from 'react'
+import type { components } from 'sotto-client'
+import { api, requests } from '../../api/api.ts'
+import { Button } from '../../components/button.tsx'
+import { FormDialog } from '../../components/dialog.tsx'
+import { Field, FieldRow } from '../../components/field.tsx'
+import { Gauge } from '../../components/gauge.tsx'
+import { NumberField } from '../../components/number-field.tsx'
+import { ProblemNotice } from '../../components/problem-notice.tsx'
+import { Section } from '../../components/section.tsx'
+import { Table } from '../../components/table.tsx'
+import { formatAmount, sizeOf } from '../../format/amount.ts'
+import { numberOf } from '../../format/number.ts'
+import { BudgetGauge } from '../datasets/budget-gauge.tsx'
+import type { DatasetPart } from '../datasets/dataset-page.tsx'
+import styles from './manage.module.css'
+import { ReasonField } from './reason-field.tsx'
+import { refreshAll } from './refresh.ts'
+
+type AnalystSpending = components['schemas']['AnalystSpending']
+
+/** Dialog that is open. An allotment may be that of an analyst who has none yet. */
+type Opened =
+  | { readonly dialog: 'none' | 'grant' | 'replace' }
+  | { readonly dialog: 'allot'; readonly analyst: string }
+  | { readonly dialog: 'unallot'; readonly analyst: string }
+
+/** Budget of a dataset, and what each analyst may spend of it. */
+export function BudgetSection({ dataset: { id } }: DatasetPart) {
+  const path = { params: { path: { dataset: id } } }
+  const { data: budget } = api.useQuery('get', '/v1/datasets/{dataset}/budget', path)
+  const { data, error, refetch } = api.useQuery('get', '/v1/datasets/{dataset}/analysts', path)
+  const [opened, open] = useState<Opened>({ dialog: 'none' })
+  const close = () => open({ dialog: 'none' })
+  return (
+    <Section
+      title="Budget and allotments"
+      aside={
+        <div className={styles.buttons}>
+          {budget !== undefined && sizeOf(budget.spent) === 0 && (
+            <Button onClick={() => open({ dialog: 'replace' })}>Replace the cap</Button>
+          )}
+          <Button onClick={() => open({ dialog: 'allot', analyst: '' })}>Set an allotment</Button>
+          <Button look="primary" onClick={() => open({ dialog: 'grant' })}>
+            Raise the cap
+          </Button>
+        </div>
+      }
+    >
+      <div className={styles.form}>
+        <BudgetGauge dataset={id} />
+        {error !== null && <ProblemNotice error={error} onRetry={refetch} />}
+        <AllotmentTable
+          analysts={data?.analysts ?? []}
+          onChange={(analyst) => open({ dialog: 'allot', analyst })}
+          onRemove={(analyst) => open({ dialog: 'unallot', analyst })}
+        />
+      </div>
+      {opened.dialog === 'grant' && <CapDialog dataset={id} act="grant" onClose={close} />}
+      {opened.dialog === 'replace' && <CapDialog dataset={id} act="replace" onClose={close} />}
+      {opened.dialog === 'allot' && <AllotmentDialog dataset={id} analyst={opened.analyst} onClose={close} />}
+      {opened.dialog === 'unallot' && (
+        <FormDialog
+          title={`Remove the allotment of ${opened.analyst}?`}
+          action="Remove it"
+          look="danger"
+          onSubmit={() =>
+            requests.DELETE('/v1/datasets/{dataset}/analysts/{analyst}/allotment', {
+              params: { path: { dataset: id, analyst: opened.analyst } },
+            })
+          }
+          onDone={refreshAll}
+          onClose={close}
+        >
+          <p>Only the cap of the dataset then limits what {opened.analyst} may spend.</p>
+        </FormDialog>
+      )}
+    </Section>
+  )
+}
+
+interface AllotmentTableProps {
+  readonly analysts: readonly AnalystSpending[]
+  readonly onChange: (analyst: string) => void
+  readonly onRemove: (analyst: string) => void
+}
+
+function AllotmentTable({ analysts, onChange, onRemove }: AllotmentTableProps) {
+  return (
+    <Table
+      label="Analysts and their allotments"
+      rows={analysts}
+      keyOf={({ analyst }) => analyst}
+      empty="No analyst has spent anything or has an allotment. Without one, an analyst may spend the whole cap."
+      columns={[
+        { title: 'Analyst', cell: ({ analyst }) => <strong>{analyst}</strong> },
+        { title: 'Spent', cell: ({ spent }) => formatAmount(spent) },
+        {
+          title: 'Allotment',
+          cell: ({ analyst, allotment }) =>
+            allotment === undefined ? (
+              'none'
+            ) : (
+              <>
+                {formatAmount(allotment.cap)}
+                <Gauge label={`Allotment of ${analyst}`} cap={allotment.cap} spent={allotment.spent} />
+              </>
+            ),
+        },
+        {
+          title: 'Actions',
+          align: 'right',
+          cell: ({ analyst, allotment }) => (
+            <span className={styles.actions}>
+              <Button
+                look="quiet"
+                aria-label={`Set the allotment of ${analyst}`}
+                onClick={() => onChange(analyst)}
+              >
+                Set
+              </Button>
+              {allotment !== undefined && (
+                <Button
+                  look="quiet"
+                  aria-label={`Remove the allotment of ${analyst}`}
+                  onClick={() => onRemove(analyst)}
+                >
+                  Remove
+                </Button>
+              )}
+            </span>
+          ),
+        },
+      ]}
+    />
+  )
+}
+
+/** An amount and a reason, as they were entered. */
+interface AmountForm {
+  readonly epsilon: string
+  readonly delta: string
+  readonly reason: string
+}
+
+const EMPTY: AmountForm = { epsilon: '', delta: '', reason: '' }
+
+function AmountFields({
+  form,
+  onChange,
+}: {
+  readonly form: AmountForm
+  readonly onChange: (form: AmountForm) => void
+}) {
+  return (
+    <>
+      <FieldRow>
+        <NumberField
+          label="Epsilon"
+          value={form.epsilon}
+          onChange={(epsilon) => onChange({ ...form, epsilon })}
+        />
+        <NumberField
+          label="Delta"
+          hint="Empty for none."
+          value={form.delta}
+          onChange={(delta) => onChange({ ...form, delta })}
+        />
+      </FieldRow>
+      <ReasonField value={form.reason} onChange={(reason) => onChange({ ...form, reason })} />
+    </>
+  )
+}
+
+function bodyOfAmount({ epsilon, delta, reason }: AmountForm) {
+  return { epsilon: numberOf(epsilon) ?? 0, delta: numberOf(delta) ?? 0, reason: reason.trim() }
+}
+
+function isComplete({ epsilon, delta, reason }: AmountForm): boolean {
+  return reason.trim() !== '' && (numberOf(epsilon) !== undefined || numberOf(delta) !== undefined)
+}
+
+interface CapDialogProps {
+  readonly dataset: string
+  readonly act: 'grant' | 'replace'
+  readonly onClose: () => void
+}
+
+/** Raises the cap by a grant, or replaces the cap of a budget from which nothing was spent. */
+function CapDialog({ dataset, act, onClose }: CapDialogProps) {
+  const [form, setForm] = useState(EMPTY)
+  const options = { params: { path: { dataset } }, body: bodyOfAmount(form) }
+  const isGrant = act === 'grant'
+  return (
+    <FormDialog
+      title={isGrant ? 'Raise the cap' : 'Replace the cap'}
+      action={isGrant ? 'Grant' : 'Replace'}
+      ready={isComplete(form)}
+      onSubmit={() =>
+        isGrant
+          ? requests.POST('/v1/datasets/{dataset}/grants', options)
+          : requests.PUT('/v1/datasets/{dataset}/budget', options)
+      }
+      onDone={refreshAll}
+      onClose={onClose}
+    >
+      <p>
+        {isGrant
+          ? 'The amount is added to the cap. A grant cannot be taken back.'
+          : 'The amount takes the place of the cap. This is possible as long as nothing was spent.'}
+      </p>
+      <AmountFields form={form} onChange={setForm} />
+    </FormDialog>
+  )
+}
+
+interface AllotmentDialogProps {
+  readonly dataset: string
+  /** Empty for an analyst to be entered. */
+  readonly analyst: string
+  readonly onClose: () => void
+}
+
+function AllotmentDialog({ dataset, analyst: asked, onClose }: AllotmentDialogProps) {
+  const { data } = api.useQuery('get', '/v1/keys')
+  const [analyst, setAnalyst] = useState(asked)
+  const [form, setForm] = useState(EMPTY)
+  const names = new Set(data?.keys.flatMap(({ name, role }) => (role === 'analyst' ? [name] : [])))
+  return (
+    <FormDialog
+      title={asked === '' ? 'Set an allotment' : `Allotment of ${asked}`}
+      action="Set the allotment"
+      ready={analyst.trim() !== '' && isComplete(form)}
+      onSubmit={() =>
+        requests.PUT('/v1/datasets/{dataset}/analysts/{analyst}/allotment', {
+          params: { path: { dataset, analyst: analyst.trim() } },
+          body: bodyOfAmount(form),
+        })
+      }
+      onDone={refreshAll}
+      onClose={onClose}
+    >
+      <p>An allotment limits what one analyst may spend in all, including what is spent already.</p>
+      {asked === '' && (
+        <Field label="Analyst" hint="The name of a key, or oidc: and the name in tokens.">
+          {(attributes) => (
+            <input
+              {...attributes}
+              list="analysts"
+              value={analyst}
+              spellCheck={false}
+              onChange={(event) => setAnalyst(event.target.value)}
+            />
+          )}
+        </Field>
+      )}
+      <datalist id="analysts">
+        {[...names].map((name) => (
+          <option key={name} value={name} />
+        ))}
+      </datalist>
+      <AmountFields form={form} onChange={setForm} />
+    </FormDialog>
+  )
+}

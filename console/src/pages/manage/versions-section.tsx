@@ -1,0 +1,234 @@
+import { useCallback, useState } from 'react'
+import type { components } from 'sotto-client'
+import { api, bodyOf, requests } from '../../api/api.ts'
+import { Button } from '../../components/button.tsx'
+import { Checkbox, Radios } from '../../components/choice.tsx'
+import { DateTime } from '../../components/date-time.tsx'
+import { Notice } from '../../components/notice.tsx'
+import { Pill } from '../../components/pill.tsx'
+import { ProblemNotice } from '../../components/problem-notice.tsx'
+import { Section } from '../../components/section.tsx'
+import { Table } from '../../components/table.tsx'
+import { formatExact } from '../../format/number.ts'
+import type { Dataset } from '../datasets/dataset-kind.ts'
+import type { DatasetPart } from '../datasets/dataset-page.tsx'
+import { ColumnEditor, TimeZones } from '../register/column-editor.tsx'
+import { type ColumnForm, declaredColumn, formOfColumn, openFieldsOf } from '../register/column-form.ts'
+import type { Source } from '../register/declaration.ts'
+import { type IngestionCounts, IngestionProgress, IngestionReport } from '../register/ingestion.tsx'
+import { needsSecondBudget, SecondBudgetField } from '../register/second-budget-field.tsx'
+import { type PickedSource, SourcePicker } from '../register/source-picker.tsx'
+import styles from './manage.module.css'
+import { refreshAll } from './refresh.ts'
+
+type NewVersion = components['schemas']['NewVersion']
+
+/** Versions of the rows, and the publication of new ones. */
+export function VersionsSection({ dataset }: DatasetPart) {
+  const { data, error, refetch } = api.useQuery('get', '/v1/datasets/{dataset}/versions', {
+    params: { path: { dataset: dataset.id } },
+  })
+  const [publishing, setPublishing] = useState(false)
+  const isPublic = data?.versions.some(({ rows, people }) => (rows ?? people) !== undefined) ?? false
+  return (
+    <Section
+      title="Versions"
+      lead="A new version replaces the rows under the same declaration and budget. What is spent stays spent."
+      aside={!publishing && <Button onClick={() => setPublishing(true)}>Publish new rows</Button>}
+    >
+      <div className={styles.form}>
+        {error !== null && <ProblemNotice error={error} onRetry={refetch} />}
+        <Table
+          label="Versions"
+          rows={data?.versions ?? []}
+          keyOf={({ version }) => version}
+          columns={[
+            {
+              title: 'Version',
+              cell: ({ version }) => (
+                <>
+                  <strong>{version}</strong>{' '}
+                  {version === dataset.version && <Pill tone="accent">present</Pill>}
+                </>
+              ),
+            },
+            { title: 'Published (UTC)', cell: ({ publishedAt }) => <DateTime value={publishedAt} /> },
+            ...(isPublic
+              ? [
+                  {
+                    title: 'People or rows',
+                    cell: ({ rows, people }: { rows?: number; people?: number }) =>
+                      formatExact(people ?? rows ?? 0),
+                  },
+                ]
+              : []),
+          ]}
+        />
+        {publishing && <NewVersionForm dataset={dataset} onClose={() => setPublishing(false)} />}
+      </div>
+    </Section>
+  )
+}
+
+/** A version has no draft. */
+const NO_REMARKS: readonly never[] = []
+
+type Attempt =
+  | { readonly state: 'none' }
+  | { readonly state: 'running'; readonly dryRun: boolean }
+  | { readonly state: 'tried'; readonly counts: IngestionCounts; readonly unchanged: boolean }
+  | { readonly state: 'published'; readonly version: string; readonly counts: IngestionCounts | undefined }
+  | { readonly state: 'failed'; readonly error: unknown }
+
+interface NewVersionFormProps extends DatasetPart {
+  readonly onClose: () => void
+}
+
+function NewVersionForm({ dataset, onClose }: NewVersionFormProps) {
+  const [from, setFrom] = useState<'present' | 'other'>('present')
+  const [source, setSource] = useState<Source>()
+  const [columns, setColumns] = useState<readonly ColumnForm[]>()
+  const [separateBudget, setSeparateBudget] = useState('')
+  const [attempt, setAttempt] = useState<Attempt>({ state: 'none' })
+  const changeColumn = useCallback(
+    (position: number, changes: Partial<ColumnForm>) =>
+      setColumns((present) =>
+        present?.map((column) => (column.position === position ? { ...column, ...changes } : column)),
+      ),
+    [],
+  )
+  const isReady =
+    (from === 'present' || source !== undefined) &&
+    (columns ?? []).every((column) => !column.included || openFieldsOf(column).length === 0)
+  const publish = async (dryRun: boolean) => {
+    setAttempt({ state: 'running', dryRun })
+    const body: NewVersion = {
+      ...(from === 'present' || source === undefined ? {} : { source }),
+      ...(columns === undefined
+        ? {}
+        : { columns: columns.filter(({ included }) => included).map(declaredColumn) }),
+      ...(separateBudget.trim() === '' ? {} : { separateBudget: separateBudget.trim() }),
+    }
+    try {
+      setAttempt(await publishVersion(dataset.id, body, dryRun))
+      if (!dryRun) await refreshAll()
+    } catch (error) {
+      setAttempt({ state: 'failed', error })
+    }
+  }
+  const isRunning = attempt.state === 'running'
+  return (
+    <div className={styles.form}>
+      <Radios
+        legend="Rows"
+        value={from}
+        choices={[
+          { value: 'present', label: 'Read the present source again' },
+          { value: 'other', label: 'Another source with the same columns' },
+        ]}
+        onChange={setFrom}
+      />
+      {from === 'other' && source === undefined && (
+        <SourcePicker action="Use this source" onPicked={(picked) => setSource(sourceOf(picked))} />
+      )}
+      {from === 'other' && source !== undefined && (
+        <Notice tone="success" title="The source was chosen.">
+          <Button onClick={() => setSource(undefined)}>Choose another</Button>
+        </Notice>
+      )}
+      <Checkbox
+        label="Widen the declaration"
+        hint="Further categories after the known ones, wider bounds, higher limits. Nothing may become narrower."
+        checked={columns !== undefined}
+        onChange={(widen) => setColumns(widen ? columnsOf(dataset) : undefined)}
+      />
+      {columns !== undefined && (
+        <div className={styles.columns}>
+          {columns.map((column) => (
+            <ColumnEditor
+              key={column.name}
+              column={column}
+              questions={NO_REMARKS}
+              notes={NO_REMARKS}
+              ofPeople={dataset.privacyUnit.kind === 'person'}
+              onChange={changeColumn}
+            />
+          ))}
+          <TimeZones />
+        </div>
+      )}
+      {isRunning && <IngestionProgress dataset={dataset.id} />}
+      <Outcome attempt={attempt} />
+      {((attempt.state === 'failed' && needsSecondBudget(attempt.error)) || separateBudget !== '') && (
+        <SecondBudgetField value={separateBudget} onChange={setSeparateBudget} />
+      )}
+      <div className={`${styles.buttons} ${styles.end}`}>
+        <Button onClick={onClose} disabled={isRunning}>
+          Close
+        </Button>
+        <Button
+          busy={isRunning && attempt.dryRun}
+          disabled={!isReady || isRunning}
+          onClick={() => publish(true)}
+        >
+          Dry run
+        </Button>
+        <Button
+          look="primary"
+          busy={isRunning && !attempt.dryRun}
+          disabled={!isReady || isRunning}
+          onClick={() => publish(false)}
+        >
+          Publish the version
+        </Button>
+      </div>
+    </div>
+  )
+}
+
+function Outcome({ attempt }: { readonly attempt: Attempt }) {
+  switch (attempt.state) {
+    case 'none':
+    case 'running':
+      return null
+    case 'failed':
+      return <ProblemNotice error={attempt.error} />
+    case 'tried':
+      return (
+        <>
+          <Notice tone="success" title="The rows can be published. Nothing was published yet.">
+            {attempt.unchanged &&
+              'They are the rows of the present version: publishing would change nothing.'}
+          </Notice>
+          <IngestionReport counts={attempt.counts} />
+        </>
+      )
+    case 'published':
+      return (
+        <>
+          <Notice tone="success" title={`Version ${attempt.version} is present.`} />
+          {attempt.counts !== undefined && <IngestionReport counts={attempt.counts} />}
+        </>
+      )
+  }
+}
+
+async function publishVersion(dataset: string, body: NewVersion, dryRun: boolean): Promise<Attempt> {
+  const answer = await bodyOf(
+    requests.POST('/v1/datasets/{dataset}/versions', {
+      params: { path: { dataset }, query: { dryRun: dryRun ? 'true' : 'false' } },
+      body,
+    }),
+  )
+  return 'dryRun' in answer
+    ? { state: 'tried', counts: answer.ingestion, unchanged: answer.unchanged }
+    : { state: 'published', version: answer.version, counts: answer.ingestion }
+}
+
+function sourceOf(picked: PickedSource): Source {
+  return picked.kind === 'made-up' ? picked.source : (picked.draft.declaration.source as Source)
+}
+
+function columnsOf({ columns }: Dataset): readonly ColumnForm[] {
+  return columns.map((column, position) => formOfColumn({ ...column }, position))
+}

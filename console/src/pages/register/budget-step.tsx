@@ -1,0 +1,217 @@
+import { useState } from 'react'
+import { Checkbox, Radios } from '../../components/choice.tsx'
+import { Curve } from '../../components/curve.tsx'
+import { Field, FieldRow } from '../../components/field.tsx'
+import { Notice } from '../../components/notice.tsx'
+import { NumberField } from '../../components/number-field.tsx'
+import { Section } from '../../components/section.tsx'
+import { Slider } from '../../components/slider.tsx'
+import { formatExact, formatShare, numberOf } from '../../format/number.ts'
+import { BUDGET_RANGE, budgetRisk, epsilonForRisk, riskCurve } from './budget-risk.ts'
+import styles from './register.module.css'
+import type { StepProps } from './register-page.tsx'
+
+/** Usual upper end of the total epsilon for real people; docs/registering.md. */
+const USUAL_EPSILON = 3
+
+/** Step that sets the budget, by an accepted risk or by number, and the limits of queries. */
+export function BudgetStep({ form, onChange }: StepProps) {
+  return (
+    <>
+      <Budget form={form} onChange={onChange} />
+      <Section title="Accounting and limits">
+        <Accounting form={form} onChange={onChange} />
+      </Section>
+    </>
+  )
+}
+
+function Budget({ form, onChange }: StepProps) {
+  const [by, choose] = useState<'risk' | 'number'>('risk')
+  const [candidates, setCandidates] = useState(2)
+  const [accepted, setAccepted] = useState<number>()
+  const epsilon = numberOf(form.epsilon)
+  const terms = { delta: numberOf(form.delta) ?? 0, neighbours: form.neighbours, candidates }
+  const risk = epsilon === undefined ? undefined : budgetRisk({ ...terms, epsilon })
+  const accept = (next: number, among = candidates) => {
+    setAccepted(next)
+    const found = epsilonForRisk(next, { ...terms, candidates: among })
+    if (found !== undefined) onChange({ epsilon: String(found) })
+  }
+  // The accepted risk is shown as it was chosen until the epsilon is changed in another way.
+  const isOfRisk = accepted !== undefined && epsilonForRisk(accepted, terms) === epsilon
+  const shownRisk = isOfRisk ? accepted : (risk ?? 1 / candidates)
+  const largest = Math.max(4, Math.min(BUDGET_RANGE.upper, 1.5 * (epsilon ?? 0)))
+  return (
+    <Section
+      title="Budget"
+      lead="All answers together, for all analysts, for as long as the dataset exists. A grant can raise it later; nothing lowers it once it is used."
+    >
+      <div className={styles.beside}>
+        <div className={styles.form}>
+          <Radios
+            legend="Choose the budget"
+            value={by}
+            choices={[
+              { value: 'risk', label: 'By the risk that is accepted' },
+              { value: 'number', label: 'By number' },
+            ]}
+            onChange={choose}
+          />
+          <Slider
+            label="Candidates"
+            hint="The adversary knows everyone but one person, and considers this many people equally likely. 2 is the worst case."
+            value={candidates}
+            scale={{ kind: 'log', lower: 2, upper: 10_000 }}
+            range={{ lower: 2, upper: 1e12 }}
+            whole
+            onChange={(next) => {
+              setCandidates(next)
+              if (by === 'risk' && isOfRisk) accept(Math.max(accepted, 1 / next), next)
+            }}
+          />
+          {by === 'risk' ? (
+            <Slider
+              label="Accepted risk"
+              hint={`Probability that the adversary guesses right. Guessing blindly succeeds with ${formatShare(1 / candidates)}.`}
+              value={Number(shownRisk.toPrecision(3))}
+              scale={{ kind: 'linear', lower: 1 / candidates, upper: 0.999 }}
+              range={{ lower: 0, upper: 1 }}
+              format={formatShare}
+              onChange={(next) => accept(next)}
+            />
+          ) : (
+            <Slider
+              label="Epsilon"
+              hint="For real people 1 to 3 in all is usual."
+              value={epsilon ?? BUDGET_RANGE.lower}
+              scale={{ kind: 'log', ...BUDGET_RANGE }}
+              range={{ lower: 1e-9, upper: 1_000_000 }}
+              onChange={(value) => onChange({ epsilon: String(value) })}
+            />
+          )}
+          {epsilon === undefined || risk === undefined ? (
+            <Notice tone="cost">Move the slider to choose a budget.</Notice>
+          ) : (
+            <p className={styles.result} role="status">
+              Epsilon <strong>{formatExact(epsilon)}</strong>: once it is spent, the guess is right with at
+              most <strong>{formatShare(risk)}</strong>.
+            </p>
+          )}
+          {epsilon !== undefined && epsilon > USUAL_EPSILON && (
+            <Notice tone="cost">This is more than is usual for data about real people.</Notice>
+          )}
+        </div>
+        <Curve
+          label="Risk of the whole budget against epsilon"
+          x={{
+            title: 'epsilon',
+            scale: { kind: 'linear', lower: 0, upper: largest },
+            onChoose: (value) => onChange({ epsilon: String(Math.max(BUDGET_RANGE.lower, value)) }),
+          }}
+          y={{
+            title: 'risk',
+            scale: { kind: 'linear', lower: 0, upper: 1 },
+            format: formatShare,
+            onChoose: (next) => accept(next),
+          }}
+          lines={[{ name: 'risk', points: riskCurve(terms, largest) }]}
+          marks={[{ axis: 'y', value: 1 / candidates, label: 'blind guess', look: 'muted' }]}
+          {...(epsilon === undefined || risk === undefined ? {} : { chosen: { x: epsilon, y: risk } })}
+        />
+      </div>
+    </Section>
+  )
+}
+
+function Accounting({ form, onChange }: StepProps) {
+  return (
+    <div className={styles.form}>
+      <FieldRow>
+        <Field label="Accounting" hint="It cannot be changed later.">
+          {(attributes) => (
+            <select
+              {...attributes}
+              value={form.accounting}
+              onChange={(event) => onChange({ accounting: event.target.value === 'zcdp' ? 'zcdp' : 'basic' })}
+            >
+              <option value="basic">Basic: epsilons add up</option>
+              <option value="zcdp">zCDP: more small questions</option>
+            </select>
+          )}
+        </Field>
+        <NumberField
+          label="Delta"
+          hint="Far below 1 divided by the number of people, such as 1e-6. For Gaussian noise and frequent values."
+          value={form.delta}
+          onChange={(delta) => onChange({ delta })}
+        />
+      </FieldRow>
+      <Checkbox
+        label="Analysts share answers"
+        hint="A question that one analyst has paid for does not charge the dataset again for others."
+        checked={form.sharing}
+        onChange={(sharing) => onChange({ sharing })}
+      />
+      <details>
+        <summary>Limits of each question, release times, suspension</summary>
+        <div className={styles.columnBody}>
+          <FieldRow>
+            <NumberField
+              label="Least epsilon of a question"
+              hint="Default: 0.001."
+              value={form.minEpsilon}
+              onChange={(minEpsilon) => onChange({ minEpsilon })}
+            />
+            <NumberField
+              label="Largest epsilon of a question"
+              hint="Keeps one question from spending much."
+              value={form.maxEpsilon}
+              onChange={(maxEpsilon) => onChange({ maxEpsilon })}
+            />
+            <NumberField
+              label="Least half-width"
+              hint="In rows or people, at a confidence of 0.95."
+              value={form.minHalfWidth}
+              onChange={(minHalfWidth) => onChange({ minHalfWidth })}
+            />
+          </FieldRow>
+          <FieldRow>
+            <Field label="Release of answers" hint="Hides how long a query takes.">
+              {(attributes) => (
+                <select
+                  {...attributes}
+                  value={form.timing}
+                  onChange={(event) =>
+                    onChange({ timing: event.target.value as typeof form.timing, timingMs: '' })
+                  }
+                >
+                  <option value="default">Default: slots of 50 ms</option>
+                  <option value="slot">At the end of a slot</option>
+                  <option value="deadline">At a fixed deadline (strict)</option>
+                  <option value="off">At once: only for made-up data</option>
+                </select>
+              )}
+            </Field>
+            {(form.timing === 'slot' || form.timing === 'deadline') && (
+              <NumberField
+                label="Milliseconds"
+                hint={
+                  form.timing === 'slot' ? '10 to 10,000.' : '100 to 120,000, longer than any query takes.'
+                }
+                value={form.timingMs}
+                onChange={(timingMs) => onChange({ timingMs })}
+              />
+            )}
+            <NumberField
+              label="Failures until the dataset is suspended"
+              hint="Default: 3."
+              value={form.failureLimit}
+              onChange={(failureLimit) => onChange({ failureLimit })}
+            />
+          </FieldRow>
+        </div>
+      </details>
+    </div>
+  )
+}

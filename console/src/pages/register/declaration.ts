@@ -1,0 +1,240 @@
+import type { components } from 'sotto-client'
+import { numberOf } from '../../format/number.ts'
+import { type ColumnForm, declaredColumn, formOfColumn, isRecord, openFieldsOf } from './column-form.ts'
+
+export type Registration = components['schemas']['Registration']
+export type Source = Registration['source']
+export type Draft = components['schemas']['Draft']
+export type Remark = Draft['questions'][number]
+
+/** Steps of a registration, by the last part of their address. */
+export const STEPS = ['source', 'columns', 'people', 'budget', 'check'] as const
+export type Step = (typeof STEPS)[number]
+
+/** Everything that a person decides about a registration, as it was entered. */
+export interface RegistrationForm {
+  readonly id: string
+  readonly title: string
+  readonly description: string
+  readonly source: Source
+  /** Undefined for made-up people with all of their columns. */
+  readonly columns: readonly ColumnForm[] | undefined
+  readonly unit: 'open' | 'row' | 'person'
+  readonly personColumn: string
+  readonly maxRows: string
+  readonly neighbours: Registration['neighbours']
+  readonly epsilon: string
+  readonly delta: string
+  readonly accounting: 'basic' | 'zcdp'
+  readonly sharing: boolean
+  readonly timing: 'default' | 'slot' | 'deadline' | 'off'
+  /** Length of a slot or deadline in milliseconds. */
+  readonly timingMs: string
+  readonly failureLimit: string
+  readonly minEpsilon: string
+  readonly maxEpsilon: string
+  readonly minHalfWidth: string
+  readonly separateBudget: string
+  /** Remarks of the draft, by the field that they are about. */
+  readonly questions: readonly Remark[]
+  readonly notes: readonly Remark[]
+}
+
+const UNDECIDED = {
+  description: '',
+  unit: 'open',
+  personColumn: '',
+  maxRows: '',
+  neighbours: 'add-remove',
+  epsilon: '',
+  delta: '',
+  accounting: 'basic',
+  sharing: false,
+  timing: 'default',
+  timingMs: '',
+  failureLimit: '',
+  minEpsilon: '',
+  maxEpsilon: '',
+  minHalfWidth: '',
+  separateBudget: '',
+} as const
+
+/** Parts of a draft that the form shows. */
+export interface DraftParts {
+  readonly declaration: Readonly<Record<string, unknown>>
+  readonly questions: readonly Remark[]
+  readonly notes: readonly Remark[]
+}
+
+/** Returns the form that a draft fills in. */
+export function formOfDraft({ declaration, questions, notes }: DraftParts): RegistrationForm {
+  const { id, title, source, columns } = declaration
+  const forms = Array.isArray(columns)
+    ? columns.filter(isRecord).map((column, position) => formOfColumn(column, position))
+    : []
+  return {
+    ...UNDECIDED,
+    id: String(id),
+    title: String(title),
+    source: source as Source,
+    columns: forms,
+    personColumn: forms.find(({ type }) => type === 'identifier')?.name ?? '',
+    questions,
+    notes,
+  }
+}
+
+/** Returns the form of made-up people, which need neither a draft nor columns. */
+export function formOfMadeUpPeople(
+  source: Extract<Source, { kind: 'population' | 'visits' }>,
+): RegistrationForm {
+  const isVisits = source.kind === 'visits'
+  return {
+    ...UNDECIDED,
+    id: isVisits ? 'made-up-visits' : 'made-up-people',
+    title: isVisits ? 'Visits of made-up patients' : 'Made-up people',
+    source,
+    columns: undefined,
+    unit: isVisits ? 'person' : 'row',
+    personColumn: isVisits ? 'patient_id' : '',
+    maxRows: isVisits ? '20' : '',
+    questions: [],
+    notes: [],
+  }
+}
+
+/** Returns the registration that a form describes. Send it only if {@link openFields} finds nothing. */
+export function registrationOf(form: RegistrationForm): Registration {
+  const columns = form.columns?.filter(({ included }) => included).map(declaredColumn)
+  const failureLimit = numberOf(form.failureLimit)
+  const limits = queryLimitsOf(form)
+  const timing = timingOf(form)
+  const description = form.description.trim()
+  const separateBudget = form.separateBudget.trim()
+  return {
+    id: form.id.trim(),
+    title: form.title.trim(),
+    ...(description === '' ? {} : { description }),
+    source: form.source,
+    ...(columns === undefined ? {} : { columns }),
+    privacyUnit:
+      form.unit === 'person'
+        ? { kind: 'person', column: form.personColumn, maxRows: numberOf(form.maxRows) ?? 0 }
+        : { kind: 'row' },
+    neighbours: form.neighbours,
+    budget: { epsilon: numberOf(form.epsilon) ?? 0, delta: numberOf(form.delta) ?? 0 },
+    accounting: form.accounting,
+    sharing: form.sharing,
+    ...(timing === undefined ? {} : { timing }),
+    ...(failureLimit === undefined ? {} : { failureLimit }),
+    ...(limits === undefined ? {} : { queryLimits: limits }),
+    ...(separateBudget === '' ? {} : { separateBudget }),
+  }
+}
+
+function timingOf({ timing, timingMs }: RegistrationForm): Registration['timing'] {
+  switch (timing) {
+    case 'default':
+      return undefined
+    case 'off':
+      return 'off'
+    case 'slot':
+      return { slotMs: numberOf(timingMs) ?? 50 }
+    case 'deadline':
+      return { deadlineMs: numberOf(timingMs) ?? 1_000 }
+  }
+}
+
+function queryLimitsOf(form: RegistrationForm): Registration['queryLimits'] {
+  const limits = (['minEpsilon', 'maxEpsilon', 'minHalfWidth'] as const).flatMap((name) => {
+    const value = numberOf(form[name])
+    return value === undefined ? [] : [[name, value]]
+  })
+  return limits.length === 0 ? undefined : Object.fromEntries(limits)
+}
+
+/** A field without a usable value: where it is entered, its path in the declaration, and its rule. */
+export interface OpenRegistrationField {
+  readonly step: Step
+  readonly field: string
+  /** Name for people, such as `age: lower`. */
+  readonly label: string
+  readonly rule: string
+}
+
+/** Returns the fields that a person still has to decide. The service checks the values themselves. */
+export function openFields(form: RegistrationForm): readonly OpenRegistrationField[] {
+  const open: OpenRegistrationField[] = []
+  const add = (step: Step, field: string, label: string, rule: string) =>
+    open.push({ step, field, label, rule })
+  if (form.id.trim() === '') add('columns', 'id', 'Id', 'must not be empty')
+  if (form.title.trim() === '') add('columns', 'title', 'Title', 'must not be empty')
+  const included = form.columns?.filter((column) => column.included)
+  if (included?.length === 0) add('columns', 'columns', 'Columns', 'must have one column at least')
+  included?.forEach((column, index) => {
+    for (const { field, rule } of openFieldsOf(column))
+      add('columns', `columns.${index}.${field}`, `${column.name}: ${field}`, rule)
+  })
+  if (form.unit === 'open') add('people', 'privacyUnit', 'Privacy unit', 'must be chosen')
+  if (form.unit === 'person') {
+    if (!hasIdentifier(form)) add('people', 'privacyUnit.column', 'Column of people', 'must be chosen')
+    if (!isWhole(form.maxRows))
+      add('people', 'privacyUnit.maxRows', 'Rows per person', 'must be a whole number')
+  }
+  const epsilon = numberOf(form.epsilon)
+  if (epsilon === undefined || epsilon <= 0)
+    add('budget', 'budget.epsilon', 'Epsilon', 'must be greater than 0')
+  if (form.accounting === 'zcdp' && !((numberOf(form.delta) ?? 0) > 0))
+    add('budget', 'budget.delta', 'Delta', 'must be greater than 0 for zCDP')
+  return open
+}
+
+function hasIdentifier({ columns, personColumn }: RegistrationForm): boolean {
+  return (
+    columns === undefined ||
+    columns.some(({ included, type, name }) => included && type === 'identifier' && name === personColumn)
+  )
+}
+
+function isWhole(text: string): boolean {
+  const number = numberOf(text)
+  return number !== undefined && Number.isInteger(number) && number >= 1
+}
+
+/** Returns the step in which a field of the declaration is entered. */
+export function stepOf(field: string): Step {
+  const [first = ''] = field.split('.')
+  switch (first) {
+    case 'source':
+      return 'source'
+    case 'id':
+    case 'title':
+    case 'description':
+    case 'columns':
+      return 'columns'
+    case 'privacyUnit':
+    case 'neighbours':
+      return 'people'
+    case 'separateBudget':
+      return 'check'
+    default:
+      return 'budget'
+  }
+}
+
+/** Returns a field's name for people: `columns.2.lower` is that of the third column of the registration. */
+export function labelOf(field: string, { columns = [] }: Pick<Registration, 'columns'>): string {
+  const [, index, member] = /^columns\.(\d+)(?:\.(.*))?$/.exec(field) ?? []
+  const column = index === undefined ? undefined : columns[Number(index)]
+  if (column === undefined) return field
+  return member === undefined ? column.name : `${column.name}: ${member}`
+}
+
+/** Returns the remarks about one column of a draft. */
+export function remarksOn(
+  remarks: readonly Remark[],
+  { position }: Pick<ColumnForm, 'position'>,
+): readonly Remark[] {
+  const path = `columns.${position}`
+  return remarks.filter(({ field }) => field === path || field.startsWith(`${path}.`))
+}

@@ -1,0 +1,207 @@
+import { useCallback, useEffect, useState } from 'react'
+import { Link, Redirect, useLocation, useParams } from 'wouter'
+import { queryClient, requests } from '../../api/api.ts'
+import { Button, ButtonLink } from '../../components/button.tsx'
+import { Page } from '../../components/page.tsx'
+import { Section } from '../../components/section.tsx'
+import { BudgetStep } from './budget-step.tsx'
+import { CheckStep, type CheckStepProps, Published, type Registered } from './check-step.tsx'
+import { ColumnsStep } from './columns-step.tsx'
+import {
+  formOfDraft,
+  formOfMadeUpPeople,
+  openFields,
+  type RegistrationForm,
+  STEPS,
+  type Step,
+} from './declaration.ts'
+import { RunningIngestions } from './ingestion.tsx'
+import { PeopleStep } from './people-step.tsx'
+import styles from './register.module.css'
+import { SourcePicker } from './source-picker.tsx'
+
+const TITLES: Readonly<Record<Step, string>> = {
+  source: 'Source',
+  columns: 'Columns',
+  people: 'People',
+  budget: 'Budget',
+  check: 'Check and publish',
+}
+
+/** Part of the registration: what was entered so far, and changes of it. */
+export interface StepProps {
+  readonly form: RegistrationForm
+  /** Takes changes, or a function that returns them for the present form. */
+  readonly onChange: (changes: FormChanges) => void
+}
+
+export type FormChanges = Partial<RegistrationForm> | ((form: RegistrationForm) => Partial<RegistrationForm>)
+
+/** Wizard that registers a dataset. What was entered stays in the tab until it is published. */
+export default function RegisterPage() {
+  const { step: asked = 'source' } = useParams<{ step?: string }>()
+  const [, navigate] = useLocation()
+  const [form, setForm] = useStoredForm()
+  const [registered, setRegistered] = useState<Registered>()
+  const step = STEPS.find((each) => each === asked)
+  // It never changes, so that a column is drawn again only if it has changed.
+  const change = useCallback(
+    (changes: FormChanges) =>
+      setForm(
+        (present) =>
+          present && { ...present, ...(typeof changes === 'function' ? changes(present) : changes) },
+      ),
+    [setForm],
+  )
+  const startAgain = () => {
+    setForm(undefined)
+    setRegistered(undefined)
+    navigate('/register')
+  }
+  const publish = (published: Registered) => {
+    setRegistered(published)
+    setForm(undefined)
+    void queryClient.invalidateQueries()
+    // The rows are stored. An upload that is already gone needs no deletion.
+    if (form?.source.kind === 'upload')
+      requests
+        .DELETE('/v1/sources/{source}', { params: { path: { source: form.source.upload } } })
+        .catch(() => undefined)
+  }
+  if (step === 'check' && registered !== undefined)
+    return (
+      <Page title="Register data" actions={<Button onClick={startAgain}>Register another</Button>}>
+        <Published registered={registered} />
+      </Page>
+    )
+  if (step === undefined || (form === undefined && step !== 'source'))
+    return <Redirect to="/register" replace />
+  return (
+    <Page
+      title="Register data"
+      lead="Everything that you declare is public. Answer from what you know about how the data come about, not from the data."
+      actions={form !== undefined && <Button onClick={startAgain}>Start again</Button>}
+    >
+      <Steps current={step} form={form} />
+      {step === 'source' && (
+        <Section title="Source">
+          {form !== undefined && (
+            <p className={styles.chosen}>
+              Chosen: <code>{describeSource(form)}</code>. Another source replaces the whole declaration.
+            </p>
+          )}
+          <RunningIngestions />
+          <SourcePicker
+            action="Continue"
+            onPicked={(picked) => {
+              setForm(
+                picked.kind === 'drafted' ? formOfDraft(picked.draft) : formOfMadeUpPeople(picked.source),
+              )
+              navigate('/register/columns')
+            }}
+          />
+        </Section>
+      )}
+      {form !== undefined && step !== 'source' && (
+        <>
+          <StepContents step={step} form={form} onChange={change} onPublished={publish} />
+          <Between step={step} />
+        </>
+      )}
+    </Page>
+  )
+}
+
+function StepContents({
+  step,
+  onPublished,
+  ...props
+}: CheckStepProps & { readonly step: Exclude<Step, 'source'> }) {
+  switch (step) {
+    case 'columns':
+      return <ColumnsStep {...props} />
+    case 'people':
+      return <PeopleStep {...props} />
+    case 'budget':
+      return <BudgetStep {...props} />
+    case 'check':
+      return <CheckStep {...props} onPublished={onPublished} />
+  }
+}
+
+/** Address of a step. */
+export function hrefOfStep(step: Step): string {
+  return step === 'source' ? '/register' : `/register/${step}`
+}
+
+function Steps({ current, form }: { readonly current: Step; readonly form: RegistrationForm | undefined }) {
+  const open = form === undefined ? [] : openFields(form)
+  return (
+    <nav aria-label="Steps">
+      <ol className={styles.steps}>
+        {STEPS.map((step, index) => {
+          const left = open.filter((field) => field.step === step).length
+          const title = `${index + 1}. ${TITLES[step]}`
+          return (
+            <li key={step} data-done={form !== undefined && left === 0 && step !== 'check'}>
+              {form === undefined && step !== 'source' ? (
+                <span>{title}</span>
+              ) : (
+                <Link href={hrefOfStep(step)} aria-current={step === current ? 'step' : undefined}>
+                  {title}
+                  {left > 0 && <small>{left} open</small>}
+                </Link>
+              )}
+            </li>
+          )
+        })}
+      </ol>
+    </nav>
+  )
+}
+
+/** Links to the steps before and after one. */
+function Between({ step }: { readonly step: Step }) {
+  const index = STEPS.indexOf(step)
+  const before = STEPS[index - 1]
+  const after = STEPS[index + 1]
+  return (
+    <div className={styles.between}>
+      {before !== undefined && <ButtonLink href={hrefOfStep(before)}>Back</ButtonLink>}
+      {after !== undefined && (
+        <ButtonLink href={hrefOfStep(after)} look="primary">
+          Continue: {TITLES[after]}
+        </ButtonLink>
+      )}
+    </div>
+  )
+}
+
+export function describeSource({ source }: Pick<RegistrationForm, 'source'>): string {
+  switch (source.kind) {
+    case 'upload':
+      return `upload ${source.upload.slice(0, 8)} (${source.format})`
+    case 'file':
+      return source.path
+    case 'table':
+      return `${source.connection}: ${source.table} (${source.mode ?? 'live'})`
+    case 'population':
+    case 'visits':
+      return `made-up ${source.kind} of ${source.rows} rows`
+  }
+}
+
+/** Key under which the tab stores what was entered. A declaration has no values of the data. */
+const STORED = 'sotto.registration'
+
+function useStoredForm() {
+  const [form, setForm] = useState<RegistrationForm | undefined>(() => {
+    const stored = sessionStorage.getItem(STORED)
+    return stored === null ? undefined : JSON.parse(stored)
+  })
+  useEffect(() => {
+    if (form === undefined) sessionStorage.removeItem(STORED)
+    else sessionStorage.setItem(STORED, JSON.stringify(form))
+  }, [form])
+  return [form, setForm] as const
+}

@@ -1,0 +1,133 @@
+import { api } from '../../api/api.ts'
+import { Curve } from '../../components/curve.tsx'
+import { Notice } from '../../components/notice.tsx'
+import { Section } from '../../components/section.tsx'
+import { Slider } from '../../components/slider.tsx'
+import { formatExact, formatShare } from '../../format/number.ts'
+import type { Dataset } from '../datasets/dataset-kind.ts'
+import { chartEnd, largestEpsilon, riskCurve, riskOfPrice, roundedDown, stepsOf } from './one-of-many.ts'
+import styles from './risk.module.css'
+import { Effect, type RiskPart } from './risk-page.tsx'
+import { NoEpsilonNotice, RiskSlider } from './risk-slider.tsx'
+import { formatEpsilon, oneOfManyStatement, SHOWN_DIGITS } from './statement.ts'
+import { Statement } from './statement-section.tsx'
+
+interface OneOfManyRiskProps extends RiskPart {
+  readonly dataset: Dataset | undefined
+}
+
+/** Risk against epsilon for an adversary who knows everyone but one person, in closed form. */
+export function OneOfManyRisk({ state, change, dataset }: OneOfManyRiskProps) {
+  const { candidates, neighbours, risk } = state
+  const steps = stepsOf(neighbours)
+  const blind = 1 / candidates
+  const largest = largestEpsilon(risk, steps, state)
+  const end = chartEnd(state, 1)
+  const epsilon = state.epsilon > 0 ? state.epsilon : roundedDown(largest ?? 0, SHOWN_DIGITS)
+  const scale = { kind: 'linear', lower: 0, upper: end } as const
+  const reached = riskOfPrice(epsilon, steps, state)
+  const choose = (next: number) => change({ epsilon: Math.max(0.0001, next) })
+  return (
+    <>
+      <Section title="Risk against epsilon">
+        <div className={styles.sides}>
+          <div className={styles.stack}>
+            <RiskSlider risk={risk} blind={blind} change={change} />
+            {largest === undefined ? (
+              <NoEpsilonNotice blind={riskOfPrice(0, steps, state)} />
+            ) : (
+              <div className={styles.result}>
+                <span>Largest epsilon for a risk of {formatShare(risk)}</span>
+                <output className={styles.figure}>{formatEpsilon(largest)}</output>
+                {steps === 2 && (
+                  <span>
+                    {formatEpsilon(largestEpsilon(risk, 1, state) ?? 0)} if every question is a single count
+                    with geometric or Laplace noise: a replaced person moves it by 1.
+                  </span>
+                )}
+              </div>
+            )}
+            <Slider label="Epsilon" value={epsilon} scale={scale} onChange={choose} format={formatExact} />
+            <p>
+              At epsilon {formatExact(epsilon)}, the adversary guesses right at most{' '}
+              <strong>{formatShare(reached)}</strong> of the time. A blind guess: {formatShare(blind)}.
+            </p>
+          </div>
+          <Curve
+            label={`Disclosure risk against epsilon: at most ${formatShare(reached)} at epsilon ${formatExact(epsilon)}`}
+            x={{ title: 'Epsilon', scale, onChoose: choose }}
+            y={{
+              title: 'Disclosure risk',
+              scale: { kind: 'linear', lower: 0, upper: 1 },
+              format: formatShare,
+              onChoose: (next) => {
+                const kept = largestEpsilon(next, steps, state)
+                if (kept !== undefined && kept > 0) choose(roundedDown(kept, SHOWN_DIGITS))
+              },
+            }}
+            lines={[
+              {
+                name: steps === 2 ? 'Any question (twice the epsilon)' : 'Any question',
+                points: riskCurve(end, steps, state),
+              },
+              ...(steps === 2
+                ? [
+                    {
+                      name: 'Single counts only',
+                      points: riskCurve(end, 1, state),
+                      look: 'cost',
+                      dashed: true,
+                    } as const,
+                  ]
+                : []),
+            ]}
+            marks={[
+              { axis: 'y', value: risk, label: `accepted ${formatShare(risk)}`, look: 'danger' },
+              { axis: 'y', value: blind, label: `blind guess ${formatShare(blind)}` },
+            ]}
+            chosen={{ x: epsilon }}
+          />
+        </div>
+        <p className={styles.small}>
+          The bound needs no assumption about the data. The epsilons of all answers that an adversary sees add
+          up: the bound applies to one question, to several together, and to a whole budget.
+        </p>
+      </Section>
+      {dataset !== undefined && <BudgetRisk state={state} dataset={dataset} epsilon={epsilon} />}
+      <Effect dataset={dataset} epsilon={epsilon} state={state} change={change} />
+      {epsilon > 0 && <Statement sentences={oneOfManyStatement({ ...state, epsilon })} />}
+    </>
+  )
+}
+
+/** What the epsilon means for the budget of a dataset. */
+function BudgetRisk({
+  state,
+  dataset,
+  epsilon,
+}: Pick<RiskPart, 'state'> & { readonly dataset: Dataset; readonly epsilon: number }) {
+  const { data: budget } = api.useQuery('get', '/v1/datasets/{dataset}/budget', {
+    params: { path: { dataset: dataset.id } },
+  })
+  if (budget === undefined || 'rho' in budget.cap || epsilon === 0) return null
+  const { cap } = budget
+  const whole = riskOfPrice(cap.epsilon, stepsOf(dataset.neighbours), { ...state, delta: cap.delta })
+  return (
+    <Section title="The budget of the dataset">
+      <div className={styles.stack}>
+        <p>
+          {dataset.title} has a budget of epsilon {formatExact(cap.epsilon)}. It pays for{' '}
+          {formatExact(Math.floor((cap.epsilon / epsilon) * (1 + 1e-12)))} questions at epsilon{' '}
+          {formatExact(epsilon)}. Once all of it is spent, the adversary guesses right at most{' '}
+          {formatShare(whole)} of the time.
+        </p>
+        {whole > state.risk && (
+          <Notice tone="cost">
+            The whole budget exceeds the accepted risk of {formatShare(state.risk)} for an adversary who sees
+            every answer.
+          </Notice>
+        )}
+      </div>
+    </Section>
+  )
+}

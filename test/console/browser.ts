@@ -1,0 +1,71 @@
+import { existsSync, mkdirSync } from 'node:fs'
+import path from 'node:path'
+import { AxeBuilder } from '@axe-core/playwright'
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import { expect } from 'vitest'
+
+/** Chromium of the system; absent if it is not installed. */
+export const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find((file) => existsSync(file))
+
+/** Folder of the screenshots of a run. */
+const SCREENSHOTS = path.resolve(import.meta.dirname, '../../test-artifacts/console')
+
+/** Screens on which every page must work: a desk, a tablet and a phone. */
+export const SCREENS = [
+  { width: 1440, height: 900 },
+  { width: 768, height: 1024 },
+  { width: 375, height: 812 },
+] as const
+
+export function launchChromium(): Promise<Browser> {
+  if (CHROMIUM === undefined) throw new Error('Chromium is not installed')
+  return chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] })
+}
+
+/** A tab of the console, and what its pages complained about. */
+export interface ConsoleTab {
+  readonly page: Page
+  readonly context: BrowserContext
+  /** Errors that the browser reports for the console, uncaught errors, and violations of the content security policy. */
+  readonly complaints: readonly string[]
+}
+
+export interface TabOptions {
+  readonly url: string
+  /** Key that the tab is signed in with; without it, it is signed out. */
+  readonly key?: string
+}
+
+/** Opens a tab in a context of its own. */
+export async function openTab(browser: Browser, { url, key }: TabOptions): Promise<ConsoleTab> {
+  const context = await browser.newContext({ baseURL: url, viewport: SCREENS[0] })
+  if (key !== undefined)
+    await context.addInitScript((token) => sessionStorage.setItem('sotto.credential', token), key)
+  const page = await context.newPage()
+  const complaints: string[] = []
+  page.on('console', (message) => {
+    const isOwn = message.location().url.startsWith(url)
+    if (isOwn && (message.type() === 'error' || message.text().includes('Content Security Policy')))
+      complaints.push(message.text())
+  })
+  page.on('pageerror', (error) => complaints.push(error.message))
+  return { page, context, complaints }
+}
+
+/** Asserts that axe finds nothing serious in a page. */
+export async function expectAccessible(page: Page): Promise<void> {
+  const { violations } = await new AxeBuilder({ page }).analyze()
+  expect(
+    violations
+      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+      .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`),
+  ).toEqual([])
+}
+
+/** Keeps a screenshot of the whole page as an artefact of the run. */
+export async function keepScreenshot(page: Page, name: string): Promise<void> {
+  mkdirSync(SCREENSHOTS, { recursive: true })
+  // The navigation stays in sight, and would be drawn in the middle of a scrolled page.
+  await page.evaluate('scrollTo(0, 0)')
+  await page.screenshot({ path: path.join(SCREENSHOTS, `${name}.png`), fullPage: true })
+}
