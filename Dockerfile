@@ -1,5 +1,12 @@
 # syntax=docker/dockerfile:1
 
+FROM node:24-bookworm-slim AS console
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+COPY clients/typescript ./clients/typescript
+COPY console ./console
+RUN npm ci --ignore-scripts --no-audit --no-fund && node node_modules/vite/bin/vite.js build console
+
 # Contains only what production needs. Node runs TypeScript without a build step.
 FROM node:24-bookworm-slim AS dependencies
 WORKDIR /app
@@ -15,6 +22,7 @@ COPY package.json ./
 COPY routes ./routes
 COPY schemas ./schemas
 COPY src ./src
+COPY --from=console /app/console/dist ./console/dist
 RUN install --directory --owner=node --group=node --mode=0700 /data
 USER node
 VOLUME /data
