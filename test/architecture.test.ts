@@ -10,6 +10,7 @@ const ALLOWED: Record<string, readonly string[]> = {
   'src/privacy': [],
   'src/files': [],
   'src/concurrency': [],
+  'src/tracing': [],
   schemas: ['src/privacy'],
   'src/mechanisms': ['src/privacy'],
   'src/catalog': ['src/privacy', 'src/files'],
@@ -33,6 +34,7 @@ const ALLOWED: Record<string, readonly string[]> = {
     'src/catalog',
     'src/dummy type',
     'src/registration type',
+    'src/tracing',
   ],
   'src/registration': [
     'src/catalog',
@@ -113,6 +115,36 @@ const MAY_IMPORT_FASTIFY = ['routes', 'src/http', ...COMPOSITION]
 
 const FORBIDDEN_FOLDERS = ['utils', 'helpers', 'common', 'lib', 'services', 'controllers', 'models', 'types']
 
+/** Folders of the console that each of its folders may import. A page may import further pages' folders. */
+const CONSOLE_ALLOWED: Record<string, readonly string[]> = {
+  format: [],
+  api: [],
+  components: ['format', 'api'],
+  frame: ['api', 'components'],
+  access: ['api', 'components'],
+  ...Object.fromEntries(
+    Object.entries({
+      // It contains the parts of the other pages, which are loaded when they are shown.
+      datasets: [],
+      answers: [],
+      keys: [],
+      mechanisms: [],
+      risk: ['datasets'],
+      tours: ['risk'],
+      register: ['risk'],
+      ask: ['answers', 'datasets', 'risk'],
+      sessions: ['answers', 'ask', 'datasets'],
+      evaluations: ['answers', 'datasets', 'risk'],
+      history: ['answers', 'datasets'],
+      audit: ['datasets'],
+      manage: ['datasets', 'history', 'register'],
+    }).map(([page, pages]) => [
+      `pages/${page}`,
+      ['api', 'components', 'format', ...pages.map((other) => `pages/${other}`)],
+    ]),
+  ),
+}
+
 interface Import {
   readonly from: string
   readonly specifier: string
@@ -173,6 +205,26 @@ test('every folder imports only what it may', () => {
     if (folder === 'src/commands' && TOP_LEVEL.includes(targetFolder)) return false
     const allowed = ALLOWED[folder] ?? []
     return !(allowed.includes(targetFolder) || (found.typeOnly && allowed.includes(`${targetFolder} type`)))
+  })
+  expect(breaches).toEqual([])
+})
+
+test('every folder of the console imports only what it may, and nothing of the service', () => {
+  const own = path.join(root, 'console/src')
+  const all = readdirSync(own, { recursive: true, encoding: 'utf8' }).filter((name) => /\.tsx?$/.test(name))
+  const folder = (file: string) => path.dirname(file)
+  const found = all.flatMap((name) =>
+    importsOf(`console/src/${name}`).flatMap((each) => {
+      const target = targetOf(each)
+      return target === undefined ? [] : [{ from: name, to: path.relative('console/src', target) }]
+    }),
+  )
+  expect(found.length).toBeGreaterThan(150)
+  const breaches = found.filter(({ from, to }) => {
+    // The files at the top compose the console.
+    if (folder(from) === '.' || folder(from) === folder(to) || to === 'icon.svg') return false
+    if (folder(from) === 'pages' || folder(to) === 'pages') return to.startsWith('..')
+    return !(CONSOLE_ALLOWED[folder(from)] ?? []).includes(folder(to))
   })
   expect(breaches).toEqual([])
 })

@@ -6,7 +6,7 @@ import { columns as columnsSchema } from '../schemas/dataset.ts'
 import { QUERY_KINDS, query as querySchema } from '../schemas/query.ts'
 import { LARGEST_WIRE_UNIVERSE } from '../schemas/risk.ts'
 import { declareDataset } from '../src/catalog/declaration.ts'
-import { environmentSchema } from '../src/config.ts'
+import { environmentSchema, SECRET_VARIABLES } from '../src/config.ts'
 import { PROBLEMS } from '../src/http/problem.ts'
 import { canonicalJson, chargeId, sha256 } from '../src/ledger/canonical.ts'
 import { normalForm } from '../src/planner/normal-form.ts'
@@ -40,6 +40,12 @@ test('exactly the existing variables are documented, with default and meaning', 
   expect(rows.map(([, ...cells]) => cells)).toEqual(expected)
 })
 
+test('exactly the variables that can be read from a file are documented', () => {
+  const [, listed = ''] =
+    /\*\*Secrets in files\.\*\*([\s\S]*?)can contain a secret/.exec(page('docs/operations.md')) ?? []
+  expect([...listed.matchAll(/`(SOTTO_\w+)`/g)].map(([, name]) => name)).toEqual(SECRET_VARIABLES)
+})
+
 test("the README's first answer has the shape and the id of an answer to its first query", () => {
   const readme = page('README.md')
   const wire = /-d '(\{.*\})'/.exec(readme)?.[1] ?? ''
@@ -52,6 +58,7 @@ test("the README's first answer has the shape and the id of an answer to its fir
     query: normalForm(plan(querySchema.parse(JSON.parse(wire)), census, { maxCells: 1 })),
   })
   expect(shown.id).toBe(chargeId('analyst', `sha256:${sha256(request)}`))
+  expect(shown.question).toEqual(JSON.parse(wire))
 })
 
 test('every query on the page of queries can be planned on the demo dataset within its budget', () => {

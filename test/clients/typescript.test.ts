@@ -232,6 +232,10 @@ describe('answers', () => {
     expect(records({ rows: [{ key: { Sex: 'F' }, values: { n: { value: 10, halfWidth: 3 } } }] })).toEqual([
       { Sex: 'F', n: 10, nHalfWidth: 3 },
     ])
+    const median = { value: 41, halfWidth: 3, unit: 'rows' } as const
+    expect(records({ rows: [{ key: { Sex: 'F' }, values: { median } }] })).toEqual([
+      { Sex: 'F', median: 41, medianRankHalfWidth: 3 },
+    ])
     expect(() =>
       census
         .groupBy('Sex')

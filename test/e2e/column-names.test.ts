@@ -3,6 +3,7 @@ import path from 'node:path'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { columnName } from '../../schemas/dataset.ts'
+import { codePoint } from '../code-point.ts'
 import { startTestService, type TestService } from './service.ts'
 
 /** Names that have broken something somewhere: quotes, paths, markup, formulas, keywords, scripts and marks. */
@@ -52,7 +53,7 @@ const DIFFICULT = [
 ]
 
 const character = fc.oneof(
-  { weight: 3, arbitrary: fc.string({ unit: 'binary', minLength: 1, maxLength: 1 }) },
+  { weight: 3, arbitrary: codePoint },
   { weight: 2, arbitrary: fc.string({ unit: 'binary-ascii', minLength: 1, maxLength: 1 }) },
   {
     weight: 1,

@@ -1,20 +1,15 @@
-import { once } from 'node:events'
-import { existsSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import Provider from 'oidc-provider'
-import { type Browser, chromium, type Page } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { CHROMIUM, launchChromium } from '../console/browser.ts'
 import { startTestService, type TestService } from './service.ts'
-
-const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find((file) => existsSync(file))
+import { signInAtProvider, startServiceWithProvider } from './sign-in-provider.ts'
 
 describe.skipIf(CHROMIUM === undefined)('Swagger UI in Chromium (skipped if it is not installed)', () => {
   let service: TestService
   let browser: Browser
   beforeAll(async () => {
     service = await startTestService({ SOTTO_DEMO: 'true' })
-    browser = await chromium.launch({ executablePath: CHROMIUM ?? '', args: ['--no-sandbox'] })
+    browser = await launchChromium()
   })
   afterAll(async () => {
     await browser.close()
@@ -38,17 +33,7 @@ describe.skipIf(CHROMIUM === undefined)('Swagger UI in Chromium (skipped if it i
   })
 
   test('signs in at an OpenID provider, in a popup, and sends requests with the token', async () => {
-    const server = createServer()
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-    const own = await startTestService({
-      SOTTO_DEMO: 'true',
-      SOTTO_OIDC_ISSUER: issuer,
-      SOTTO_OIDC_AUDIENCE: AUDIENCE,
-      SOTTO_OIDC_CLIENT_ID: 'swagger-ui',
-    })
-    server.on('request', providerFor(issuer, own.url).callback())
+    const own = await startServiceWithProvider('/docs/static/oauth2-redirect.html')
     try {
       const page = await newPage(browser)
       const complaints: string[] = []
@@ -62,10 +47,7 @@ describe.skipIf(CHROMIUM === undefined)('Swagger UI in Chromium (skipped if it i
       const opened = page.waitForEvent('popup')
       await flow.locator('button.authorize').click()
       const popup = await opened
-      await popup.locator('input[name=login]').fill('ada')
-      await popup.locator('input[name=password]').fill('any')
-      await popup.locator('button[type=submit]').click()
-      await popup.locator('button[type=submit]', { hasText: 'Continue' }).click()
+      await signInAtProvider(popup)
       await flow.getByText('Authorized').waitFor()
       await flow.locator('button.btn-done').click()
       expect(await statusOfList(page)).toContain('200')
@@ -73,8 +55,6 @@ describe.skipIf(CHROMIUM === undefined)('Swagger UI in Chromium (skipped if it i
       expect(complaints).toEqual([])
     } finally {
       await own.close()
-      server.closeAllConnections()
-      server.close()
     }
   })
 })
@@ -84,41 +64,6 @@ async function newPage(browser: Browser): Promise<Page> {
   const context = await browser.newContext()
   context.setDefaultTimeout(300_000)
   return context.newPage()
-}
-
-const AUDIENCE = 'https://sotto.example/api'
-
-/** A real OpenID provider with Swagger UI as a public client. Everybody who signs in is an analyst. */
-function providerFor(issuer: string, serviceUrl: string): Provider {
-  return new Provider(issuer, {
-    clients: [
-      {
-        client_id: 'swagger-ui',
-        application_type: 'native',
-        token_endpoint_auth_method: 'none',
-        grant_types: ['authorization_code'],
-        response_types: ['code'],
-        redirect_uris: [`${serviceUrl}/docs/static/oauth2-redirect.html`],
-      },
-    ],
-    scopes: ['openid', 'sotto'],
-    clientBasedCORS: () => true,
-    pkce: { required: () => true },
-    features: {
-      devInteractions: { enabled: true },
-      resourceIndicators: {
-        enabled: true,
-        useGrantedResource: () => true,
-        getResourceServerInfo: (_context, audience) => ({
-          scope: 'sotto',
-          audience,
-          accessTokenFormat: 'jwt',
-          accessTokenTTL: 60,
-        }),
-      },
-    },
-    extraTokenClaims: () => ({ roles: ['analyst'] }),
-  })
 }
 
 /** Executes the operation that lists the datasets, and returns the status that the page shows. */

@@ -195,6 +195,14 @@ test.each([
   },
 )
 
+test('dates and times of one file may be spelled in two ways', async () => {
+  await write('spellings.csv', 'd,at\n02.01.2023,2024-01-01T10:00:00\n16.01.2023,2024-01-01T11:00:00\n')
+  const { declaration } = await draft('spellings.csv')
+  expect(declaration.columns[0]).toMatchObject({ type: 'date', dateFormat: 'DD.MM.YYYY' })
+  expect(declaration.columns[1].type).toBe('timestamp')
+  expect(declaration.columns[1]).not.toHaveProperty('dateFormat')
+})
+
 test.each([
   ['latin-1', Buffer.from('Stra\u00dfe,Alter\nGl\u00fcck,30\nM\u00fcller,31\n', 'latin1')],
   ['utf-16', Buffer.from('\ufeffStra\u00dfe,Alter\nGl\u00fcck,30\nM\u00fcller,31\n', 'utf16le')],

@@ -30,6 +30,15 @@ test('Swagger UI is at the printed address', async () => {
   expect(await response.text()).toContain('swagger-ui')
 })
 
+test('the console is at the printed address, with the files of the keys', async () => {
+  const [, address = '', file = ''] =
+    /Console: (\S+) \(sign in with the key in (\S+),/.exec(service.output()) ?? []
+  const response = await fetch(address)
+  expect(response.status).toBe(200)
+  expect(response.headers.get('content-type')).toMatch(/^text\/html/)
+  expect(path.resolve(file)).toBe(path.join(directory, 'analyst.key'))
+})
+
 test('a second process on the same data folder fails, and the first continues', async () => {
   await expect(startServiceProcess({ SOTTO_DATA_DIR: directory })).rejects.toThrow(
     /ended with code 1.*SOTTO_LEDGER_URL: another process/s,

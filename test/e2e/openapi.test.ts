@@ -83,6 +83,8 @@ test('it is OpenAPI 3.1 and lists every operation', () => {
     'post /v1/keys',
     'post /v1/keys/{id}/rotate',
     'delete /v1/keys/{id}',
+    'get /v1/me',
+    'get /v1/sign-in',
     'get /v1/administration/events',
     'get /v1/administration/head',
     'get /v1/administration/export',

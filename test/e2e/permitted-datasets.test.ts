@@ -125,6 +125,9 @@ const OTHER_OPERATIONS: Readonly<Record<string, boolean>> = {
   getHealth: false,
   getReadiness: false,
   getMetrics: false,
+  getSignIn: false,
+  // The datasets in it are those that the key itself names.
+  getMe: false,
   listDatasets: true,
   listConnections: false,
   listIngestions: true,

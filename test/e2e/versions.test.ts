@@ -201,6 +201,27 @@ describe('over the switch', () => {
     expect(body.result).toEqual({ value: 10 })
   })
 
+  test('answers are replayed under their key where the new version declares more values', async () => {
+    await register('widened')
+    await deliver('widened', 2)
+    // In the first version every row satisfies the condition, and the sum needs less epsilon for its accuracy.
+    const queries = {
+      every: { ...count, where: { column: 'delivery', op: '<=', value: 1_000 } },
+      accurate: { kind: 'sum', column: 'delivery', accuracy: { halfWidth: 1_000 } },
+    }
+    const paid = new Map<string, string>()
+    for (const [key, query] of Object.entries(queries))
+      paid.set(key, (await ask('widened', query, key).expect(200)).body.id)
+    const [delivery, kind] = registration('widened').columns
+    const source = { kind: 'file', path: 'widened-2.csv', format: 'csv' }
+    await publish('widened', { source, columns: [{ ...delivery, upper: 2_000 }, kind] }).expect(201)
+    for (const [key, query] of Object.entries(queries)) {
+      const { body } = await ask('widened', query, key).expect(200)
+      expect(body).toMatchObject({ id: paid.get(key), datasetVersion: '1', cost: { epsilon: 0 } })
+    }
+    await ask('widened', queries.every, 'accurate').expect(422)
+  })
+
   test('a session continues on the new rows, and replays its earlier answers', async () => {
     const age = { name: 'age', type: 'integer', lower: 0, upper: 120 }
     await register('watched', { columns: [age] })

@@ -18,8 +18,9 @@ import { discreteLaplaceMass } from '../../src/mechanisms/samplers/discrete-lapl
 import { systemEntropy } from '../../src/mechanisms/samplers/entropy.ts'
 import { epsilonNano } from '../../src/privacy/loss.ts'
 import { type Rational, rational } from '../../src/privacy/rational.ts'
-import { Refusal } from '../../src/privacy/refusal.ts'
+import type { Refusal } from '../../src/privacy/refusal.ts'
 import { pureRho } from '../../src/privacy/zero-concentrated.ts'
+import { thrownRefusal } from '../refusal.ts'
 import { anyEpsilon } from './support.ts'
 
 const ONE_EPSILON = epsilonNano(1_000_000_000n)
@@ -35,13 +36,7 @@ const COUNTS: NoisyMaxSetting = {
 }
 
 function refusalOf(setting: NoisyMaxSetting): Refusal {
-  try {
-    calibrateNoisyMax(setting, ONE_EPSILON)
-  } catch (reason) {
-    if (reason instanceof Refusal) return reason
-    throw reason
-  }
-  throw new Error('this setting was accepted')
+  return thrownRefusal(() => calibrateNoisyMax(setting, ONE_EPSILON))
 }
 
 describe('calibration', () => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Refusal, type RefusalCode } from '../../src/privacy/refusal.ts'
+import type { RefusalCode } from '../../src/privacy/refusal.ts'
 import * as analysis from '../../src/risk/analysis.ts'
 import { analyse, type RiskAnalysis } from '../../src/risk/analysis.ts'
 import * as bounds from '../../src/risk/bounds.ts'
@@ -10,6 +10,7 @@ import { epsilonForRisk } from '../../src/risk/epsilon-for-risk.ts'
 import * as posteriors from '../../src/risk/posterior.ts'
 import { posteriorAt } from '../../src/risk/posterior.ts'
 import type { RiskQuery, RiskQuestion } from '../../src/risk/question.ts'
+import { thrownRefusal } from '../refusal.ts'
 import { RISK_CONTRACT } from './contract.ts'
 import { anyQuery, anyQuestion, anyWeights, withPrior } from './questions.ts'
 
@@ -360,14 +361,14 @@ describe('epsilon for a risk', () => {
   it('a risk of at most the prior is refused', () => {
     const found = analyse({ universe: [1, 2, 3, 10], released: 3, query: { kind: 'mean' } })
     for (const asked of [0.25, 0.1, 1e-300]) {
-      const refusal = refusalOf(() => epsilonForRisk(found, asked))
+      const refusal = thrownRefusal(() => epsilonForRisk(found, asked))
       expect(refusal.code).toBe('risk-below-prior')
       expect(refusal.errors).toEqual([{ field: 'risk', rule: expect.stringContaining('greater than 0.25') }])
       expect(refusal.facts).toEqual({ risk: asked, largestPrior: 0.25 })
     }
     expect(epsilonForRisk(found, 0.25 * (1 + 2 ** -50)).tightBound.reached).toBe(true)
     const believed = analyse({ ...PUPILS, prior: [0.7, 0.1, 0.1, 0.1] })
-    expect(refusalOf(() => epsilonForRisk(believed, 0.7)).code).toBe('risk-below-prior')
+    expect(thrownRefusal(() => epsilonForRisk(believed, 0.7)).code).toBe('risk-below-prior')
     expect(epsilonForRisk(believed, 0.71).tightBound.reached).toBe(true)
   })
 })
@@ -396,7 +397,7 @@ describe('invalid questions', () => {
     ['a prior below 0', { prior: [0.5, 0.6, -0.1, 0] }, 'prior.2'],
     ['a prior that is not a number', { prior: [0.5, 0.5, 0, Number.NaN] }, 'prior.3'],
   ])('%s', (_, part, field) => {
-    const refusal = refusalOf(() => analyse({ ...PUPILS, ...part }))
+    const refusal = thrownRefusal(() => analyse({ ...PUPILS, ...part }))
     expect(refusal.code).toBe('invalid-request' satisfies RefusalCode)
     expect(refusal.errors.map((error) => error.field)).toEqual([field])
   })
@@ -411,7 +412,7 @@ describe('invalid questions', () => {
     ['a risk that is not a number', (found) => epsilonForRisk(found, Number.NaN), 'risk'],
     ['a point of a curve', (found) => curve(found, [1, -1]), 'epsilon'],
   ])('%s', (_, ask, field) => {
-    const refusal = refusalOf(() => ask(analyse(PUPILS)))
+    const refusal = thrownRefusal(() => ask(analyse(PUPILS)))
     expect(refusal.code).toBe('invalid-request' satisfies RefusalCode)
     expect(refusal.errors.map((error) => error.field)).toEqual([field])
   })
@@ -420,16 +421,6 @@ describe('invalid questions', () => {
     expect(() => analyse({ ...PUPILS, query: { kind: 'variance' }, way: 'structure' })).toThrow(RangeError)
   })
 })
-
-function refusalOf(ask: () => unknown): Refusal {
-  try {
-    ask()
-  } catch (error) {
-    if (error instanceof Refusal) return error
-    throw error
-  }
-  throw new Error('expected a refusal')
-}
 
 describe('numbers at the edge of doubles', () => {
   it('odds beyond the largest double still have an epsilon', () => {

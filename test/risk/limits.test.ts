@@ -4,6 +4,7 @@ import { analyse, prepareAnalysis } from '../../src/risk/analysis.ts'
 import { type ColumnsQuestion, epsilonOfColumns, riskOfColumns } from '../../src/risk/columns.ts'
 import * as limits from '../../src/risk/limits.ts'
 import type { RiskQuestion } from '../../src/risk/question.ts'
+import { thrownRefusal } from '../refusal.ts'
 
 /** Functions with which every long computation starts. */
 const begun = vi.hoisted(() => ({ subsets: 0, tables: 0 }))
@@ -153,14 +154,6 @@ describe('columns of a question share the limits of work', () => {
     const named = people(columns).map((column) => [`column ${column}`, values])
     return { ...rest, columns: Object.fromEntries(named) }
   }
-  const refusalOf = (ask: () => unknown): Refusal => {
-    try {
-      ask()
-    } catch (error) {
-      if (error instanceof Refusal) return error
-    }
-    throw new Error('expected a refusal')
-  }
 
   it.each<[string, readonly number[], Omit<RiskQuestion, 'universe'>, Record<string, unknown>]>([
     [
@@ -199,7 +192,7 @@ describe('columns of a question share the limits of work', () => {
   ])('%s', (_, universe, rest, facts) => {
     expect(() => prepareAnalysis({ universe, ...rest })).not.toThrow()
     const question = together(8, universe, rest)
-    const refusal = refusalOf(() => riskOfColumns(question))
+    const refusal = thrownRefusal(() => riskOfColumns(question))
     expect(refusal).toMatchObject({ code: 'too-many-worlds', facts: { ...facts, column: 'column 0' } })
     expect(refusal.message).toContain('of each of 8 columns')
     expect(begun).toEqual({ subsets: 0, tables: 0 })
@@ -217,7 +210,7 @@ describe('columns of a question share the limits of work', () => {
     const rest = { released: 150, query: { kind: 'mean' } } as const
     const asked = [riskOfColumns, (question: ColumnsQuestion) => epsilonOfColumns({ ...question, risk: 0.5 })]
     for (const ask of asked) {
-      const refusal = refusalOf(() => ask({ ...rest, columns: { good, bad } }))
+      const refusal = thrownRefusal(() => ask({ ...rest, columns: { good, bad } }))
       expect(refusal).toMatchObject({ code: 'too-many-worlds', facts: { column: 'bad' } })
       expect(begun).toEqual({ subsets: 0, tables: 0 })
       ask({ ...rest, columns: { good } })

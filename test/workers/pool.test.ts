@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { Refusal } from '../../src/privacy/refusal.ts'
 import { type ComputationPool, openComputationPool } from '../../src/workers/pool.ts'
+import { rejectedRefusal } from '../refusal.ts'
 
 let pool: ComputationPool
 beforeEach(() => {
@@ -24,15 +24,6 @@ const slow = {
   changed: 1,
 } as const
 
-async function refusalOf(promise: Promise<unknown>): Promise<Refusal> {
-  const error = await promise.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  )
-  if (error instanceof Refusal) return error
-  throw new Error(`no refusal: ${error}`)
-}
-
 describe('a pool of computations', () => {
   test('returns results, and does not block the event loop', async () => {
     let turns = 0
@@ -47,11 +38,11 @@ describe('a pool of computations', () => {
 
   test('a refusal keeps its fields and facts', async () => {
     const wide = { ...quick, columns: { days: [1, 2, 3, 4], wide: Array.from({ length: 40 }, (_, i) => i) } }
-    const refusal = await refusalOf(
+    const refusal = await rejectedRefusal(
       pool.run('risk', { ...wide, released: 20, query: { kind: 'variance' } }, patient()),
     )
     expect(refusal.code).toBe('invalid-request')
-    const { code, facts } = await refusalOf(
+    const { code, facts } = await rejectedRefusal(
       pool.run(
         'risk',
         { ...wide, columns: { wide: wide.columns.wide }, released: 20, query: { kind: 'variance' } },
@@ -69,7 +60,9 @@ describe('a pool of computations', () => {
 
   test('a computation that takes too long is stopped, and frees its thread', async () => {
     const tooLong = await Promise.all(
-      [1, 2, 3].map(() => refusalOf(pool.run('risk', slow, { timeoutMs: 5, givenUp: neverDisconnects() }))),
+      [1, 2, 3].map(() =>
+        rejectedRefusal(pool.run('risk', slow, { timeoutMs: 5, givenUp: neverDisconnects() })),
+      ),
     )
     expect(tooLong.map(({ code }) => code)).toEqual(Array(3).fill('unavailable'))
     expect(tooLong[0]?.message).toContain('longer than 0.005 s')
@@ -79,7 +72,7 @@ describe('a pool of computations', () => {
   test('a computation is stopped once its client has disconnected, also while it waits for a thread', async () => {
     const leaving = new AbortController()
     const runs = Array.from({ length: 6 }, () =>
-      refusalOf(pool.run('risk', slow, { timeoutMs: 60_000, givenUp: leaving.signal })),
+      rejectedRefusal(pool.run('risk', slow, { timeoutMs: 60_000, givenUp: leaving.signal })),
     )
     leaving.abort()
     expect((await Promise.all(runs)).map(({ code }) => code)).toEqual(Array(6).fill('unavailable'))
@@ -89,7 +82,7 @@ describe('a pool of computations', () => {
   test('computations beyond the limit of the wait are refused', async () => {
     const leaving = new AbortController()
     const runs = Array.from({ length: 30 }, () =>
-      refusalOf((async () => pool.run('risk', slow, { timeoutMs: 60_000, givenUp: leaving.signal }))()),
+      rejectedRefusal((async () => pool.run('risk', slow, { timeoutMs: 60_000, givenUp: leaving.signal }))()),
     )
     const [first] = await Promise.all([Promise.race(runs)])
     expect(first).toMatchObject({ code: 'unavailable', facts: { retryAfterSeconds: 1 } })
@@ -100,8 +93,10 @@ describe('a pool of computations', () => {
   test('a principal cannot exceed its limit; others are not affected', async () => {
     const terms = { ...patient(), principal: 'ada' }
     const leaving = new AbortController()
-    const runs = [1, 2, 3].map(() => refusalOf(pool.run('risk', slow, { ...terms, givenUp: leaving.signal })))
-    const tooMany = await refusalOf((async () => pool.run('risk', quick, terms))())
+    const runs = [1, 2, 3].map(() =>
+      rejectedRefusal(pool.run('risk', slow, { ...terms, givenUp: leaving.signal })),
+    )
+    const tooMany = await rejectedRefusal((async () => pool.run('risk', quick, terms))())
     expect(tooMany).toMatchObject({ code: 'unavailable', facts: { retryAfterSeconds: 1 } })
     const another = pool.run('risk', quick, { ...terms, principal: 'ben' })
     leaving.abort()
@@ -115,7 +110,7 @@ describe('a pool of computations', () => {
     try {
       const leaving = new AbortController()
       const ahead = [1, 2].map(() =>
-        refusalOf(pool.run('risk', slow, { timeoutMs: 600_000, givenUp: leaving.signal })),
+        rejectedRefusal(pool.run('risk', slow, { timeoutMs: 600_000, givenUp: leaving.signal })),
       )
       const waiting = pool.run('risk', quick, { timeoutMs: 1_000, givenUp: neverDisconnects() })
       vi.advanceTimersByTime(10_000)
@@ -133,7 +128,7 @@ describe('a pool of computations', () => {
       // Once its thread has started, the first computation runs at once.
       await impatient.run('risk', quick, patient()).catch(() => undefined)
       const first = impatient.run('risk', slow, patient()).catch(() => undefined)
-      const second = await refusalOf(impatient.run('risk', quick, patient()))
+      const second = await rejectedRefusal(impatient.run('risk', quick, patient()))
       expect(second).toMatchObject({ code: 'unavailable', facts: { retryAfterSeconds: 1 } })
       expect(second.message).toContain('did not start within')
       await first
@@ -148,7 +143,7 @@ describe('a pool of computations', () => {
       for (const killed of ['by leaving', 'by its time limit']) {
         const leaving = new AbortController()
         const terms = { timeoutMs: killed === 'by leaving' ? 60_000 : 100, givenUp: leaving.signal }
-        const first = refusalOf(single.run('risk', slow, terms))
+        const first = rejectedRefusal(single.run('risk', slow, terms))
         const behind = [1, 2, 3].map(() => single.run('risk', quick, patient()))
         if (killed === 'by leaving') setTimeout(() => leaving.abort(), 100)
         await first
@@ -160,10 +155,10 @@ describe('a pool of computations', () => {
   })
 
   test('a pool that closes stops its computations, and accepts no more', async () => {
-    const run = refusalOf(pool.run('risk', slow, patient()))
+    const run = rejectedRefusal(pool.run('risk', slow, patient()))
     await pool.close()
     expect((await run).message).toContain('stopping')
-    expect((await refusalOf((async () => pool.run('risk', quick, patient()))())).message).toContain(
+    expect((await rejectedRefusal((async () => pool.run('risk', quick, patient()))())).message).toContain(
       'stopping',
     )
   })

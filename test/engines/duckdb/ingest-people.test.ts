@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Column } from '../../../src/catalog/dataset.ts'
 import { type Ingestion, ingest } from '../../../src/engines/duckdb/ingest.ts'
-import { Refusal } from '../../../src/privacy/refusal.ts'
+import { rejectedRefusal } from '../../refusal.ts'
 import { column, temporaryFolder, withDuckDb } from '../fixture.ts'
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>
@@ -74,15 +74,6 @@ function byPerson(rows: readonly Stored[]): readonly string[] {
   const people = new Map<number, string[]>()
   for (const { person, values } of rows) people.set(person, [...(people.get(person) ?? []), values])
   return [...people.values()].map((own) => own.join('\n')).sort()
-}
-
-async function refusalOf(work: Promise<unknown>): Promise<Refusal> {
-  const error = await work.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  )
-  if (!(error instanceof Refusal)) throw new Error(`no refusal but ${String(error)}`)
-  return error
 }
 
 /** Made-up people with very different numbers of rows, some of them identical. */
@@ -271,13 +262,13 @@ describe('identifiers', () => {
       { column: 'patient', values: 1 },
       { column: 'age', values: 0, misfits: [] },
     ])
-    const refusal = await refusalOf(ingestLines([...lines, ['one', '?']], { columns: declared }))
+    const refusal = await rejectedRefusal(ingestLines([...lines, ['one', '?']], { columns: declared }))
     expect(refusal.errors.map(({ field }) => field)).toEqual(['columns.1.name'])
   })
 
   it.each(missing)('cause a refusal if one is %j and no rule leaves out its row', async (identifier) => {
     const strict = [column.identifier('patient'), ...columns.slice(1)]
-    const refusal = await refusalOf(
+    const refusal = await rejectedRefusal(
       ingestLines(
         ['one', identifier].map((each) => [each, ...rest]),
         { columns: strict },
@@ -315,7 +306,7 @@ describe('identifiers', () => {
         `COPY (SELECT ${expression} AS patient, 1 AS age) TO '${sourcePath}' (FORMAT parquet)`,
       )
       const given = { sourcePath, format: 'parquet', columns: columns.slice(0, 2) } as const
-      const refusal = await refusalOf(ingestLines([], given))
+      const refusal = await rejectedRefusal(ingestLines([], given))
       expect(refusal.errors).toEqual([
         { field: 'columns.0.name', rule: 'must be text or whole numbers in the source' },
       ])
@@ -324,7 +315,7 @@ describe('identifiers', () => {
 
   it('must not repeat where each row is a person, with the advice to declare people', async () => {
     const lines = ['one', 'SECRET', 'SECRET'].map((identifier) => [identifier, ...rest])
-    const refusal = await refusalOf(ingestLines(lines, { privacyUnit: { kind: 'row' } }))
+    const refusal = await rejectedRefusal(ingestLines(lines, { privacyUnit: { kind: 'row' } }))
     expect(refusal.code).toBe('source-does-not-fit')
     expect(refusal.errors.map(({ field }) => field)).toEqual(['columns.0.name'])
     expect(refusal.message).toContain('"person"')

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Column, InvalidValueRule } from '../../../src/catalog/dataset.ts'
 import { ingest } from '../../../src/engines/duckdb/ingest.ts'
 import { divideRoundingDown } from '../../../src/privacy/rational.ts'
-import { Refusal } from '../../../src/privacy/refusal.ts'
+import { rejectedRefusal } from '../../refusal.ts'
 import { column, storedRows, temporaryFolder, withDuckDb } from '../fixture.ts'
 import type { StoredValue } from '../reference-engine.ts'
 
@@ -76,15 +76,6 @@ async function ingestParquet(columns: readonly Column[], select: string) {
     targetPath,
   })
   return storedRows(targetPath, columns)
-}
-
-async function refusalOf(work: Promise<unknown>): Promise<Refusal> {
-  const error = await work.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  )
-  if (!(error instanceof Refusal)) throw new Error(`no refusal but ${String(error)}`)
-  return error
 }
 
 const HALF = 500_000_000n
@@ -244,7 +235,7 @@ describe('numbers', () => {
   })
 
   it('cannot have bounds beyond 128-bit arithmetic', async () => {
-    const refusal = await refusalOf(ingestValues(column.number('x', 10n ** 24n, 0n, 2n ** 53n), ['1']))
+    const refusal = await rejectedRefusal(ingestValues(column.number('x', 10n ** 24n, 0n, 2n ** 53n), ['1']))
     expect(refusal.code).toBe('invalid-request')
     expect(refusal.errors[0]?.field).toBe('columns.0')
   })
@@ -475,7 +466,7 @@ describe('invalid values', () => {
     async (_, declared, good, bad, rule) => {
       expect(await ingestValues(declared, [good])).toHaveLength(1)
       if (declared.nullable) expect(await ingestValues(declared, [''])).toEqual([null])
-      const refusal = await refusalOf(ingestValues(declared, [good, bad, good]))
+      const refusal = await rejectedRefusal(ingestValues(declared, [good, bad, good]))
       expect(refusal.code).toBe('source-does-not-fit')
       expect(refusal.errors).toEqual([
         {
@@ -493,13 +484,13 @@ describe('invalid values', () => {
       column.integer('b', 0n, 1n, { invalidValue: refuse }),
       column.boolean('c', { invalidValue: refuse }),
     ]
-    const refusal = await refusalOf(ingestCsv(columns, 'c,a,b\nz,z,z\n'))
+    const refusal = await rejectedRefusal(ingestCsv(columns, 'c,a,b\nz,z,z\n'))
     expect(refusal.errors.map(({ field }) => field)).toEqual(['columns.1.name', 'columns.2.name'])
     expect(refusal.message).toMatch(/^columns.1.name: /)
   })
 
   it('cannot become NULL in a column that is not nullable', async () => {
-    const refusal = await refusalOf(ingestValues(column.boolean('x', { nullable: false }), ['1']))
+    const refusal = await rejectedRefusal(ingestValues(column.boolean('x', { nullable: false }), ['1']))
     expect(refusal.code).toBe('invalid-request')
   })
 })
@@ -515,7 +506,7 @@ describe('files', () => {
 
   it('may have columns that differ in case only', async () => {
     expect(await ingestCsv([column.string('age')], 'Age,age\n1,2\n')).toEqual([{ age: '2' }])
-    const refusal = await refusalOf(ingestCsv([column.string('AGE')], 'Age,age\n1,2\n'))
+    const refusal = await rejectedRefusal(ingestCsv([column.string('AGE')], 'Age,age\n1,2\n'))
     expect(refusal.code).toBe('source-does-not-fit')
   })
 
@@ -540,7 +531,7 @@ describe('files', () => {
       () => ingestCsv(columns, 'x,y\n1,2\n'),
       () => ingestParquet(columns, 'SELECT 1 AS x, 2 AS y'),
     ]) {
-      const refusal = await refusalOf(work())
+      const refusal = await rejectedRefusal(work())
       expect(refusal.code).toBe('source-does-not-fit')
       expect(refusal.errors).toEqual([
         { field: 'columns.1.name', rule: 'the source has no column of this name' },
@@ -560,7 +551,7 @@ describe('files', () => {
     const sourcePath = nextPath('csv')
     await writeFile(sourcePath, content)
     for (const format of ['csv', 'parquet'] as const) {
-      const refusal = await refusalOf(
+      const refusal = await rejectedRefusal(
         ingest({
           sourcePath,
           format,
@@ -580,7 +571,7 @@ describe('files', () => {
 
   it('that are missing, or folders, are refused as unreadable', async () => {
     for (const sourcePath of [join(folder.path, 'missing'), folder.path]) {
-      const refusal = await refusalOf(
+      const refusal = await rejectedRefusal(
         ingest({
           sourcePath,
           format: 'csv',
@@ -684,7 +675,7 @@ describe('Parquet', () => {
     await mkdir(odd)
     const sourcePath = join(odd, 'file.parquet')
     await withDuckDb(':memory:', `COPY (SELECT 1 AS y) TO '${sourcePath}' (FORMAT parquet)`)
-    const refusal = await refusalOf(
+    const refusal = await rejectedRefusal(
       ingest({
         sourcePath,
         format: 'parquet',
@@ -723,7 +714,7 @@ describe('declared limits on the values of a column', () => {
     'refuse a file with more %s and name the column and the rule only',
     async (_, declared, values, field) => {
       const content = `${declared.name},line\n${values.map((value, i) => `${value},${i}\n`).join('')}`
-      const refusal = await refusalOf(ingestCsv([declared], content))
+      const refusal = await rejectedRefusal(ingestCsv([declared], content))
       expect([refusal.code, refusal.errors.map((error) => error.field)]).toEqual([
         'source-does-not-fit',
         [field],

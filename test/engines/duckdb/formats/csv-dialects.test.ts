@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type CsvDialect, csvDialect } from '../../../../src/catalog/dataset.ts'
 import { DELIMITERS, QUOTES } from '../../../../src/engines/duckdb/formats/csv-shape.ts'
 import { type Ingestion, ingest } from '../../../../src/engines/duckdb/ingest.ts'
-import { Refusal } from '../../../../src/privacy/refusal.ts'
+import { rejectedRefusal } from '../../../refusal.ts'
 import { column, storedRows, temporaryFolder } from '../../fixture.ts'
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>
@@ -29,12 +29,6 @@ async function rowsOf(content: string | Uint8Array, given: Partial<Ingestion>) {
   await ingest({ sourcePath, format: 'csv', columns, privacyUnit: { kind: 'row' }, targetPath, ...given })
   expect((await readdir(folder.path)).filter((name) => name.startsWith(`${files}.`))).toHaveLength(2)
   return storedRows(targetPath, columns)
-}
-
-async function refusalOf(work: Promise<unknown>): Promise<Refusal> {
-  const error: unknown = await work.catch((reason: unknown) => reason)
-  if (!(error instanceof Refusal)) throw new Error(`no refusal but ${String(error)}`)
-  return error
 }
 
 /** Big-endian UTF-16. */
@@ -207,7 +201,7 @@ describe('spaces as delimiters', () => {
   })
 
   it('leave a record with a missing value short, which is refused', async () => {
-    const refusal = await refusalOf(rowsOf('text number\na  \nb 1\n', { csv }))
+    const refusal = await rejectedRefusal(rowsOf('text number\na  \nb 1\n', { csv }))
     expect(refusal.code).toBe('source-unreadable')
   })
 })
@@ -239,14 +233,14 @@ describe('an encoding', () => {
     ],
     ['half a surrogate pair', 'utf-16', Buffer.from('text,number\n\u{d83d},1\n', 'utf16le')],
   ])('that is not the declared one is refused: %s', async (_, encoding, bytes) => {
-    expect((await refusalOf(rowsOf(bytes, { csv: { encoding } }))).code).toBe('source-unreadable')
+    expect((await rejectedRefusal(rowsOf(bytes, { csv: { encoding } }))).code).toBe('source-unreadable')
   })
 
   it.each<[string, CsvDialect['encoding'], Uint8Array]>([
     ['UTF-8 with a byte order mark as Latin-1', 'latin-1', Buffer.from('\u{feff}text,number\né,1\n')],
     ['UTF-8 as UTF-16', 'utf-16', Buffer.from('text,number\n1,1\n')],
   ])('that is not the declared one gives other names: %s', async (_, encoding, bytes) => {
-    const refusal = await refusalOf(rowsOf(bytes, { csv: { encoding } }))
+    const refusal = await rejectedRefusal(rowsOf(bytes, { csv: { encoding } }))
     expect(refusal.errors).toEqual([
       { field: 'columns.0.name', rule: 'the source has no column of this name' },
     ])
@@ -280,14 +274,14 @@ describe('a compressed file', () => {
     ['damaged', Buffer.from(gzipSync(content)).fill(0, 20, 30)],
     ['compressed twice', gzipSync(gzipSync(content))],
   ])('that is %s is refused', async (_, bytes) => {
-    expect((await refusalOf(rowsOf(bytes, {}))).code).toBe('source-unreadable')
+    expect((await rejectedRefusal(rowsOf(bytes, {}))).code).toBe('source-unreadable')
   })
 
   it('that decompresses to more than its bounds is refused before all of it is decompressed', async () => {
     const bytes = gzipSync(`text,number\n${'a,1\n'.repeat(5_000_000)}`)
     expect(bytes.length).toBeLessThan(100_000)
     const fractions: number[] = []
-    const refusal = await refusalOf(
+    const refusal = await rejectedRefusal(
       rowsOf(bytes, {
         bounds: { maxBytes: 1_000_000 },
         onProgress: ({ fraction }) => fractions.push(fraction),
@@ -311,13 +305,13 @@ it('the line ends of a file are those outside of quotes', async () => {
   expect(await rowsOf('text,number\r\n"a\nb",1\r\n', {})).toEqual([{ text: 'a\nb', number: 100n }])
   // DuckDB would read this one as lines that end in LF.
   const header = '"text","number\n"\r\na,1\r\n'
-  expect((await refusalOf(rowsOf(header, { columns: [text] }))).code).toBe('source-unreadable')
+  expect((await rejectedRefusal(rowsOf(header, { columns: [text] }))).code).toBe('source-unreadable')
 })
 
 it('a value beyond the bounds is refused with its column', async () => {
   const bounds = { maxValueBytes: 4 }
   expect(await rowsOf('other,text,number\nlonger,éé,1\n', { bounds })).toHaveLength(1)
-  const refusal = await refusalOf(rowsOf('other,text,number\nx,ééa,1\n', { bounds }))
+  const refusal = await rejectedRefusal(rowsOf('other,text,number\nx,ééa,1\n', { bounds }))
   expect(refusal.errors).toEqual([
     {
       field: 'columns.0.name',
