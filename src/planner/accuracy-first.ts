@@ -107,9 +107,9 @@ export function planAtOffer<P>(
 }
 
 /**
- * Finds the plan with the least epsilon, in whole units of 1e-9, whose stated half-width meets the target; `undefined` if
- * no epsilon in the range does. By bisection, because a half-width never grows with epsilon. Of plans that differ in epsilon
- * alone it has the least rho as well, which never falls with epsilon.
+ * Finds the plan with the least epsilon, in whole units of 1e-9 and with at most ten digits, whose stated half-width meets
+ * the target; `undefined` if no epsilon in the range does. By bisection, because a half-width never grows with epsilon. Of
+ * plans that differ in epsilon alone it has the least rho as well, which never falls with epsilon.
  * @throws Refusal if the half-width is not known beforehand.
  */
 export function leastLoss<P>(
@@ -129,7 +129,13 @@ export function leastLoss<P>(
     if (meets(attempt)) [above, enough] = [middle, attempt]
     else below = middle
   }
-  return enough
+  // Half-widths are rounded, so that neighbours of a large epsilon can be in the wrong order. The half-width of a plan
+  // found with ten digits is a target that leads to the same plan.
+  const spacing = 10n ** BigInt(Math.max(0, `${above}`.length - 10))
+  if (spacing === 1n) return enough
+  const rounded = ((above + spacing - 1n) / spacing) * spacing
+  const found = [rounded - spacing, rounded].filter((nano) => nano <= largest).map(at)
+  return found.find(meets) ?? enough
 }
 
 /** Refusal of a target that no epsilon in the range meets. */

@@ -266,6 +266,14 @@ describe('the normal form', () => {
     expect(confident).toEqual({ ...normal, accuracy: { halfWidth: 30, confidence: 0.99 } })
   })
 
+  test('leads to the same price where rounding decides between neighbours of a large epsilon', () => {
+    const accuracy = { halfWidth: 57.046447489744935, confidence: 0.99 }
+    const wire = { kind: 'covariance', columns: ['Age', 'Income'], accuracy, supposed: { rows: 50 } }
+    const dataset = patients('add-remove')
+    const first = planned(wire, dataset) ?? expect.fail()
+    expect(replan(normalForm(first), dataset).loss).toEqual(first.loss)
+  })
+
   test('drops a condition that every row satisfies, unless the public number of rows would then be used', () => {
     const where = { column: 'Age', op: '>=', value: 0 }
     expect(normalOf({ kind: 'mean', column: 'Age', where })).toEqual(
