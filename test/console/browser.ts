@@ -8,7 +8,7 @@ import { expect } from 'vitest'
 export const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find((file) => existsSync(file))
 
 /** Folder of the screenshots of a run. */
-const SCREENSHOTS = path.resolve(import.meta.dirname, '../../test-artifacts/console')
+export const SCREENSHOTS = path.resolve(import.meta.dirname, '../../test-artifacts/console')
 
 /** Screens on which every page must work: a desk, a tablet and a phone. */
 export const SCREENS = [
