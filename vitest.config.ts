@@ -3,6 +3,7 @@ import closingLine from './test/closing-line.ts'
 
 const ALL = 'test/**/*.all.test.ts'
 const LONG = 'test/**/*.long.test.ts'
+const BROWSER = 'test/console/**/*.all.test.ts'
 const TRINO = 'test/**/*.trino.test.ts'
 const POSTGRES = 'test/postgres-for-run.ts'
 
@@ -44,7 +45,17 @@ export default defineConfig({
       { extends: true, test: { name: 'fast-isolated', include: REPLACES_MODULES } },
       {
         extends: true,
-        test: { name: 'all', include: [ALL], globalSetup: [POSTGRES, 'test/console-for-run.ts'] },
+        test: { name: 'all', include: [ALL], exclude: [BROWSER], globalSetup: POSTGRES },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'browser',
+          include: [BROWSER],
+          globalSetup: 'test/console-for-run.ts',
+          // Chromium can lose a click on a busy machine. A test that passes at the second attempt is reported as retried.
+          retry: 1,
+        },
       },
       {
         extends: true,
