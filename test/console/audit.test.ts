@@ -225,7 +225,9 @@ test('signatures of heads are valid for the signed head and key only', async () 
   const signature = sign(null, Buffer.from(headStatement(head)), privateKey).toString('base64')
   expect(await checkSignature(head, signature, pem)).toBe('valid')
   expect(await checkSignature({ ...head, sequence: 10 }, signature, pem)).toBe('invalid')
-  expect(await checkSignature(head, `A${signature.slice(1)}`, pem)).toBe('invalid')
+  // One signature in 64 begins with any given character.
+  const otherStart = signature.startsWith('A') ? 'B' : 'A'
+  expect(await checkSignature(head, otherStart + signature.slice(1), pem)).toBe('invalid')
   expect(await checkSignature(head, signature.slice(0, -4), pem)).toBe('invalid')
   expect(await checkSignature(head, signature, 'not a key')).toBe('no key')
   const other = generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'pem' }).toString()
