@@ -9,7 +9,7 @@ const PAGES = [
   ['/datasets', 'analyst', 'A made-up census'],
   ['/datasets/census', 'analyst', 'The custodian declared these facts'],
   ['/datasets/census/ask', 'analyst', 'distance from the true value'],
-  ['/datasets/census/sessions', 'analyst', 'Open for epsilon 0.5'],
+  ['/datasets/census/sessions?threshold=20000', 'analyst', 'Open for epsilon 0.5'],
   ['/datasets/census/manage', 'custodian', 'Without one, an analyst may spend the whole cap'],
   ['/datasets/census/spending', 'auditor', 'Nothing was spent in this time'],
   ['/keys', 'custodian', 'custodian.1'],

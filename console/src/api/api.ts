@@ -36,8 +36,11 @@ export const queryClient = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: 15_000,
-      retry: (failures, error) => failures < READ_ATTEMPTS && helpsToWait(error),
+      retry: helpsToRepeat,
+      // A request without a network fails, and the page says so, instead of waiting in silence.
+      networkMode: 'always',
     },
+    mutations: { networkMode: 'always' },
   },
 })
 
@@ -62,6 +65,14 @@ function leaveIfRefused(error: Error) {
   if (error instanceof Problem && error.code === 'unauthenticated') forgetCredential('refused')
 }
 
-function helpsToWait(error: Error): boolean {
-  return error instanceof ConnectionFailed || (error instanceof Problem && [429, 503].includes(error.status))
+/**
+ * True if a request that failed should be sent again: its connection was lost, or the service says that waiting helps.
+ * Only for requests whose repeat changes nothing.
+ * @param failures number of earlier failures
+ */
+export function helpsToRepeat(failures: number, error: Error): boolean {
+  const isPassing =
+    error instanceof ConnectionFailed ||
+    (error instanceof Problem && ([429, 503].includes(error.status) || error.code === 'query-in-flight'))
+  return isPassing && failures < READ_ATTEMPTS
 }

@@ -5,14 +5,16 @@ export interface NumberFieldProps {
   readonly label: string
   readonly hint?: string
   readonly value: string
+  /** Rule that the number breaks. An empty field shows none. */
+  readonly rule?: string | undefined
   readonly onChange: (value: string) => void
 }
 
 /** Text field for a number, which is sent as it is typed. */
-export function NumberField({ label, hint, value, onChange }: NumberFieldProps) {
-  const isNumber = value.trim() === '' || numberOf(value) !== undefined
+export function NumberField({ label, hint, value, rule, onChange }: NumberFieldProps) {
+  const broken = numberOf(value) === undefined ? 'must be a number' : rule
   return (
-    <Field label={label} hint={hint} error={isNumber ? undefined : 'must be a number'}>
+    <Field label={label} hint={hint} error={value.trim() === '' ? undefined : broken}>
       {(attributes) => (
         <input
           {...attributes}

@@ -1,11 +1,18 @@
+import type { Amount } from 'sotto-client'
 import { api } from '../../api/api.ts'
 import { useMe } from '../../api/me.ts'
 import { Gauge } from '../../components/gauge.tsx'
 import { formatAmount, formatSpent, smallerOf } from '../../format/amount.ts'
 import styles from './datasets.module.css'
 
+export interface BudgetGaugeProps {
+  readonly dataset: string
+  /** Amount that a question would cost, drawn after what is spent. */
+  readonly proposed?: Amount | undefined
+}
+
 /** Budget of a dataset, and what the caller may still spend of it. */
-export function BudgetGauge({ dataset }: { readonly dataset: string }) {
+export function BudgetGauge({ dataset, proposed }: BudgetGaugeProps) {
   const me = useMe()
   const { data: budget } = api.useQuery('get', '/v1/datasets/{dataset}/budget', {
     params: { path: { dataset } },
@@ -15,7 +22,12 @@ export function BudgetGauge({ dataset }: { readonly dataset: string }) {
   const yours = allotment === undefined ? remaining : smallerOf(remaining, allotment.remaining)
   return (
     <div className={styles.budget}>
-      <Gauge label="Budget of the dataset" cap={cap} spent={spent} />
+      <Gauge
+        label="Budget of the dataset"
+        cap={cap}
+        spent={spent}
+        {...(proposed === undefined ? {} : { proposed })}
+      />
       <div className={styles.balance}>
         <span>{formatSpent(spent, cap)}</span>
         <strong>

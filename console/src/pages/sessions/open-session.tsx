@@ -1,90 +1,200 @@
 import { keepPreviousData, useMutation, useQueryClient } from '@tanstack/react-query'
-import { useState } from 'react'
+import { useRef } from 'react'
 import type { components } from 'sotto-client'
 import { api, client } from '../../api/api.ts'
 import { Button } from '../../components/button.tsx'
+import { Checkbox, Radios } from '../../components/choice.tsx'
 import { Facts } from '../../components/facts.tsx'
+import { FieldRow } from '../../components/field.tsx'
 import { Notice } from '../../components/notice.tsx'
 import { NumberField } from '../../components/number-field.tsx'
 import { ProblemNotice } from '../../components/problem-notice.tsx'
 import { Section } from '../../components/section.tsx'
 import { useDebounced } from '../../components/use-debounced.ts'
 import { formatAmount } from '../../format/amount.ts'
-import { formatExact, formatHalfWidth, formatRisk, formatShare, numberOf } from '../../format/number.ts'
+import { formatExact, formatHalfWidth, formatRisk, formatShare } from '../../format/number.ts'
+import { BudgetGauge } from '../datasets/budget-gauge.tsx'
 import type { Dataset } from '../datasets/dataset-kind.ts'
+import { newKey, type ReadTerms, readTerms, type SessionForm, type SessionRequest } from './session-form.ts'
 import styles from './sessions.module.css'
 
 type Preview = components['schemas']['SessionPreview']
 
+/** A session that was opened now, or one that the terms lead back to. */
+export interface OpenedNow {
+  readonly id: string
+  readonly replayed: boolean
+}
+
 interface OpenSessionProps {
   readonly dataset: Dataset
-  readonly onOpen: (id: string) => void
+  readonly form: SessionForm
+  readonly onChange: (changes: Partial<SessionForm>) => void
+  readonly onOpen: (opened: OpenedNow) => void
 }
 
 /** Terms of a new session, with its price and accuracy before it is opened. */
-export function OpenSession({ dataset, onOpen }: OpenSessionProps) {
-  const [typed, setTyped] = useState({ threshold: '20000', positives: '3', epsilon: '0.5' })
-  const terms = {
-    threshold: numberOf(typed.threshold) ?? 0,
-    positives: numberOf(typed.positives) ?? 0,
-    epsilon: numberOf(typed.epsilon) ?? 0,
-  }
-  const current = JSON.stringify(terms)
-  const settled = useDebounced(current)
-  const { data, error, isPlaceholderData } = api.useQuery(
-    'post',
-    '/v1/datasets/{dataset}/sparse-vector-sessions/preview',
-    { params: { path: { dataset: dataset.id } }, body: JSON.parse(settled) as typeof terms },
-    { placeholderData: keepPreviousData, retry: false },
-  )
-  const queries = useQueryClient()
-  const opening = useMutation({
-    mutationFn: () => client.dataset(dataset.id).session(terms),
-    onSuccess: async ({ id }) => {
-      onOpen(id)
-      await queries.invalidateQueries()
-    },
-  })
-  const isPriced = data !== undefined && !isPlaceholderData && settled === current
-  const set = (name: keyof typeof typed) => (value: string) => setTyped({ ...typed, [name]: value })
+export function OpenSession({ dataset, form, onChange, onOpen }: OpenSessionProps) {
+  const read = readTerms(form, dataset)
+  const preview = usePreview(dataset.id, read)
+  const opening = useOpening(dataset.id, onOpen)
+  const isAgain = form.again === 'yes'
+  const { price } = preview
   return (
     <Section
       title="Open a session"
       lead="A session reports which counts reach a threshold. You pay once, for any number of questions."
     >
       <div className={styles.form}>
-        <NumberField label="Threshold (rows)" value={typed.threshold} onChange={set('threshold')} />
-        <NumberField
-          label="Positives"
-          hint="The session ends after this number of answers above the threshold."
-          value={typed.positives}
-          onChange={set('positives')}
+        <BudgetGauge dataset={dataset.id} proposed={price?.cost} />
+        <TermFields
+          dataset={dataset}
+          form={form}
+          read={read}
+          onChange={(changes) => {
+            opening.reset()
+            onChange(changes)
+          }}
         />
-        <NumberField label="Epsilon" value={typed.epsilon} onChange={set('epsilon')} />
-        {error !== null && <ProblemNotice error={error} />}
-        {error === null && data !== undefined && <PreviewFacts preview={data} />}
+        <Checkbox
+          label="Open a further session, even if I have paid for one with these terms"
+          hint="Otherwise terms that you have paid for lead back to their session, free."
+          checked={isAgain}
+          onChange={(again) => onChange({ again: again ? 'yes' : '' })}
+        />
+        {read.kind === 'open' && <p className={styles.quiet}>Complete the terms to see the price.</p>}
+        {preview.error !== null && <ProblemNotice error={preview.error} onRetry={preview.retry} />}
+        {preview.shown !== undefined && <PreviewFacts preview={preview.shown} isAgain={isAgain} />}
         {opening.error !== null && <ProblemNotice error={opening.error} />}
         <div>
           <Button
             look="primary"
-            busy={opening.isPending || !isPriced}
-            disabled={error !== null}
-            onClick={() => opening.mutate()}
+            busy={opening.isPending || (read.kind === 'complete' && preview.isPending)}
+            disabled={read.kind === 'open' || preview.error !== null}
+            onClick={() =>
+              read.kind === 'complete' && opening.mutate({ request: read.request, again: isAgain })
+            }
           >
-            {isPriced ? `Open for ${formatAmount(data.cost)}` : 'Open'}
+            {price === undefined ? 'Open' : `Open for ${formatAmount(price.cost)}`}
           </Button>
         </div>
-        <p className={styles.quiet}>
-          The terms of a session that you have paid before lead back to it, free. Change a term to open
-          another.
-        </p>
       </div>
     </Section>
   )
 }
 
-function PreviewFacts({ preview }: { readonly preview: Preview }) {
-  const { accuracy, cost, disclosureRisk, affordable } = preview
+/** Previews terms once they have not changed for a moment. */
+function usePreview(dataset: string, read: ReadTerms) {
+  const current = read.kind === 'complete' ? JSON.stringify(read.request) : ''
+  const settled = useDebounced(current)
+  const isComplete = current !== '' && settled !== ''
+  const body = (settled === '' ? {} : JSON.parse(settled)) as SessionRequest
+  const { data, error, isPlaceholderData, refetch } = api.useQuery(
+    'post',
+    '/v1/datasets/{dataset}/sparse-vector-sessions/preview',
+    { params: { path: { dataset } }, body },
+    { placeholderData: keepPreviousData, enabled: isComplete },
+  )
+  const isCurrent = isComplete && !isPlaceholderData && settled === current
+  const shown = isComplete && error === null ? data : undefined
+  return {
+    /** Preview of these terms, or of earlier ones until it has arrived. */
+    shown,
+    /** Preview of exactly these terms. */
+    price: isCurrent ? shown : undefined,
+    error: isComplete ? error : null,
+    isPending: error === null && !(isCurrent && data !== undefined),
+    retry: refetch,
+  }
+}
+
+/** Opens sessions. A repeat of the same opening, after a lost connection or a second click, is charged once. */
+function useOpening(dataset: string, onOpen: (opened: OpenedNow) => void) {
+  const queries = useQueryClient()
+  const keys = useRef(new Map<string, string>())
+  const keyOf = (request: SessionRequest) => {
+    const terms = JSON.stringify(request)
+    const key = keys.current.get(terms) ?? newKey()
+    keys.current.set(terms, key)
+    return key
+  }
+  return useMutation({
+    mutationFn: ({ request, again }: { readonly request: SessionRequest; readonly again: boolean }) =>
+      client.dataset(dataset).session({
+        ...(request as Parameters<ReturnType<typeof client.dataset>['session']>[0]),
+        ...(again ? { idempotencyKey: keyOf(request) } : {}),
+      }),
+    onSuccess: async ({ id, replayed }, { again }) => {
+      // With a key of its own, a replay is a repeat of this opening.
+      onOpen({ id, replayed: replayed && !again })
+      await queries.invalidateQueries()
+    },
+  })
+}
+
+interface TermFieldsProps extends Pick<OpenSessionProps, 'dataset' | 'form' | 'onChange'> {
+  readonly read: ReadTerms
+}
+
+function TermFields({ dataset, form, read, onChange }: TermFieldsProps) {
+  const { privacyUnit } = dataset
+  const rules = read.kind === 'open' ? read.rules : {}
+  return (
+    <>
+      {privacyUnit.kind === 'person' && (
+        <Radios
+          legend="Count"
+          value={form.of}
+          choices={[
+            { value: 'rows', label: 'Rows', hint: 'A person counts with each of their rows.' },
+            { value: 'people', label: 'People', hint: 'A person counts once, which needs less noise.' },
+          ]}
+          onChange={(of) => onChange({ of })}
+        />
+      )}
+      <FieldRow>
+        <NumberField
+          label={`Threshold (${form.of})`}
+          hint="Each question asks if a count reaches it."
+          value={form.threshold}
+          rule={rules.threshold}
+          onChange={(threshold) => onChange({ threshold })}
+        />
+        <NumberField
+          label="Positives"
+          hint="The session ends after this number of answers above the threshold."
+          value={form.positives}
+          rule={rules.positives}
+          onChange={(positives) => onChange({ positives })}
+        />
+        <NumberField
+          label="Epsilon"
+          hint="Price of all questions together."
+          value={form.epsilon}
+          rule={rules.epsilon}
+          onChange={(epsilon) => onChange({ epsilon })}
+        />
+        {privacyUnit.kind === 'person' && form.of === 'rows' && (
+          <NumberField
+            label="Rows of each person"
+            hint={`Fewer rows need less noise, but leave more data out. Default: ${privacyUnit.maxRows}.`}
+            value={form.rows}
+            rule={rules.rows}
+            onChange={(rows) => onChange({ rows })}
+          />
+        )}
+      </FieldRow>
+    </>
+  )
+}
+
+interface PreviewFactsProps {
+  readonly preview: Preview
+  readonly isAgain: boolean
+}
+
+function PreviewFacts({ preview, isAgain }: PreviewFactsProps) {
+  const { accuracy, cost, disclosureRisk, affordable, of = 'rows' } = preview
   return (
     <>
       <Facts
@@ -93,8 +203,8 @@ function PreviewFacts({ preview }: { readonly preview: Preview }) {
           ...accuracy.margins.map(
             ({ questions, margin }) =>
               [
-                `Margin for ${formatExact(questions)} questions`,
-                `± ${formatHalfWidth(margin)} at ${formatShare(accuracy.confidence)}`,
+                `Margin for ${formatExact(questions)} ${questions === 1 ? 'question' : 'questions'}`,
+                `± ${formatHalfWidth(margin)} ${of} at ${formatShare(accuracy.confidence)}`,
               ] as const,
           ),
           ['An adversary guesses right', `at most ${formatRisk(disclosureRisk.query.risk)}`],
@@ -102,7 +212,8 @@ function PreviewFacts({ preview }: { readonly preview: Preview }) {
       />
       {!affordable && (
         <Notice tone="cost" title="The budget does not suffice">
-          Choose a smaller epsilon. A session that you have paid before is still free.
+          Choose a smaller epsilon, or ask the custodian to raise the budget.
+          {!isAgain && ' A session that you have paid for before is still free.'}
         </Notice>
       )}
     </>

@@ -1,44 +1,52 @@
 import { useMutation } from '@tanstack/react-query'
-import { useState } from 'react'
+import { type ReactNode, useState } from 'react'
 import type { components } from 'sotto-client'
-import { api, bodyOf, requests } from '../../api/api.ts'
-import { Button } from '../../components/button.tsx'
+import { api, bodyOf, helpsToRepeat, requests } from '../../api/api.ts'
+import { stateParameters } from '../../components/address-state.ts'
+import { Button, ButtonLink } from '../../components/button.tsx'
 import { Facts } from '../../components/facts.tsx'
 import { Loading } from '../../components/loading.tsx'
 import { Notice } from '../../components/notice.tsx'
 import { ProblemNotice } from '../../components/problem-notice.tsx'
 import { Section } from '../../components/section.tsx'
-import { Table } from '../../components/table.tsx'
 import { formatAmount } from '../../format/amount.ts'
 import { formatExact } from '../../format/number.ts'
-import { predicateText } from '../answers/question-text.ts'
 import { ConditionField } from '../ask/condition-field.tsx'
-import { initialCondition } from '../ask/kinds.ts'
+import { initialCondition, type Question } from '../ask/kinds.ts'
+import { BudgetGauge } from '../datasets/budget-gauge.tsx'
 import type { Dataset } from '../datasets/dataset-kind.ts'
+import { AnswersSection } from './answers-section.tsx'
+import { formLike, initialForm } from './session-form.ts'
 import styles from './sessions.module.css'
 
 type Schemas = components['schemas']
-type SessionAnswer = Schemas['Session']['answers'][number]
 
-/** Most answers that are listed. */
-const LISTED_ANSWERS = 100
+/** Answers in one page of the list. */
+const PAGE_SIZE = '50'
 
 interface SessionPanelProps {
   readonly id: string
   readonly dataset: Dataset
-  readonly onLeave: () => void
+  /** Number of the question before which the list of answers begins; undefined for the newest. */
+  readonly before: string | undefined
+  /** True if terms that were paid before led back to the session. */
+  readonly wasReplayed: boolean
 }
 
 /** A session: what is left of it, its next question, and its answers. */
-export function SessionPanel({ id, dataset, onLeave }: SessionPanelProps) {
-  const { data, error, refetch } = api.useQuery('get', '/v1/sparse-vector-sessions/{id}', {
-    params: { path: { id }, query: { limit: String(LISTED_ANSWERS) } },
-  })
+export function SessionPanel({ id, dataset, before, wasReplayed }: SessionPanelProps) {
+  const { data, error, refetch } = api.useQuery(
+    'get',
+    '/v1/sparse-vector-sessions/{id}',
+    { params: { path: { id }, query: { limit: PAGE_SIZE, ...(before === undefined ? {} : { before }) } } },
+    { placeholderData: (previous) => previous },
+  )
+  const leave = <ButtonLink href={`/datasets/${dataset.id}/sessions`}>Leave the session</ButtonLink>
   if (error !== null)
     return (
       <>
         <ProblemNotice error={error} onRetry={refetch} />
-        <Button onClick={onLeave}>Leave the session</Button>
+        {leave}
       </>
     )
   if (data === undefined) return <Loading what="the session" />
@@ -46,94 +54,122 @@ export function SessionPanel({ id, dataset, onLeave }: SessionPanelProps) {
     <>
       <Section
         title={`At least ${formatExact(data.threshold)} ${data.of ?? 'rows'}?`}
-        aside={<Button onClick={onLeave}>Leave the session</Button>}
+        aside={leave}
         lead="You can return to the session by its address, or from the list of your sessions."
       >
-        <Facts
-          facts={[
-            ['Positives left', `${data.positivesLeft} of ${data.positives}`],
-            ['Questions answered', formatExact(data.answered)],
-            ['Paid', formatAmount(data.cost)],
-          ]}
-        />
-        {data.positivesLeft === 0 ? (
-          <Notice title="The session is over">All its positives are used. Its answers stay available.</Notice>
-        ) : (
-          <NextQuestion id={id} dataset={dataset} onAnswer={refetch} />
-        )}
+        <div className={styles.form}>
+          {wasReplayed && (
+            <Notice title="Nothing was charged">
+              You have paid for a session with these terms before, and this is it.{' '}
+              <Further session={data} dataset={dataset} />
+            </Notice>
+          )}
+          <SessionFacts session={data} />
+          <BudgetGauge dataset={dataset.id} />
+          <NextQuestion session={data} dataset={dataset} onAnswer={refetch} />
+        </div>
       </Section>
-      <Answers session={data} />
+      <AnswersSection session={data} dataset={dataset.id} isNewest={before === undefined} />
     </>
   )
 }
 
+function SessionFacts({ session }: { readonly session: Schemas['Session'] }) {
+  const { positives, positivesLeft, answered, cost, contribution } = session
+  return (
+    <Facts
+      facts={[
+        ['Positives left', `${positivesLeft} of ${positives}`],
+        ['Questions answered', formatExact(answered)],
+        ['Paid', formatAmount(cost)],
+        [
+          'Rows of each person',
+          session.of === 'people' || contribution?.rows === undefined
+            ? undefined
+            : `at most ${formatExact(contribution.rows)}`,
+        ],
+      ]}
+    />
+  )
+}
+
+/** Link to the form of a further session with the same terms. */
+function Further({
+  session,
+  dataset,
+}: {
+  readonly session: Schemas['Session']
+  readonly dataset: Dataset
+}): ReactNode {
+  // Sessions of earlier releases do not say how they were requested.
+  if (session.question === undefined) return null
+  const form = stateParameters(initialForm(dataset), formLike(session.question, dataset))
+  return (
+    <ButtonLink href={`/datasets/${dataset.id}/sessions?${form}`}>
+      Open a further one with the same terms
+    </ButtonLink>
+  )
+}
+
 interface NextQuestionProps {
-  readonly id: string
+  readonly session: Schemas['Session']
   readonly dataset: Dataset
   readonly onAnswer: () => Promise<unknown>
 }
 
-function NextQuestion({ id, dataset, onAnswer }: NextQuestionProps) {
+/** Form of the next question, as long as the session has positives left, and the answer to the one before. */
+function NextQuestion({ session, dataset, onAnswer }: NextQuestionProps) {
   const [where, setWhere] = useState(() => initialCondition(dataset))
-  const asking = useMutation({
-    mutationFn: () =>
-      bodyOf(
-        requests.POST('/v1/sparse-vector-sessions/{id}/questions', {
-          params: { path: { id } },
-          body: { where: where as unknown as Schemas['Predicate'] },
-        }),
-      ),
-    onSettled: onAnswer,
-  })
+  const asking = useAsking(session.id, onAnswer)
+  const isOver = session.positivesLeft === 0
   return (
     <div className={styles.form}>
-      <ConditionField
-        label="Rows where"
-        dataset={dataset}
-        value={where}
-        required
-        onChange={(next) => {
-          asking.reset()
-          setWhere(next ?? initialCondition(dataset))
-        }}
-      />
-      <div>
-        <Button look="primary" busy={asking.isPending} onClick={() => asking.mutate()}>
-          Ask, paid with the session
-        </Button>
-      </div>
+      {!isOver && (
+        <>
+          <ConditionField
+            label={session.of === 'people' ? 'People with a row where' : 'Rows where'}
+            dataset={dataset}
+            value={where}
+            required
+            onChange={(next) => {
+              asking.reset()
+              setWhere(next ?? initialCondition(dataset))
+            }}
+          />
+          <div>
+            <Button look="primary" busy={asking.isPending} onClick={() => asking.mutate(where)}>
+              Ask, paid with the session
+            </Button>
+          </div>
+        </>
+      )}
       {asking.error !== null && <ProblemNotice error={asking.error} />}
       {asking.data !== undefined && (
         <Notice tone="success">
           Question {asking.data.question}: {asking.data.above ? 'above' : 'below'} the threshold.
         </Notice>
       )}
+      {isOver && (
+        <Notice title="The session is over">
+          All its positives are used. Its answers stay available.{' '}
+          <Further session={session} dataset={dataset} />
+        </Notice>
+      )}
     </div>
   )
 }
 
-function Answers({ session }: { readonly session: Schemas['Session'] }) {
-  return (
-    <Section title="Answers" lead="Newest first. Threshold plus gap estimates the count.">
-      <Table
-        label="Answers of the session"
-        rows={session.answers}
-        keyOf={({ question }: SessionAnswer) => String(question)}
-        empty="No question has been asked in this session."
-        columns={[
-          { title: 'No.', align: 'right', cell: ({ question }) => question },
-          { title: 'Rows where', cell: ({ where }) => predicateText(where) },
-          { title: 'Answer', cell: ({ above }) => (above ? 'above' : 'below') },
-          {
-            title: 'Gap',
-            align: 'right',
-            cell: ({ gap }) => (gap === undefined ? '' : formatExact(gap)),
-          },
-        ]}
-      />
-      {session.next !== undefined && (
-        <p className={styles.quiet}>Only the newest {LISTED_ANSWERS} answers are listed.</p>
-      )}
-    </Section>
-  )
+/** Asks questions. A question that was answered already is not answered a second time: its answer is stored. */
+function useAsking(id: string, onAnswer: () => Promise<unknown>) {
+  return useMutation({
+    mutationFn: (where: Question) =>
+      bodyOf(
+        requests.POST('/v1/sparse-vector-sessions/{id}/questions', {
+          params: { path: { id } },
+          body: { where: where as unknown as Schemas['Predicate'] },
+        }),
+      ),
+    retry: helpsToRepeat,
+    onSettled: onAnswer,
+  })
 }

@@ -1,58 +1,118 @@
+import { useState } from 'react'
 import type { components } from 'sotto-client'
 import { Link, useSearchParams } from 'wouter'
 import { api } from '../../api/api.ts'
+import { stateParameters } from '../../components/address-state.ts'
+import { ButtonLink } from '../../components/button.tsx'
+import { DateTime } from '../../components/date-time.tsx'
+import { Loading } from '../../components/loading.tsx'
 import { ProblemNotice } from '../../components/problem-notice.tsx'
 import { Section } from '../../components/section.tsx'
 import { Table } from '../../components/table.tsx'
+import { useAddressState } from '../../components/use-address-state.ts'
+import { formatAmount } from '../../format/amount.ts'
 import { questionText } from '../answers/question-text.ts'
 import type { DatasetPart } from '../datasets/dataset-page.tsx'
-import { OpenSession } from './open-session.tsx'
+import { type OpenedNow, OpenSession } from './open-session.tsx'
+import { initialForm, type SessionForm } from './session-form.ts'
 import { SessionPanel } from './session-panel.tsx'
+import styles from './sessions.module.css'
 
 type Release = components['schemas']['ListedRelease']
+
+/** Sessions in one page of the list. */
+const PAGE_SIZE = '20'
 
 /** Page on which an analyst opens a sparse vector session, or continues one. The address contains the session's id. */
 export default function Sessions({ dataset }: DatasetPart) {
   const [parameters, setParameters] = useSearchParams()
+  const [opened, setOpened] = useState<OpenedNow>()
   const id = parameters.get('session')
   if (id !== null)
-    return <SessionPanel key={id} id={id} dataset={dataset} onLeave={() => setParameters({})} />
+    return (
+      <SessionPanel
+        key={id}
+        id={id}
+        dataset={dataset}
+        before={parameters.get('before') ?? undefined}
+        wasReplayed={opened?.id === id && opened.replayed}
+      />
+    )
+  const open = (next: OpenedNow) => {
+    setOpened(next)
+    setParameters({ session: next.id })
+  }
+  return <NewSession dataset={dataset} onOpen={open} />
+}
+
+function NewSession({ dataset, onOpen }: DatasetPart & { readonly onOpen: (opened: OpenedNow) => void }) {
+  const initial = initialForm(dataset)
+  const { state, change } = useAddressState<SessionForm>(initial, { of: ['rows', 'people'] })
+  const addressOf = (cursor: string) => {
+    const next = stateParameters(initial, { ...state, cursor }).toString()
+    return `/datasets/${dataset.id}/sessions${next === '' ? '' : `?${next}`}`
+  }
   return (
     <>
-      <OpenSession dataset={dataset} onOpen={(session) => setParameters({ session })} />
-      <OpenedSessions dataset={dataset.id} />
+      <OpenSession dataset={dataset} form={state} onChange={change} onOpen={onOpen} />
+      <OpenedSessions dataset={dataset.id} cursor={state.cursor} addressOf={addressOf} />
     </>
   )
 }
 
+interface OpenedSessionsProps {
+  readonly dataset: string
+  readonly cursor: string
+  /** Returns the address of a page of the list; the first has no cursor. */
+  readonly addressOf: (cursor: string) => string
+}
+
 /** Sessions that the analyst has paid for. Each can be continued until its positives are used. */
-function OpenedSessions({ dataset }: { readonly dataset: string }) {
-  const { data, error, refetch } = api.useQuery('get', '/v1/releases', {
-    params: { query: { dataset, kind: 'sparseVector' } },
-  })
+function OpenedSessions({ dataset, cursor, addressOf }: OpenedSessionsProps) {
+  const query = {
+    dataset,
+    kind: 'sparseVector' as const,
+    limit: PAGE_SIZE,
+    ...(cursor === '' ? {} : { cursor }),
+  }
+  const { data, error, refetch } = api.useQuery(
+    'get',
+    '/v1/releases',
+    { params: { query } },
+    { placeholderData: (previous) => previous },
+  )
+  const page = typeof data === 'object' ? data : undefined
   return (
     <Section title="Your sessions" lead="Newest first. Continuing a session costs nothing.">
       {error !== null && <ProblemNotice error={error} onRetry={refetch} />}
-      {typeof data === 'object' && (
-        <Table
-          label="Your sessions"
-          rows={data.releases}
-          keyOf={({ id }: Release) => id}
-          empty="You have not opened a session yet."
-          columns={[
-            { title: 'Session', cell: ({ question }) => questionText(question) },
-            { title: 'Opened', cell: ({ answeredAt }) => answeredAt },
-            {
-              title: '',
-              key: 'actions',
-              cell: ({ id }) => (
-                <Link href={`/datasets/${dataset}/sessions?${new URLSearchParams({ session: id })}`}>
-                  Continue
-                </Link>
-              ),
-            },
-          ]}
-        />
+      {error === null && page === undefined && <Loading what="your sessions" />}
+      {page !== undefined && (
+        <>
+          <Table
+            label="Your sessions"
+            rows={page.releases}
+            keyOf={({ id }: Release) => id}
+            empty="You have not opened a session yet."
+            columns={[
+              { title: 'Session', cell: ({ question }) => questionText(question) },
+              { title: 'Price', align: 'right', cell: ({ price }) => formatAmount(price) },
+              { title: 'Opened (UTC)', cell: ({ answeredAt }) => <DateTime value={answeredAt} /> },
+              {
+                title: '',
+                key: 'actions',
+                cell: ({ id }) => (
+                  <Link href={`/datasets/${dataset}/sessions?${new URLSearchParams({ session: id })}`}>
+                    Continue
+                  </Link>
+                ),
+              },
+            ]}
+          />
+          <nav className={styles.pages} aria-label="Pages of your sessions">
+            {cursor !== '' && <ButtonLink href={addressOf('')}>Newest</ButtonLink>}
+            {page.next !== undefined && <ButtonLink href={addressOf(page.next)}>Older</ButtonLink>}
+          </nav>
+        </>
       )}
     </Section>
   )
