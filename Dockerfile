@@ -1,29 +1,41 @@
 # syntax=docker/dockerfile:1
 
-FROM node:24-bookworm-slim AS console
-WORKDIR /app
+# No stage compiles native code: images for other architectures differ only in the packages' own binaries.
+FROM --platform=$BUILDPLATFORM node:24-bookworm-slim AS console
+WORKDIR /sotto
 COPY package.json package-lock.json .npmrc ./
 COPY clients/typescript ./clients/typescript
 COPY console ./console
 RUN npm ci --ignore-scripts --no-audit --no-fund && node node_modules/vite/bin/vite.js build console
 
-# Contains only what production needs. Node runs TypeScript without a build step.
+# What production needs, and a list of it. Node runs TypeScript without a build step.
 FROM node:24-bookworm-slim AS dependencies
-WORKDIR /app
+WORKDIR /sotto
 COPY package.json package-lock.json .npmrc ./
-RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund
+RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
+  && npm pkg delete bin devDependencies workspaces \
+  && npm sbom --sbom-format cyclonedx > sbom.cdx.json \
+  && find node_modules -type f \( -name '*.map' -o -name '*.d.ts' -o -name '*.d.cts' -o -name '*.d.mts' \) -delete
 
 FROM node:24-bookworm-slim
+ARG VERSION=0.1.0
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="Sotto" \
+  org.opencontainers.image.description="A REST service that answers statistical queries over registered datasets with differential privacy" \
+  org.opencontainers.image.version=$VERSION \
+  org.opencontainers.image.revision=$REVISION
 # Queries run on libuv's threads. The default is four.
 ENV NODE_ENV=production SOTTO_HOST=0.0.0.0 SOTTO_DATA_DIR=/data UV_THREADPOOL_SIZE=16
-WORKDIR /app
-COPY --from=dependencies /app/node_modules ./node_modules
-COPY package.json ./
+WORKDIR /sotto
+COPY --from=dependencies /sotto/node_modules ./node_modules
+COPY --from=dependencies /sotto/package.json /sotto/sbom.cdx.json ./
 COPY routes ./routes
 COPY schemas ./schemas
 COPY src ./src
-COPY --from=console /app/console/dist ./console/dist
-RUN install --directory --owner=node --group=node --mode=0700 /data
+COPY --from=console /sotto/console/dist ./console/dist
+RUN install --directory --owner=node --group=node --mode=0700 /data \
+  && ln --symbolic ../../src/commands/sotto.ts node_modules/.bin/sotto \
+  && ln --symbolic /sotto/src/commands/sotto.ts /usr/local/bin/sotto
 USER node
 VOLUME /data
 EXPOSE 8080
