@@ -32,6 +32,8 @@ export default defineConfig({
     maxWorkers: 2,
     // Node runs the TypeScript itself, as it does in production.
     experimental: { viteModuleRunner: false },
+    // The console imports the TypeScript client, which is not built for the fast tests.
+    execArgv: ['--conditions=sotto-source'],
     projects: [
       {
         extends: true,

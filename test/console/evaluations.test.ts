@@ -1,8 +1,9 @@
+import { ConnectionFailed } from 'sotto-client'
 import { describe, expect, test } from 'vitest'
 import { besideTheory, fallsShort, nameOfNumber } from '../../console/src/pages/evaluations/errors.ts'
 import { readLines } from '../../console/src/pages/evaluations/evaluation-stream.ts'
-import { examplesFor, parseQuestion } from '../../console/src/pages/evaluations/examples.ts'
-import { query } from '../../schemas/query.ts'
+import { examplesFor, isBatch, parseQuestion } from '../../console/src/pages/evaluations/examples.ts'
+import { batch, query } from '../../schemas/query.ts'
 
 describe('A stream of lines', () => {
   const linesOf = async (parts: readonly string[]) => {
@@ -17,6 +18,13 @@ describe('A stream of lines', () => {
     expect(await linesOf([...text])).toEqual(expected)
     expect(await linesOf([text.trimEnd()])).toEqual(expected)
     expect(await linesOf([])).toEqual([])
+  })
+
+  test('that ends because the connection is lost says so', async () => {
+    const lost = new ReadableStream<Uint8Array>({
+      pull: (controller) => controller.error(new TypeError('network error')),
+    })
+    await expect(Array.fromAsync(readLines(lost))).rejects.toThrow(ConnectionFailed)
   })
 
   test('is cancelled when its reader stops', async () => {
@@ -80,14 +88,16 @@ describe('Questions to evaluate', () => {
       { name: 'Age', nullable: false, type: 'integer', lower: 0, upper: 120, step: 1 },
     ]
     const examples = examplesFor({ columns: columns as never, privacyUnit: { kind: 'row' } })
-    expect(examples.map(({ query: { kind } }) => kind)).toEqual([
+    expect(examples.map(({ query: body }) => (isBatch(body) ? 'batch' : body.kind))).toEqual([
       'count',
       'histogram',
       'mean',
       'sum',
       'noisyMax',
+      'batch',
     ])
-    for (const example of examples) expect(query.safeParse(example.query).error).toBeUndefined()
+    for (const { query: body } of examples)
+      expect((isBatch(body) ? batch : query).safeParse(body).error).toBeUndefined()
   })
 
   test('are read from JSON', () => {
@@ -98,5 +108,7 @@ describe('Questions to evaluate', () => {
     expect(parseQuestion('{"kind": ')).toEqual({ valid: false, rule: 'must be JSON' })
     expect(parseQuestion('[]')).toMatchObject({ valid: false })
     expect(parseQuestion('null')).toMatchObject({ valid: false })
+    expect(parseQuestion('{"queries": []}')).toEqual({ valid: true, query: { queries: [] } })
+    expect(parseQuestion('{"queries": 1}')).toMatchObject({ valid: false })
   })
 })

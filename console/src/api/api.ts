@@ -46,8 +46,8 @@ export const queryClient = new QueryClient({
 
 async function send(request: Request): Promise<Response> {
   const token = currentToken()
-  if (token !== undefined && !request.headers.has('authorization'))
-    request.headers.set('authorization', `Bearer ${token}`)
+  const isSignedIn = token !== undefined && !request.headers.has('authorization')
+  if (isSignedIn) request.headers.set('authorization', `Bearer ${token}`)
   const response = await fetch(request, { credentials: 'omit', redirect: 'error', cache: 'no-store' }).catch(
     (error: unknown) => {
       if (request.signal.aborted) throw error
@@ -55,13 +55,25 @@ async function send(request: Request): Promise<Response> {
     },
   )
   if (response.ok) return response
-  const document: unknown = await response.json().catch(() => undefined)
-  if (typeof document === 'object' && document !== null && 'code' in document)
-    throw new Problem(document as ProblemDocument)
-  throw new UnexpectedResponse(`the response (status ${response.status}) is not from a Sotto service`)
+  const error = errorOf(response.status, await response.text().catch(() => ''))
+  if (isSignedIn) leaveIfRefused(error)
+  throw error
 }
 
-function leaveIfRefused(error: Error) {
+/** Returns the error that a response without success stands for. */
+export function errorOf(status: number, text: string): Problem | UnexpectedResponse {
+  try {
+    const document: unknown = JSON.parse(text)
+    if (typeof document === 'object' && document !== null && 'code' in document)
+      return new Problem(document as ProblemDocument)
+  } catch {
+    // A proxy in between answers with a page of its own.
+  }
+  return new UnexpectedResponse(`the response (status ${status}) is not from a Sotto service`)
+}
+
+/** Leads to the sign-in if the service no longer accepts the key or token. */
+export function leaveIfRefused(error: Error) {
   if (error instanceof Problem && error.code === 'unauthenticated') forgetCredential('refused')
 }
 

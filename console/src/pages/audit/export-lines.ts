@@ -30,16 +30,6 @@ const NEWLINE = 0x0a
 // Invalid UTF-8 must not be read as the replacement character.
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** Yields the chunks of a stream. Not all browsers can iterate over one. */
-export async function* chunksOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
-  const reader = stream.getReader()
-  try {
-    for (let read = await reader.read(); !read.done; read = await reader.read()) yield read.value
-  } finally {
-    await reader.cancel()
-  }
-}
-
 /** Yields the lines of an export. Only "\n" ends a line: events may contain other line breaks. */
 export async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let rest = new Uint8Array()

@@ -1,6 +1,6 @@
+import { chunksOf } from '../../api/chunks.ts'
 import { type Chain, verifyExport } from './chain.ts'
 import { type Check, checksOf, isSound, type StatedVerification } from './checks.ts'
-import { chunksOf } from './export-lines.ts'
 import { keepHead, keptHead } from './kept-heads.ts'
 import { openExport, readHead, readVerification, type StatedHead } from './ledger-source.ts'
 import { checkSignature } from './signature.ts'

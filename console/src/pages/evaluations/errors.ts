@@ -1,7 +1,7 @@
 import { labelText } from '../answers/answer-text.ts'
-import type { Evaluation } from './evaluation-stream.ts'
+import type { QueryEvaluation } from './evaluation-stream.ts'
 
-export type NumberEvaluation = Extract<Evaluation, { readonly values: unknown }>
+export type NumberEvaluation = Extract<QueryEvaluation, { readonly values: unknown }>
 export type EvaluatedNumber = NumberEvaluation['values'][number]
 type MeanError = EvaluatedNumber['meanAbsoluteError']
 

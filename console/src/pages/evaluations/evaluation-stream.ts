@@ -1,7 +1,11 @@
 import type { components } from 'sotto-client'
+import { chunksOf } from '../../api/chunks.ts'
 
 type Schemas = components['schemas']
 export type Evaluation = Schemas['Evaluation']
+export type BatchEvaluation = Schemas['BatchEvaluation']
+/** Errors of the answers to one query, on its own or of a batch. */
+export type QueryEvaluation = Evaluation | BatchEvaluation['evaluations'][number]
 
 /** Progress of an evaluation. */
 export interface Progress {
@@ -12,27 +16,20 @@ export interface Progress {
 /** A line of the stream of an evaluation. */
 export type EvaluationLine =
   | { readonly progress: Progress }
-  | { readonly evaluation: Evaluation }
+  | { readonly evaluation: Evaluation | BatchEvaluation }
   | { readonly problem: Schemas['Problem'] }
 
 /**
  * Yields the lines of a stream of JSON documents, each as soon as it is complete.
- * @throws SyntaxError if a line is not JSON
+ * @throws SyntaxError if a line is not JSON, and as {@link chunksOf}
  */
 export async function* readLines<Line>(stream: ReadableStream<Uint8Array>): AsyncGenerator<Line> {
-  const reader = stream
-    .pipeThrough(new TextDecoderStream() as TransformStream<Uint8Array, string>)
-    .getReader()
+  const decoder = new TextDecoder()
   let rest = ''
-  try {
-    for (;;) {
-      const { value, done } = await reader.read()
-      const lines = `${rest}${value ?? ''}`.split('\n')
-      rest = done ? '' : (lines.pop() ?? '')
-      for (const line of lines) if (line.trim() !== '') yield JSON.parse(line) as Line
-      if (done) return
-    }
-  } finally {
-    await reader.cancel()
+  for await (const chunk of chunksOf(stream)) {
+    const lines = `${rest}${decoder.decode(chunk, { stream: true })}`.split('\n')
+    rest = lines.pop() ?? ''
+    for (const line of lines) if (line.trim() !== '') yield JSON.parse(line) as Line
   }
+  if (rest.trim() !== '') yield JSON.parse(rest) as Line
 }

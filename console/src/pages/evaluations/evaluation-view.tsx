@@ -11,91 +11,126 @@ import {
   nameOfNumber,
   type RelativeError,
 } from './errors.ts'
-import type { Evaluation } from './evaluation-stream.ts'
+import type { QueryEvaluation } from './evaluation-stream.ts'
 import styles from './evaluations.module.css'
 
-type Candidates = Extract<Evaluation, { readonly candidates: unknown }>
-type Keys = Extract<Evaluation, { readonly keys: unknown }>
+type Candidates = Extract<QueryEvaluation, { readonly candidates: unknown }>
+type Keys = Extract<QueryEvaluation, { readonly keys: unknown }>
 
-/** Errors of the answers to a question, beside theory. */
-export function EvaluationView({ evaluation }: { readonly evaluation: Evaluation }) {
-  if ('values' in evaluation) return <NumberErrors evaluation={evaluation} />
-  if ('candidates' in evaluation) return <SelectionErrors evaluation={evaluation} />
-  return <KeyErrors evaluation={evaluation} />
+export interface EvaluationViewProps {
+  readonly evaluation: QueryEvaluation
+  /** Text before the titles, such as the place of a query in its batch. */
+  readonly title?: string
 }
 
-function NumberErrors({ evaluation }: { readonly evaluation: NumberEvaluation }) {
-  const { values, totals, runs, confidence, accuracy } = evaluation
-  const compared = values.flatMap(({ meanAbsoluteError }) => besideTheory(meanAbsoluteError) ?? [])
-  const agreeing = compared.filter(({ agrees }) => agrees).length
+/** Errors of the answers to a question, beside theory. */
+export function EvaluationView({ evaluation, title }: EvaluationViewProps) {
+  const titled = (what: string) => (title === undefined ? what : `${title}: ${what.toLowerCase()}`)
+  if ('values' in evaluation)
+    return <NumberErrors evaluation={evaluation} title={titled('Errors beside theory')} />
+  if ('candidates' in evaluation)
+    return <SelectionErrors evaluation={evaluation} title={titled('Selected candidates')} />
+  return <KeyErrors evaluation={evaluation} title={titled('Keys')} />
+}
+
+interface ErrorsProps<Shown> {
+  readonly evaluation: Shown
+  readonly title: string
+}
+
+function NumberErrors({ evaluation, title }: ErrorsProps<NumberEvaluation>) {
   return (
-    <Section title="Errors beside theory" lead={`${formatExact(runs)} ${runs === 1 ? 'run' : 'runs'}`}>
-      <div className={styles.facts}>
-        {totals.map(({ statistic, totalAbsoluteError: total, relativeTotalErrorPercent: percent }) => (
-          <p key={statistic ?? ''}>
-            {values.length === 1
-              ? 'Mean error'
-              : `Mean total error${statistic === undefined ? '' : ` of ${statistic}`}`}
-            : <strong>{shown(total.value)}</strong>
-            {total.standardError !== null && ` ± ${formatHalfWidth(total.standardError)} (standard error)`}
-            {total.theoretical !== null && `; in theory ${formatEstimate(total.theoretical)}`}
-            {percent.value !== null && `. That is ${formatShare(percent.value / 100)} of the truth`}.
-          </p>
-        ))}
-        {compared.length > 0 && (
-          <p>
-            <Pill tone={agreeing === compared.length ? 'success' : 'cost'}>
-              {formatExact(agreeing)} of {formatExact(compared.length)} agree
-            </Pill>{' '}
-            with theory within four standard errors.
-          </p>
-        )}
-        {accuracy.halfWidth !== null && (
-          <p>
-            Stated half-width: {formatHalfWidth(accuracy.halfWidth)}
-            {accuracy.unit === undefined ? '' : ` ${accuracy.unit}`}, with a confidence of{' '}
-            {formatShare(confidence)}.
-          </p>
-        )}
-      </div>
-      <Table
-        label="Errors of each number"
-        rows={values}
-        keyOf={nameOfNumber}
-        columns={[
-          { title: 'Number', cell: (row) => <strong>{nameOfNumber(row)}</strong> },
-          { title: 'Truth', cell: ({ truth }) => shown(truth), align: 'right' },
-          { title: 'Mean error', cell: ({ meanAbsoluteError: { value } }) => shown(value), align: 'right' },
-          { title: 'In theory', cell: inTheory, align: 'right' },
-          {
-            title: 'Error beside theory',
-            cell: ({ meanAbsoluteError }) => <Whisker error={besideTheory(meanAbsoluteError)} />,
-          },
-          {
-            title: 'Of the truth',
-            cell: ({ meanRelativeError: each }) => (each === null ? '' : formatShare(each)),
-            align: 'right',
-          },
-          { title: 'Bias', cell: bias, align: 'right' },
-          {
-            title: `Within the half-width (${formatShare(confidence)})`,
-            cell: ({ withinHalfWidth: within }) =>
-              within === null ? (
-                ''
-              ) : fallsShort(within, confidence, runs) ? (
-                <Pill tone="danger">{formatShare(within)}</Pill>
-              ) : (
-                formatShare(within)
-              ),
-            align: 'right',
-          },
-        ]}
-      />
+    <Section title={title} lead={runsText(evaluation.runs)}>
+      <NumberFacts evaluation={evaluation} />
+      <NumberTable evaluation={evaluation} />
       <p className={styles.note}>
         The dot is the measured error as a multiple of the error in theory, the bar two standard errors to
         each side, and the line the theory, on a scale from 0.7 to 1.3.
       </p>
     </Section>
+  )
+}
+
+function runsText(runs: number): string {
+  return `${formatExact(runs)} ${runs === 1 ? 'run' : 'runs'}`
+}
+
+/** Errors of all numbers together. */
+function NumberFacts({ evaluation }: { readonly evaluation: NumberEvaluation }) {
+  const { values, totals, confidence, accuracy } = evaluation
+  const compared = values.flatMap(({ meanAbsoluteError }) => besideTheory(meanAbsoluteError) ?? [])
+  const agreeing = compared.filter(({ agrees }) => agrees).length
+  return (
+    <div className={styles.facts}>
+      {totals.map(({ statistic, totalAbsoluteError: total, relativeTotalErrorPercent: percent }) => (
+        <p key={statistic ?? ''}>
+          {values.length === 1
+            ? 'Mean error'
+            : `Mean total error${statistic === undefined ? '' : ` of ${statistic}`}`}
+          : <strong>{measured(total)}</strong>
+          {total.standardError !== null && ` ± ${formatHalfWidth(total.standardError)} (standard error)`}
+          {total.theoretical !== null && `; in theory ${theory(total.theoretical)}`}
+          {percent.value !== null && `. That is ${formatShare(percent.value / 100)} of the truth`}.
+        </p>
+      ))}
+      {compared.length > 0 && (
+        <p>
+          <Pill tone={agreeing === compared.length ? 'success' : 'cost'}>
+            {formatExact(agreeing)} of {formatExact(compared.length)} agree
+          </Pill>{' '}
+          with theory within four standard errors.
+        </p>
+      )}
+      {accuracy.halfWidth !== null && (
+        <p>
+          Stated half-width: {formatHalfWidth(accuracy.halfWidth)}
+          {accuracy.unit === undefined ? '' : ` ${accuracy.unit}`}, with a confidence of{' '}
+          {formatShare(confidence)}.
+        </p>
+      )}
+    </div>
+  )
+}
+
+function NumberTable({
+  evaluation: { values, runs, confidence },
+}: {
+  readonly evaluation: NumberEvaluation
+}) {
+  return (
+    <Table
+      label="Errors of each number"
+      rows={values}
+      keyOf={nameOfNumber}
+      columns={[
+        { title: 'Number', cell: (row) => <strong>{nameOfNumber(row)}</strong> },
+        { title: 'Truth', cell: ({ truth }) => shown(truth), align: 'right' },
+        { title: 'Mean error', cell: ({ meanAbsoluteError }) => measured(meanAbsoluteError), align: 'right' },
+        { title: 'In theory', cell: inTheory, align: 'right' },
+        {
+          title: 'Error beside theory',
+          cell: ({ meanAbsoluteError }) => <Whisker error={besideTheory(meanAbsoluteError)} />,
+        },
+        {
+          title: 'Of the truth',
+          cell: ({ meanRelativeError: each }) => (each === null ? '' : formatShare(each)),
+          align: 'right',
+        },
+        { title: 'Bias', cell: bias, align: 'right' },
+        {
+          title: `Within the half-width (${formatShare(confidence)})`,
+          cell: ({ withinHalfWidth: within }) =>
+            within === null ? (
+              ''
+            ) : fallsShort(within, confidence, runs) ? (
+              <Pill tone="danger">{formatShare(within)}</Pill>
+            ) : (
+              formatShare(within)
+            ),
+          align: 'right',
+        },
+      ]}
+    />
   )
 }
 
@@ -105,8 +140,21 @@ function shown(value: number | string | null): string {
 }
 
 function inTheory({ meanAbsoluteError: { theoretical, theoreticalBound } }: EvaluatedNumber): string {
-  if (theoretical !== null) return formatEstimate(theoretical)
-  return theoreticalBound === null ? '' : `at most ${formatEstimate(theoreticalBound)}`
+  if (theoretical !== null) return theory(theoretical)
+  return theoreticalBound === null ? '' : `at most ${theory(theoreticalBound)}`
+}
+
+/** Formats a mean over the runs with the digits that its standard error leaves any meaning to. */
+function measured({
+  value,
+  standardError,
+}: Pick<EvaluatedNumber['meanAbsoluteError'], 'value' | 'standardError'>) {
+  return value === null ? '' : formatEstimate(value, standardError ?? undefined)
+}
+
+/** Formats an error that is computed, with the digits that matter in a comparison. */
+function theory(value: number): string {
+  return formatEstimate(Number(value.toPrecision(4)))
 }
 
 function bias({ bias: { value, standardError } }: EvaluatedNumber): string {
@@ -141,10 +189,10 @@ function Whisker({ error }: { readonly error: RelativeError | undefined }) {
   )
 }
 
-function SelectionErrors({ evaluation }: { readonly evaluation: Candidates }) {
+function SelectionErrors({ evaluation, title }: ErrorsProps<Candidates>) {
   const { candidates, runs, shortfallRows, withinHalfWidth, confidence, accuracy } = evaluation
   return (
-    <Section title="Selected candidates" lead={`${formatExact(runs)} ${runs === 1 ? 'run' : 'runs'}`}>
+    <Section title={title} lead={runsText(runs)}>
       <div className={styles.facts}>
         <p>
           A selected candidate falls short of the best by {shown(shortfallRows.value)} rows on average.{' '}
@@ -185,13 +233,10 @@ function Share({ share }: { readonly share: number }) {
   )
 }
 
-function KeyErrors({ evaluation }: { readonly evaluation: Keys }) {
+function KeyErrors({ evaluation, title }: ErrorsProps<Keys>) {
   const { keys, runs, distinctKeys } = evaluation
   return (
-    <Section
-      title="Keys"
-      lead={`${formatExact(runs)} ${runs === 1 ? 'run' : 'runs'}; ${formatExact(distinctKeys)} keys in the data`}
-    >
+    <Section title={title} lead={`${runsText(runs)}; ${formatExact(distinctKeys)} keys in the data`}>
       <Table
         label="Keys with the most rows"
         rows={keys}

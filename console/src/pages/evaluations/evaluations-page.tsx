@@ -12,10 +12,11 @@ import { Slider } from '../../components/slider.tsx'
 import { useAddressState } from '../../components/use-address-state.ts'
 import { formatExact } from '../../format/number.ts'
 import type { Dataset } from '../datasets/dataset-kind.ts'
+import { BatchView } from './batch-view.tsx'
 import { EvaluationView } from './evaluation-view.tsx'
 import styles from './evaluations.module.css'
-import { examplesFor, parseQuestion } from './examples.ts'
-import { type EvaluationTerms, useEvaluation } from './use-evaluation.ts'
+import { type Example, examplesFor, isBatch, parseQuestion } from './examples.ts'
+import { type EvaluationState, type EvaluationTerms, useEvaluation } from './use-evaluation.ts'
 
 /** What the page shows. The address contains all of it: the question as JSON in `q`. */
 const INITIAL = { dataset: '', q: '', runs: 1_000 }
@@ -62,46 +63,30 @@ function EvaluationForm({ datasets, state, change }: EvaluationFormProps) {
   const { state: evaluation, start, stop } = useEvaluation()
   if (dataset === undefined) return null
   const parsed = parseQuestion(text.value)
-  const ask = (query: string) => {
-    text.set(indented(query))
-    change({ q: query })
-  }
+  const terms = parsed.valid ? { dataset: dataset.id, query: parsed.query, runs: state.runs } : undefined
   return (
     <>
       <Section title="Question">
         <div className={styles.form}>
           <div className={styles.stack}>
             {datasets.length > 1 && (
-              <Field label="Dataset">
-                {(attributes) => (
-                  <select
-                    {...attributes}
-                    value={dataset.id}
-                    onChange={(event) => change({ dataset: event.target.value, q: '' })}
-                  >
-                    {datasets.map(({ id, title }) => (
-                      <option key={id} value={id}>
-                        {title}
-                      </option>
-                    ))}
-                  </select>
-                )}
-              </Field>
+              <DatasetField
+                datasets={datasets}
+                chosen={dataset.id}
+                onChange={(id) => {
+                  const next = datasets.find((each) => each.id === id)
+                  text.set(next === undefined ? '' : indented(JSON.stringify(examplesFor(next)[0]?.query)))
+                  change({ dataset: id, q: '' })
+                }}
+              />
             )}
-            <Field label="Example">
-              {(attributes) => (
-                <select {...attributes} value="" onChange={(event) => ask(event.target.value)}>
-                  <option value="" disabled>
-                    select an example
-                  </option>
-                  {examples.map(({ title, query }) => (
-                    <option key={title} value={JSON.stringify(query)}>
-                      {title}
-                    </option>
-                  ))}
-                </select>
-              )}
-            </Field>
+            <ExampleField
+              examples={examples}
+              onChange={(query) => {
+                text.set(indented(query))
+                change({ q: query })
+              }}
+            />
             <Slider
               label="Runs"
               hint="Each run answers the question with fresh noise."
@@ -113,33 +98,101 @@ function EvaluationForm({ datasets, state, change }: EvaluationFormProps) {
               onChange={(runs) => change({ runs })}
             />
           </div>
-          <Field label="Question as JSON" error={parsed.valid ? undefined : parsed.rule}>
-            {(attributes) => (
-              <textarea
-                {...attributes}
-                className={styles.question}
-                rows={9}
-                spellCheck={false}
-                value={text.value}
-                onChange={(event) => {
-                  text.set(event.target.value)
-                  const next = parseQuestion(event.target.value)
-                  if (next.valid) change({ q: JSON.stringify(next.query) })
-                }}
-              />
-            )}
-          </Field>
+          <QuestionField
+            text={text.value}
+            rule={parsed.valid ? undefined : parsed.rule}
+            onChange={(next) => {
+              text.set(next)
+              const read = parseQuestion(next)
+              if (read.valid) change({ q: JSON.stringify(read.query) })
+            }}
+          />
         </div>
-        <Actions
-          terms={parsed.valid ? { dataset: dataset.id, query: parsed.query, runs: state.runs } : undefined}
-          evaluation={evaluation}
-          start={start}
-          stop={stop}
-        />
+        <Actions terms={terms} evaluation={evaluation} start={start} stop={stop} />
       </Section>
-      {evaluation.state === 'failed' && <ProblemNotice error={evaluation.error} />}
-      {evaluation.state === 'done' && <EvaluationView evaluation={evaluation.evaluation} />}
+      {evaluation.state === 'failed' && (
+        <ProblemNotice
+          error={evaluation.error}
+          {...(terms === undefined ? {} : { onRetry: () => void start(terms) })}
+        />
+      )}
+      {evaluation.state === 'done' && <Evaluated {...evaluation} />}
     </>
+  )
+}
+
+function Evaluated({ evaluation, query }: Extract<EvaluationState, { readonly state: 'done' }>) {
+  if (!('evaluations' in evaluation)) return <EvaluationView evaluation={evaluation} />
+  return <BatchView evaluation={evaluation} batch={isBatch(query) ? query : { queries: [] }} />
+}
+
+interface DatasetFieldProps {
+  readonly datasets: readonly Dataset[]
+  readonly chosen: string
+  readonly onChange: (dataset: string) => void
+}
+
+function DatasetField({ datasets, chosen, onChange }: DatasetFieldProps) {
+  return (
+    <Field label="Dataset">
+      {(attributes) => (
+        <select {...attributes} value={chosen} onChange={(event) => onChange(event.target.value)}>
+          {datasets.map(({ id, title }) => (
+            <option key={id} value={id}>
+              {title}
+            </option>
+          ))}
+        </select>
+      )}
+    </Field>
+  )
+}
+
+interface ExampleFieldProps {
+  readonly examples: readonly Example[]
+  /** Takes the chosen question as JSON. */
+  readonly onChange: (query: string) => void
+}
+
+function ExampleField({ examples, onChange }: ExampleFieldProps) {
+  return (
+    <Field label="Example">
+      {(attributes) => (
+        <select {...attributes} value="" onChange={(event) => onChange(event.target.value)}>
+          <option value="" disabled>
+            select an example
+          </option>
+          {examples.map(({ title, query }) => (
+            <option key={title} value={JSON.stringify(query)}>
+              {title}
+            </option>
+          ))}
+        </select>
+      )}
+    </Field>
+  )
+}
+
+interface QuestionFieldProps {
+  readonly text: string
+  readonly rule: string | undefined
+  readonly onChange: (text: string) => void
+}
+
+function QuestionField({ text, rule, onChange }: QuestionFieldProps) {
+  return (
+    <Field label="Question as JSON" hint={'Several questions as a batch: {"queries": […]}.'} error={rule}>
+      {(attributes) => (
+        <textarea
+          {...attributes}
+          className={styles.question}
+          rows={9}
+          spellCheck={false}
+          value={text}
+          onChange={(event) => onChange(event.target.value)}
+        />
+      )}
+    </Field>
   )
 }
 

@@ -1,8 +1,16 @@
 import { type DatasetFacts, type QueryBody, typicalQueries } from '../risk/typical-queries.ts'
 
+/** Queries that are evaluated together, and priced as a batch. */
+export interface BatchBody {
+  readonly queries: readonly QueryBody[]
+}
+
+/** What can be evaluated: one query, or several of a batch. */
+export type EvaluatedBody = QueryBody | BatchBody
+
 export interface Example {
   readonly title: string
-  readonly query: QueryBody
+  readonly query: EvaluatedBody
 }
 
 /** Epsilon of the examples. */
@@ -19,20 +27,31 @@ export function examplesFor(dataset: DatasetFacts): readonly Example[] {
       title: `Most common ${category.name}`,
       query: { kind: 'noisyMax', candidates: { column: category.name }, epsilon: EPSILON },
     })
+  const several = typical.slice(0, 3).map(({ query }) => query as QueryBody)
+  if (several.length > 1)
+    typical.push({ title: `The first ${several.length} as a batch`, query: { queries: several } })
   return typical
 }
 
+export function isBatch(body: EvaluatedBody): body is BatchBody {
+  return 'queries' in body
+}
+
 export type ParsedQuestion =
-  | { readonly valid: true; readonly query: QueryBody }
+  | { readonly valid: true; readonly query: EvaluatedBody }
   | { readonly valid: false; readonly rule: string }
 
-/** Reads a question in JSON. The service checks its fields. */
+/** Reads a question or a batch in JSON. The service checks its fields. */
 export function parseQuestion(text: string): ParsedQuestion {
   try {
     const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null && 'kind' in value
-      ? { valid: true, query: value as QueryBody }
-      : { valid: false, rule: 'must be an object with a "kind"' }
+    const isBody =
+      typeof value === 'object' &&
+      value !== null &&
+      ('kind' in value || ('queries' in value && Array.isArray(value.queries)))
+    return isBody
+      ? { valid: true, query: value as EvaluatedBody }
+      : { valid: false, rule: 'must be an object with a "kind", or with a list of "queries"' }
   } catch {
     return { valid: false, rule: 'must be JSON' }
   }

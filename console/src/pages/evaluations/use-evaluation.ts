@@ -1,19 +1,29 @@
 import { useEffect, useRef, useState } from 'react'
 import { Problem, UnexpectedResponse } from 'sotto-client'
 import { requests } from '../../api/api.ts'
-import type { QueryBody } from '../risk/typical-queries.ts'
-import { type Evaluation, type EvaluationLine, type Progress, readLines } from './evaluation-stream.ts'
+import {
+  type BatchEvaluation,
+  type Evaluation,
+  type EvaluationLine,
+  type Progress,
+  readLines,
+} from './evaluation-stream.ts'
+import { type EvaluatedBody, isBatch } from './examples.ts'
 
 export interface EvaluationTerms {
   readonly dataset: string
-  readonly query: QueryBody
+  readonly query: EvaluatedBody
   readonly runs: number
 }
 
 export type EvaluationState =
   | { readonly state: 'idle' }
   | { readonly state: 'running'; readonly progress: Progress }
-  | { readonly state: 'done'; readonly evaluation: Evaluation; readonly query: QueryBody }
+  | {
+      readonly state: 'done'
+      readonly evaluation: Evaluation | BatchEvaluation
+      readonly query: EvaluatedBody
+    }
   | { readonly state: 'failed'; readonly error: unknown }
 
 /** Returns the state of an evaluation, and functions that start and stop one. Leaving the page stops it. */
@@ -43,25 +53,35 @@ export function useEvaluation() {
 }
 
 /**
- * Evaluates a question over synthetic data.
+ * Evaluates a question or a batch over synthetic data.
  * @throws Problem, ConnectionFailed or UnexpectedResponse
  */
 async function evaluate(
-  { dataset, query, runs }: EvaluationTerms,
+  terms: EvaluationTerms,
   signal: AbortSignal,
   onProgress: (progress: Progress) => void,
-): Promise<Evaluation> {
-  const { data } = await requests.POST('/v1/datasets/{dataset}/evaluations', {
-    params: { path: { dataset } },
-    body: { query, runs, shown: 0 },
-    headers: { accept: 'application/x-ndjson' },
-    parseAs: 'stream',
-    signal,
-  })
-  for await (const line of readLines<EvaluationLine>(data as ReadableStream<Uint8Array>)) {
+): Promise<Evaluation | BatchEvaluation> {
+  for await (const line of readLines<EvaluationLine>(await openStream(terms, signal))) {
     if ('evaluation' in line) return line.evaluation
     if ('problem' in line) throw new Problem(line.problem)
     onProgress(line.progress)
   }
   throw new UnexpectedResponse('the stream ended before the evaluation')
+}
+
+async function openStream({ dataset, query, runs }: EvaluationTerms, signal: AbortSignal) {
+  const options = {
+    params: { path: { dataset } },
+    headers: { accept: 'application/x-ndjson' },
+    parseAs: 'stream' as const,
+    signal,
+  }
+  const size = { runs, shown: 0 }
+  const { data } = isBatch(query)
+    ? await requests.POST('/v1/datasets/{dataset}/evaluations/batch', {
+        ...options,
+        body: { queries: [...query.queries], ...size },
+      })
+    : await requests.POST('/v1/datasets/{dataset}/evaluations', { ...options, body: { query, ...size } })
+  return data as ReadableStream<Uint8Array>
 }
