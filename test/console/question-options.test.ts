@@ -1,10 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { KINDS } from '../../console/src/pages/ask/kinds.ts'
-import { MECHANISMS, optionsOf, withMechanism, withNested } from '../../console/src/pages/ask/options.ts'
+import {
+  MECHANISMS,
+  optionsOf,
+  statedOptions,
+  withMechanism,
+  withNested,
+} from '../../console/src/pages/ask/options.ts'
 import { query } from '../../schemas/query.ts'
-
-const PEOPLE = { privacyUnit: { kind: 'person', column: 'patient', maxRows: 5 } } as const
-const ROWS = { privacyUnit: { kind: 'row' } } as const
 
 /** True if no problem of a question is an unknown field. */
 function hasKnownFields(question: object): boolean {
@@ -14,19 +17,17 @@ function hasKnownFields(question: object): boolean {
 
 const EXAMPLES = {
   mechanism: { mechanism: 'geometric' },
-  rows: { contribution: { rows: 2 } },
+  noise: { noise: 'gumbel' },
+  ridge: { ridge: 3 },
   supposedRows: { supposed: { rows: 100 } },
 } as const
 
 describe('further options of a question', () => {
   test.each(KINDS.map(({ kind }) => kind))('are those that the service knows for the kind %s', (kind) => {
-    const options = Object.entries(EXAMPLES).filter(([, fields]) => hasKnownFields({ kind, ...fields }))
-    expect([...optionsOf(kind, PEOPLE)].sort()).toEqual(options.map(([option]) => option).sort())
-  })
-
-  test('limit the rows of a person only where people are protected', () => {
-    expect(optionsOf('count', ROWS)).toEqual(['mechanism'])
-    expect(optionsOf('count', PEOPLE)).toEqual(['mechanism', 'rows'])
+    const known = Object.entries(EXAMPLES).filter(([, fields]) => hasKnownFields({ kind, ...fields }))
+    // Suppositions about the values of a column share a field with that about the number of rows.
+    const offered = optionsOf(kind).filter((option) => option !== 'supposedMoments')
+    expect([...offered].sort()).toEqual(known.map(([option]) => option).sort())
   })
 
   test.each(MECHANISMS)('give a question that the service accepts for the mechanism %s', (mechanism) => {
@@ -37,8 +38,13 @@ describe('further options of a question', () => {
   })
 
   test('leave no empty object behind', () => {
-    const limited = withNested({ kind: 'count' }, 'contribution', 'rows', 2)
-    expect(limited).toEqual({ kind: 'count', contribution: { rows: 2 } })
-    expect(withNested(limited, 'contribution', 'rows', undefined)).toEqual({ kind: 'count' })
+    const supposed = withNested({ kind: 'mean' }, 'supposed', 'rows', 200)
+    expect(supposed).toEqual({ kind: 'mean', supposed: { rows: 200 } })
+    expect(withNested(supposed, 'supposed', 'rows', undefined)).toEqual({ kind: 'mean' })
+  })
+
+  test('are counted where they are stated', () => {
+    expect(statedOptions({ kind: 'mean', column: 'age', epsilon: 1 })).toBe(0)
+    expect(statedOptions({ kind: 'mean', mechanism: 'laplace', supposed: { rows: 9, mean: 2 } })).toBe(3)
   })
 })

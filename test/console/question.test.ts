@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { components } from '../../clients/typescript/src/schema.ts'
 import { sqlOf } from '../../console/src/pages/answers/question-as-sql.ts'
-import { conditionsOf, predicateOf } from '../../console/src/pages/ask/conditions.ts'
+import { type ConditionGroup, groupOf, wholePredicateOf } from '../../console/src/pages/ask/conditions.ts'
 import { KINDS, questionOf } from '../../console/src/pages/ask/kinds.ts'
 import {
   priceOf,
@@ -14,6 +14,7 @@ import { QUERY_KINDS, query as querySchema } from '../../schemas/query.ts'
 import { plan } from '../../src/planner/plan.ts'
 import { loadParser } from '../../src/sql/parser.ts'
 import { queryOf, visits } from '../sql/translated.ts'
+import { QUESTIONS } from './question-examples.ts'
 
 /** Columns of every type, as the service describes them to the console. */
 const FACTS = {
@@ -67,24 +68,66 @@ describe('the form', () => {
 describe('a condition', () => {
   const young = { column: 'age', op: '<', value: 30 }
   const north = { column: 'Region', op: 'in', values: ['north'] }
-  test.each([
-    [undefined, { combine: 'and', tests: [] }],
-    [young, { combine: 'and', tests: [young] }],
+  const test1 = { kind: 'test', test: young } as const
+  const test2 = { kind: 'test', test: north } as const
+  const either = { op: 'or', predicates: [young, north] }
+  const anyOfBoth = { combine: 'any', parts: [test1, test2], isList: true } as const
+
+  test.each<[unknown, ConditionGroup]>([
+    [undefined, { combine: 'all', parts: [] }],
+    [young, { combine: 'all', parts: [test1] }],
+    [either, anyOfBoth],
     [
-      { op: 'or', predicates: [young, north] },
-      { combine: 'or', tests: [young, north] },
+      { op: 'not', predicate: young },
+      { combine: 'not-all', parts: [test1] },
     ],
-  ])('is a list of tests, and becomes itself again: %j', (predicate, list) => {
-    expect(conditionsOf(predicate)).toEqual(list)
-    expect(predicateOf(list as Parameters<typeof predicateOf>[0])).toEqual(predicate)
+    [
+      { op: 'not', predicate: either },
+      { combine: 'none', parts: [test1, test2], isList: true },
+    ],
+    [
+      { op: 'not', predicate: { op: 'not', predicate: young } },
+      { combine: 'not-all', parts: [{ kind: 'group', group: { combine: 'not-all', parts: [test1] } }] },
+    ],
+    [
+      { op: 'and', predicates: [young, either, { op: 'and', predicates: [north] }] },
+      {
+        combine: 'all',
+        parts: [
+          test1,
+          { kind: 'group', group: anyOfBoth },
+          { kind: 'group', group: { combine: 'all', parts: [test2], isList: true } },
+        ],
+        isList: true,
+      },
+    ],
+  ])('is a group, and becomes itself again: %j', (predicate, group) => {
+    expect(groupOf(predicate)).toEqual(group)
+    expect(wholePredicateOf(group)).toEqual(predicate)
+  })
+
+  test('of every question that the service accepts becomes itself again', () => {
+    for (const { where } of QUESTIONS) {
+      const group = groupOf(where)
+      expect(group).toBeDefined()
+      expect(group && wholePredicateOf(group)).toEqual(where)
+    }
+  })
+
+  test('loses groups without a part, and a list of the whole condition that has one part', () => {
+    const empty = { kind: 'group', group: { combine: 'any', parts: [], isList: true } } as const
+    expect(wholePredicateOf({ combine: 'any', parts: [test1, empty], isList: true })).toEqual(young)
+    expect(wholePredicateOf({ combine: 'any', parts: [test1], isList: true })).toEqual(young)
+    expect(wholePredicateOf({ combine: 'all', parts: [empty] })).toBeUndefined()
   })
 
   test.each([
-    [{ op: 'not', predicate: young }],
-    [{ op: 'and', predicates: [young, { op: 'or', predicates: [young, north] }] }],
     ['age > 3'],
-  ])('that is nested is left to JSON: %j', (predicate) => {
-    expect(conditionsOf(predicate)).toBeUndefined()
+    [{ op: 'and', predicates: [] }],
+    [{ op: 'not' }],
+    [{ op: 'xor', predicates: [young] }],
+  ])('that is none is left to JSON: %j', (predicate) => {
+    expect(groupOf(predicate)).toBeUndefined()
   })
 })
 
@@ -132,6 +175,21 @@ describe('a question as SQL', () => {
     ],
     [{ kind: 'correlation', columns: ['age', 'cost'] }],
     [{ kind: 'minimum', column: 'age', where: { column: 'age', op: '!=', value: 5 } }],
+    [{ kind: 'count', of: 'people' }],
+    [{ kind: 'histogram', column: 'Region', of: 'people' }],
+    [{ kind: 'histogram', column: { column: 'day', by: 'month' } }],
+    [{ kind: 'histogram', column: { column: 'seen', by: 'hour' } }],
+    [{ kind: 'contingency', columns: ['Region', { column: 'day', by: 'week' }] }],
+    [
+      {
+        kind: 'groupBy',
+        keys: [{ column: 'day', by: 'month' }],
+        statistics: [
+          { kind: 'count', of: 'people' },
+          { kind: 'mean', column: 'cost' },
+        ],
+      },
+    ],
     [
       {
         kind: 'groupBy',
@@ -147,8 +205,8 @@ describe('a question as SQL', () => {
       },
     ],
   ])('is translated back to a question with the same plan: %j', (question) => {
-    const sql = sqlOf(question, 'visits')
-    const limits = { maxCells: 100 }
+    const sql = sqlOf(question, 'visits', 'patient')
+    const limits = { maxCells: 1_000 }
     const original = plan(querySchema.parse({ ...question, epsilon: 1 }), visits, limits)
     expect(plan(queryOf(sql ?? ''), visits, limits)).toEqual(original)
   })
@@ -160,9 +218,11 @@ describe('a question as SQL', () => {
 
   // SQL's NOT leaves rows without a value out, and a statement has no people, periods or further options.
   test.each([
-    [{ kind: 'count', of: 'people' }],
     [{ kind: 'count', where: { op: 'not', predicate: { column: 'age', op: '=', value: 3 } } }],
+    [{ kind: 'count', of: 'people' }],
     [{ kind: 'histogram', column: { column: 'age', edges: [0, 10] } }],
+    [{ kind: 'histogram', column: { column: 'day', by: 'month', from: '2024-02' } }],
+    [{ kind: 'histogram', column: { column: 'day', by: 'dayOfWeek' } }],
     [{ kind: 'mean', column: 'cost', perPerson: 'sum' }],
     [{ kind: 'noisyMax', candidates: { column: 'Region' } }],
   ])('is not offered where SQL would ask something else: %j', (question) => {

@@ -14,10 +14,13 @@ const BESIDE = [
   'postprocess',
 ]
 
-/** Returns a question as a SELECT statement, or undefined if SQL cannot say it. */
-export function sqlOf(question: Question, dataset: string): string | undefined {
+/**
+ * Returns a question as a SELECT statement, or undefined if SQL cannot say it.
+ * @param person name of the column that identifies people, by which they are counted
+ */
+export function sqlOf(question: Question, dataset: string, person?: string): string | undefined {
   const where = question.where === undefined ? '' : conditionSql(question.where)
-  const selected = selectionOf(question)
+  const selected = selectionOf(question, person)
   if (where === undefined || selected === undefined) return undefined
   return [
     `SELECT ${selected.list.join(', ')}`,
@@ -32,26 +35,43 @@ interface Selection {
   readonly keys: readonly string[]
 }
 
-function selectionOf(question: Question): Selection | undefined {
-  const { kind, column, columns, keys, statistics } = question
+function selectionOf(question: Question, person?: string): Selection | undefined {
+  const { kind, column, columns, keys, statistics, of } = question
+  const counts = [of === undefined ? { kind: 'count' } : { kind: 'count', of }]
   if (kind === 'histogram')
-    return hasOnly(question, 'column') ? grouped([column], [{ kind: 'count' }]) : undefined
+    return hasOnly(question, 'column', 'of') ? grouped([column], counts, person) : undefined
   if (kind === 'contingency')
-    return hasOnly(question, 'columns') && Array.isArray(columns)
-      ? grouped(columns, [{ kind: 'count' }])
+    return hasOnly(question, 'columns', 'of') && Array.isArray(columns)
+      ? grouped(columns, counts, person)
       : undefined
   if (kind === 'groupBy')
-    return Array.isArray(keys) && Array.isArray(statistics) ? grouped(keys, statistics) : undefined
-  const statistic = statisticSql(question)
+    return Array.isArray(keys) && Array.isArray(statistics) ? grouped(keys, statistics, person) : undefined
+  const statistic = statisticSql(question, person)
   return statistic === undefined ? undefined : { list: [statistic], keys: [] }
 }
 
-function grouped(keys: readonly unknown[], statistics: readonly unknown[]): Selection | undefined {
-  const named = keys.map((key) => (typeof key === 'string' ? name(key) : undefined))
-  const listed = statistics.map((each) => (isRecord(each) ? statisticSql(each) : undefined))
+function grouped(
+  keys: readonly unknown[],
+  statistics: readonly unknown[],
+  person?: string,
+): Selection | undefined {
+  const named = keys.map(keySql)
+  const listed = statistics.map((each) => (isRecord(each) ? statisticSql(each, person) : undefined))
   const all = [...named, ...listed]
   if (all.includes(undefined)) return undefined
   return { list: all as string[], keys: named as string[] }
+}
+
+/** Periods that `date_trunc` has. */
+const TRUNCATED = ['year', 'quarter', 'month', 'week', 'day', 'hour']
+
+function keySql(key: unknown): string | undefined {
+  if (typeof key === 'string') return name(key)
+  if (!isRecord(key) || typeof key.column !== 'string') return undefined
+  const { column, by } = key
+  // `width_bucket` also has bins below the first edge and above the last.
+  if (Object.keys(key).length > 2 || !TRUNCATED.includes(String(by))) return undefined
+  return `date_trunc('${by}', ${name(column)})`
 }
 
 const AGGREGATES: Readonly<Record<string, string>> = {
@@ -64,9 +84,11 @@ const AGGREGATES: Readonly<Record<string, string>> = {
 }
 const PAIRS: Readonly<Record<string, string>> = { covariance: 'COVAR_POP', correlation: 'CORR' }
 
-function statisticSql(statistic: Question): string | undefined {
-  const { kind, column, columns } = statistic
-  if (kind === 'count') return hasOnly(statistic) ? 'COUNT(*)' : undefined
+function statisticSql(statistic: Question, person?: string): string | undefined {
+  const { kind, column, columns, of } = statistic
+  if (kind === 'count' && of === 'people')
+    return person === undefined ? undefined : `COUNT(DISTINCT ${name(person)})`
+  if (kind === 'count') return hasOnly(statistic, 'of') ? 'COUNT(*)' : undefined
   const pair = PAIRS[String(kind)]
   if (pair !== undefined && Array.isArray(columns))
     return `${pair}(${columns.map((each) => name(String(each))).join(', ')})`

@@ -1,24 +1,21 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
-import type { Answer, Batch, Query } from 'sotto-client'
-import { useSearchParams } from 'wouter'
-import { client } from '../../api/api.ts'
 import { Button } from '../../components/button.tsx'
 import { Checkbox } from '../../components/choice.tsx'
+import { Notice } from '../../components/notice.tsx'
 import { ProblemNotice } from '../../components/problem-notice.tsx'
 import { Section } from '../../components/section.tsx'
-import { type AnswerDocument, AnswerView } from '../answers/answer-view.tsx'
+import { AnswerView } from '../answers/answer-view.tsx'
 import { QuestionCode } from '../answers/question-code-section.tsx'
-import type { Dataset } from '../datasets/dataset-kind.ts'
 import type { DatasetPart } from '../datasets/dataset-page.tsx'
 import styles from './ask.module.css'
 import { BatchSection } from './batch-section.tsx'
-import { questionOf } from './kinds.ts'
 import { PricePanel } from './price-panel.tsx'
-import { priceOf, type Question, queriesOf, readQuestion, withPrice } from './question.ts'
-import { QuestionForm } from './question-form.tsx'
+import { priceOf, type Question, queriesOf, withPrice } from './question.ts'
+import { QuestionForm, type QuestionPart } from './question-form.tsx'
 import { QuestionJson } from './question-json.tsx'
 import { QuestionSql } from './question-sql.tsx'
+import { useAsking } from './use-asking.ts'
+import { useQuestionAddress } from './use-question-address.ts'
 
 const MODES = [
   ['form', 'Form'],
@@ -29,41 +26,32 @@ type Mode = (typeof MODES)[number][0]
 
 /** Page on which an analyst writes a question, sees its price, and asks it. The address contains the question. */
 export default function Ask({ dataset }: DatasetPart) {
-  const [{ question, batch }, change] = useAddressQuestion(dataset)
-  const [mode, setMode] = useState<Mode>('form')
+  const [{ question, batch, isUnreadable }, change] = useQuestionAddress(dataset)
   const [practice, setPractice] = useState(false)
   const [isPending, setPending] = useState(false)
   const asking = useAsking(dataset.id)
-  const answer = useRef<HTMLDivElement>(null)
-  // On narrow screens the answer is below the price.
-  useEffect(() => {
-    if (asking.submittedAt > 0 && !asking.isPending) answer.current?.scrollIntoView({ block: 'nearest' })
-  }, [asking.submittedAt, asking.isPending])
   const priced = withPrice(question, priceOf(question))
   const changeQuestion = (next: Question) => {
     const queries = queriesOf(next)
     change(queries === undefined ? { question: next, batch } : { question, batch: queries })
-  }
-  const changeMode = (next: Mode) => {
-    setMode(next)
-    setPending(false)
   }
   const part = { dataset, question, onChange: changeQuestion }
   const state = { practice, busy: asking.isPending || isPending }
   return (
     <div className={styles.columns}>
       <div className={styles.question}>
-        <Section title="Question" aside={<ModeChoice mode={mode} onChange={changeMode} />}>
-          {mode === 'form' && <QuestionForm {...part} />}
-          {mode === 'json' && <QuestionJson {...part} onPending={setPending} />}
-          {mode === 'sql' && <QuestionSql {...part} onPending={setPending} />}
-          <p>
-            <Button busy={isPending} onClick={() => change({ question, batch: [...batch, priced] })}>
-              Add to a batch
-            </Button>
-          </p>
-          <QuestionCode question={priced} dataset={dataset.id} practice={practice} />
-        </Section>
+        {isUnreadable && (
+          <Notice tone="cost" title="The address contains no question that can be read">
+            The form begins with a count instead.
+          </Notice>
+        )}
+        <QuestionSection
+          {...part}
+          practice={practice}
+          busy={isPending}
+          onPending={setPending}
+          onAdd={() => change({ question, batch: [...batch, priced] })}
+        />
         {batch.length > 0 && (
           <BatchSection
             {...state}
@@ -88,11 +76,43 @@ export default function Ask({ dataset }: DatasetPart) {
           onChange={setPractice}
         />
       </div>
-      <div className={styles.answer} aria-live="polite" ref={answer}>
-        {asking.error !== null && <ProblemNotice error={asking.error} />}
-        {asking.data !== undefined && <AnswerView {...asking.data} key={asking.submittedAt} />}
-      </div>
+      <AnswerRegion asking={asking} />
     </div>
+  )
+}
+
+interface QuestionSectionProps extends QuestionPart {
+  readonly practice: boolean
+  /** True while a text states another question than the form, or none. */
+  readonly busy: boolean
+  readonly onPending: (isPending: boolean) => void
+  readonly onAdd: () => void
+}
+
+/** The question as a form, a statement or JSON, and as code. */
+function QuestionSection({ practice, busy, onPending, onAdd, ...part }: QuestionSectionProps) {
+  const [mode, setMode] = useState<Mode>('form')
+  const changeMode = (next: Mode) => {
+    setMode(next)
+    onPending(false)
+  }
+  const { dataset, question } = part
+  return (
+    <Section title="Question" aside={<ModeChoice mode={mode} onChange={changeMode} />}>
+      {mode === 'form' && <QuestionForm {...part} />}
+      {mode === 'json' && <QuestionJson {...part} onPending={onPending} />}
+      {mode === 'sql' && <QuestionSql {...part} onPending={onPending} />}
+      <p className={styles.add}>
+        <Button busy={busy} onClick={onAdd}>
+          Add to a batch
+        </Button>
+      </p>
+      <QuestionCode
+        question={withPrice(question, priceOf(question))}
+        dataset={dataset.id}
+        practice={practice}
+      />
+    </Section>
   )
 }
 
@@ -109,63 +129,18 @@ function ModeChoice({ mode, onChange }: { readonly mode: Mode; readonly onChange
   )
 }
 
-interface Draft {
-  readonly question: Question
-  /** Questions that are asked together. */
-  readonly batch: readonly Question[]
-}
-
-/** Returns the question and the batch of the address, or a count, and a function that changes them. */
-function useAddressQuestion(dataset: Dataset) {
-  const [parameters, setParameters] = useSearchParams()
-  const [draft, setDraft] = useState<Draft>(() => {
-    const question = addressQuestion(parameters.get('q'))
-    const batch =
-      (question && queriesOf(question)) ?? queriesOf(addressQuestion(parameters.get('batch')) ?? {})
-    const single = question !== undefined && queriesOf(question) === undefined ? question : batch?.[0]
-    return { question: single ?? questionOf('count', dataset), batch: batch ?? [] }
-  })
-  const change = (next: Draft) => {
-    setDraft(next)
-    const batch = next.batch.length === 0 ? {} : { batch: JSON.stringify({ queries: next.batch }) }
-    setParameters({ q: JSON.stringify(next.question), ...batch }, { replace: true })
-  }
-  return [draft, change] as const
-}
-
-function addressQuestion(text: string | null): Question | undefined {
-  const read = text === null ? undefined : readQuestion(text)
-  return read !== undefined && 'question' in read ? read.question : undefined
-}
-
-interface Asked {
-  readonly questions: readonly Question[]
-  readonly isBatch: boolean
-  readonly practice: boolean
-}
-
-interface Answered {
-  readonly document: AnswerDocument
-  readonly replayed: boolean
-}
-
-/** Asks questions. A repeat of a question is answered at no cost, so that a lost connection costs nothing either. */
-function useAsking(id: string) {
-  const queries = useQueryClient()
-  const mutationKey = ['ask', id]
-  const mutation = useMutation<Answered, Error, Asked>({
-    mutationKey,
-    mutationFn: async ({ questions, isBatch, practice }) => {
-      const dataset = client.dataset(id, practice ? { on: 'dummy' } : undefined)
-      const asked = questions.map((body) => ({ kind: body.kind, body })) as unknown as readonly Query[]
-      const [first] = asked
-      if (first === undefined) throw new TypeError('there is no question to ask')
-      const answer: Answer | Batch = isBatch ? await dataset.batch(asked) : await dataset.ask(first)
-      return { document: answer.raw as AnswerDocument, replayed: answer.replayed }
-    },
-    onSuccess: () => queries.invalidateQueries(),
-  })
-  // The second click of a double click can come before the button is drawn as busy.
-  const ask = (asked: Asked) => queries.isMutating({ mutationKey }) === 0 && mutation.mutate(asked)
-  return { ...mutation, ask }
+/** The last answer, or why there is none. */
+function AnswerRegion({ asking }: { readonly asking: ReturnType<typeof useAsking> }) {
+  const region = useRef<HTMLDivElement>(null)
+  const { submittedAt, isPending, error, data } = asking
+  // On narrow screens the answer is below the price.
+  useEffect(() => {
+    if (submittedAt > 0 && !isPending) region.current?.scrollIntoView({ block: 'nearest' })
+  }, [submittedAt, isPending])
+  return (
+    <div className={styles.answer} aria-live="polite" ref={region}>
+      {error !== null && <ProblemNotice error={error} />}
+      {data !== undefined && <AnswerView {...data} key={submittedAt} />}
+    </div>
+  )
 }

@@ -7,10 +7,11 @@ import { ProblemNotice } from '../../components/problem-notice.tsx'
 import { Section } from '../../components/section.tsx'
 import { Table } from '../../components/table.tsx'
 import { formatAmount } from '../../format/amount.ts'
-import { formatHalfWidth } from '../../format/number.ts'
+import { formatHalfWidth, formatRisk } from '../../format/number.ts'
 import { questionText } from '../answers/question-text.ts'
 import type { Dataset } from '../datasets/dataset-kind.ts'
 import styles from './ask.module.css'
+import { BudgetAfter } from './preview-figures.tsx'
 import { isQuestion, type Question } from './question.ts'
 
 type Schemas = components['schemas']
@@ -27,86 +28,100 @@ export interface BatchSectionProps {
   readonly onAsk: () => void
 }
 
+/** Questions that are charged together, all or none, and their common price. */
+export function BatchSection({ dataset, queries, practice, busy, onAsk, ...actions }: BatchSectionProps) {
+  const { preview, error, retry } = useBatchPreview(dataset.id, queries)
+  return (
+    <Section title="Batch" lead="Asked together for one price, all or none.">
+      <div className={styles.price}>
+        <BatchTable queries={queries} answers={preview?.answers ?? []} {...actions} />
+        {error !== null && <ProblemNotice error={error} onRetry={retry} />}
+        {preview !== undefined && <BatchFigures preview={preview} practice={practice} />}
+        <div>
+          <Button
+            look="primary"
+            busy={busy || (!practice && preview === undefined)}
+            disabled={error !== null}
+            onClick={onAsk}
+          >
+            {practice || preview === undefined
+              ? 'Ask the batch'
+              : `Ask the batch for ${formatAmount(preview.cost)}`}
+          </Button>
+        </div>
+      </div>
+    </Section>
+  )
+}
+
+/** Returns the preview of a batch, undefined while it is not known. */
+function useBatchPreview(id: string, queries: readonly Question[]) {
+  const { data, error, isPlaceholderData, refetch } = api.useQuery(
+    'post',
+    '/v1/datasets/{dataset}/queries/batch/preview',
+    { params: { path: { dataset: id } }, body: { queries: queries as unknown as Schemas['Query'][] } },
+    { placeholderData: keepPreviousData, retry: false },
+  )
+  return { preview: isPlaceholderData || error !== null ? undefined : data, error, retry: refetch }
+}
+
 interface BatchRow {
   readonly question: Question
   readonly place: number
 }
 
-/** Questions that are charged together, all or none, and their common price. */
-export function BatchSection({
-  dataset,
-  queries,
-  onChange,
-  onEdit,
-  practice,
-  busy,
-  onAsk,
-}: BatchSectionProps) {
-  const {
-    data: preview,
-    error,
-    isPlaceholderData,
-  } = api.useQuery(
-    'post',
-    '/v1/datasets/{dataset}/queries/batch/preview',
-    {
-      params: { path: { dataset: dataset.id } },
-      body: { queries: queries as unknown as Schemas['Query'][] },
-    },
-    { placeholderData: keepPreviousData, retry: false },
-  )
-  const isPriced = preview !== undefined && !isPlaceholderData && error === null
-  const answers = isPriced ? preview.answers : []
+interface BatchTableProps extends Pick<BatchSectionProps, 'queries' | 'onChange' | 'onEdit'> {
+  readonly answers: readonly BatchPart[]
+}
+
+function BatchTable({ queries, answers, onChange, onEdit }: BatchTableProps) {
   return (
-    <Section title="Batch" lead="Asked together for one price, all or none.">
-      <div className={styles.price}>
-        <Table
-          label="Questions of the batch"
-          rows={queries.map((question, place) => ({ question, place }))}
-          keyOf={({ place }: BatchRow) => String(place)}
-          columns={[
-            { title: 'Question', cell: ({ question }) => questionText(question as never) },
-            { title: 'Price alone', align: 'right', cell: ({ place }) => alone(answers[place]) },
-            { title: '±', align: 'right', cell: ({ place }) => halfWidthOf(answers[place]) },
-            {
-              title: '',
-              key: 'actions',
-              cell: ({ question, place }) => (
-                <>
-                  <Button look="quiet" onClick={() => onEdit(question)}>
-                    Open
-                  </Button>
-                  <Button look="quiet" onClick={() => onChange(queries.toSpliced(place, 1))}>
-                    Remove
-                  </Button>
-                </>
-              ),
-            },
-          ]}
-        />
-        {error !== null && <ProblemNotice error={error} />}
-        {isPriced && (
-          <p className={styles.quiet}>
-            Together {formatAmount(preview.cost)}; one by one {formatAmount(preview.sumOfPrices)}.
-          </p>
-        )}
-        {isPriced && !practice && !preview.affordable && (
-          <Notice tone="cost" title="The budget does not suffice">
-            Remove a question or choose a smaller epsilon.
-          </Notice>
-        )}
-        <div>
-          <Button
-            look="primary"
-            busy={busy || (!practice && !isPriced)}
-            disabled={error !== null}
-            onClick={onAsk}
-          >
-            {practice || !isPriced ? 'Ask the batch' : `Ask the batch for ${formatAmount(preview.cost)}`}
-          </Button>
-        </div>
-      </div>
-    </Section>
+    <Table
+      label="Questions of the batch"
+      rows={queries.map((question, place) => ({ question, place }))}
+      keyOf={({ place }: BatchRow) => String(place)}
+      columns={[
+        { title: 'Question', cell: ({ question }) => questionText(question as never) },
+        { title: 'Price alone', align: 'right', cell: ({ place }) => alone(answers[place]) },
+        { title: '±', align: 'right', cell: ({ place }) => halfWidthOf(answers[place]) },
+        {
+          title: '',
+          key: 'actions',
+          cell: ({ question, place }) => (
+            <>
+              <Button look="quiet" onClick={() => onEdit(question)}>
+                Open
+              </Button>
+              <Button look="quiet" onClick={() => onChange(queries.toSpliced(place, 1))}>
+                Remove
+              </Button>
+            </>
+          ),
+        },
+      ]}
+    />
+  )
+}
+
+interface BatchFiguresProps {
+  readonly preview: Schemas['BatchPreview']
+  readonly practice: boolean
+}
+
+function BatchFigures({ preview, practice }: BatchFiguresProps) {
+  return (
+    <>
+      <p className={styles.quiet}>
+        Together {formatAmount(preview.cost)}; one by one {formatAmount(preview.sumOfPrices)}. An adversary
+        guesses right at most {formatRisk(preview.disclosureRisk.query.risk)}.
+      </p>
+      <BudgetAfter preview={preview} subject="the batch" />
+      {!practice && !preview.affordable && (
+        <Notice tone="cost" title="The budget does not suffice">
+          Remove a question or choose a smaller epsilon.
+        </Notice>
+      )}
+    </>
   )
 }
 

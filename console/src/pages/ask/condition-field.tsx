@@ -1,25 +1,24 @@
 import { Button } from '../../components/button.tsx'
 import styles from './ask.module.css'
-import { type ConditionList, conditionsOf, predicateOf } from './conditions.ts'
-import { type Column, conditionColumns, conditionOn, type DatasetFacts, initialCondition } from './kinds.ts'
+import {
+  type Combination,
+  type ConditionGroup,
+  type ConditionPart,
+  groupOf,
+  MOST_LEVELS,
+  wholePredicateOf,
+} from './conditions.ts'
+import { conditionColumns, type DatasetFacts, initialCondition } from './kinds.ts'
 import type { Question } from './question.ts'
+import { Removable } from './removable.tsx'
+import { TestFields } from './test-fields.tsx'
 
-const OPERATORS = {
-  ordered: ['>=', '>', '<=', '<', '=', '!=', 'isNull'],
-  chosen: ['in', '!=', 'isNull'],
-  boolean: ['=', 'isNull'],
-} as const
-
-const OPERATOR_NAMES: Readonly<Record<string, string>> = {
-  '>=': 'at least',
-  '>': 'more than',
-  '<=': 'at most',
-  '<': 'less than',
-  '=': 'is',
-  '!=': 'is not',
-  in: 'is one of',
-  isNull: 'is missing',
-}
+const COMBINATIONS: readonly (readonly [Combination, string])[] = [
+  ['all', 'all of these hold'],
+  ['any', 'any of these holds'],
+  ['not-all', 'not all of these hold'],
+  ['none', 'none of these holds'],
+]
 
 export interface ConditionFieldProps {
   readonly label: string
@@ -30,186 +29,142 @@ export interface ConditionFieldProps {
   readonly onChange: (predicate: Question | undefined) => void
 }
 
-/** Condition on rows as a list of tests of columns. Nested conditions are written as JSON. */
+/** Condition on rows: tests of columns, and groups of tests. */
 export function ConditionField({ label, dataset, value, required = false, onChange }: ConditionFieldProps) {
-  const list = conditionsOf(value)
-  if (list === undefined)
+  const group = groupOf(value)
+  if (conditionColumns(dataset).length === 0)
+    return <p className={styles.quiet}>{label}: the dataset has no column that a condition can test.</p>
+  if (group === undefined)
     return (
       <p className={styles.quiet}>
-        {label}: the condition is nested. Change it as JSON, or{' '}
+        {label}: the form cannot show the condition. Change it as JSON, or{' '}
         <Button look="quiet" onClick={() => onChange(required ? initialCondition(dataset) : undefined)}>
           start again
         </Button>
       </p>
     )
-  const change = (changes: Partial<ConditionList>) => onChange(predicateOf({ ...list, ...changes }))
   return (
     <fieldset className={styles.conditions}>
       <legend>{label}</legend>
-      {list.tests.map((test, place) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: a test has no name of its own
-        <div key={place} className={styles.test}>
-          <TestFields
-            test={test}
-            dataset={dataset}
-            onChange={(changed) => change({ tests: list.tests.with(place, changed) })}
-          />
-          {(list.tests.length > 1 || !required) && (
-            <Button
-              look="quiet"
-              aria-label={`Remove the condition on ${String(test.column)}`}
-              onClick={() => change({ tests: list.tests.toSpliced(place, 1) })}
-            >
-              Remove
-            </Button>
-          )}
-        </div>
-      ))}
-      <div className={styles.test}>
-        <Button onClick={() => change({ tests: [...list.tests, initialCondition(dataset)] })}>
-          {list.tests.length === 0 ? 'Add a condition' : 'Add another'}
-        </Button>
-        {list.tests.length > 1 && (
-          <select
-            aria-label="How conditions are combined"
-            value={list.combine}
-            onChange={(event) => change({ combine: event.target.value === 'or' ? 'or' : 'and' })}
-          >
-            <option value="and">all must hold</option>
-            <option value="or">any must hold</option>
-          </select>
-        )}
-      </div>
+      <GroupFields
+        group={group}
+        dataset={dataset}
+        level={1}
+        required={required}
+        onChange={(changed) => onChange(wholePredicateOf(changed))}
+      />
     </fieldset>
   )
 }
 
-interface TestFieldsProps {
-  readonly test: Question
+interface GroupFieldsProps {
+  readonly group: ConditionGroup
   readonly dataset: DatasetFacts
-  readonly onChange: (test: Question) => void
+  /** 1 for the whole condition. */
+  readonly level: number
+  readonly required?: boolean
+  readonly onChange: (group: ConditionGroup) => void
+  readonly onRemove?: (() => void) | undefined
 }
 
-function TestFields({ test, dataset, onChange }: TestFieldsProps) {
-  const columns = conditionColumns(dataset)
-  const column = columns.find(({ name }) => name === test.column)
+/** Tests and groups that decide together. */
+function GroupFields({ group, dataset, level, required = false, onChange, onRemove }: GroupFieldsProps) {
+  const { combine, parts } = group
+  const change = (next: readonly ConditionPart[]) => onChange({ ...group, parts: next })
+  const removable = parts.length > 1 || !required
+  const isCombined = level > 1 || parts.length > 1 || combine === 'not-all' || combine === 'none'
   return (
     <>
-      <select
-        aria-label="Column"
-        value={String(test.column)}
-        onChange={(event) => {
-          const next = columns.find(({ name }) => name === event.target.value)
-          if (next !== undefined) onChange(conditionOn(next))
-        }}
-      >
-        {columns.map(({ name }) => (
-          <option key={name}>{name}</option>
-        ))}
-      </select>
-      {column !== undefined && (
-        <>
+      {isCombined && (
+        <Removable label="Remove the group" onRemove={onRemove}>
           <select
-            aria-label="Operator"
-            value={String(test.op)}
-            onChange={(event) => onChange(withOperator(column, test, event.target.value))}
+            aria-label="How conditions are combined"
+            value={combine}
+            onChange={(event) => onChange({ ...group, combine: event.target.value as Combination })}
           >
-            {operatorsOf(column, test.op).map((op) => (
-              <option key={op} value={op}>
-                {OPERATOR_NAMES[op] ?? op}
+            {COMBINATIONS.map(([each, title]) => (
+              <option key={each} value={each}>
+                {title}
               </option>
             ))}
           </select>
-          {test.op !== 'isNull' && <ValueField column={column} test={test} onChange={onChange} />}
-        </>
+        </Removable>
       )}
+      {parts.map((part, place) => (
+        <PartFields
+          // biome-ignore lint/suspicious/noArrayIndexKey: a condition has no name of its own
+          key={place}
+          part={part}
+          dataset={dataset}
+          level={level}
+          onChange={(changed) => change(parts.with(place, changed))}
+          {...(removable ? { onRemove: () => change(parts.toSpliced(place, 1)) } : {})}
+        />
+      ))}
+      <AddButtons
+        dataset={dataset}
+        isEmpty={parts.length === 0}
+        nests={level < MOST_LEVELS && parts.length > 0}
+        onAdd={(part) => change([...parts, part])}
+      />
     </>
   )
 }
 
-function operatorsOf(column: Column, op: unknown): readonly string[] {
-  const offered: readonly string[] =
-    column.type === 'boolean'
-      ? OPERATORS.boolean
-      : column.type === 'category'
-        ? OPERATORS.chosen
-        : OPERATORS.ordered
-  return typeof op === 'string' && !offered.includes(op) ? [op, ...offered] : offered
+interface AddButtonsProps {
+  readonly dataset: DatasetFacts
+  readonly isEmpty: boolean
+  readonly nests: boolean
+  readonly onAdd: (part: ConditionPart) => void
 }
 
-function withOperator(column: Column, test: Question, op: string): Question {
-  if (op === 'isNull') return { column: column.name, op }
-  const initial = conditionOn(column)
-  if (op === 'in') return initial
-  const [first] = Array.isArray(test.values) ? test.values : []
-  const [usual] = Array.isArray(initial.values) ? initial.values : []
-  return { column: column.name, op, value: test.value ?? first ?? initial.value ?? usual }
+function AddButtons({ dataset, isEmpty, nests, onAdd }: AddButtonsProps) {
+  const test: ConditionPart = { kind: 'test', test: initialCondition(dataset) }
+  return (
+    <div className={styles.test}>
+      <Button onClick={() => onAdd(test)}>{isEmpty ? 'Add a condition' : 'Add another'}</Button>
+      {nests && (
+        <Button
+          look="quiet"
+          onClick={() => onAdd({ kind: 'group', group: { combine: 'any', parts: [test], isList: true } })}
+        >
+          Add a group
+        </Button>
+      )}
+    </div>
+  )
 }
 
-interface ValueFieldProps {
-  readonly column: Column
-  readonly test: Question
-  readonly onChange: (test: Question) => void
+interface PartFieldsProps {
+  readonly part: ConditionPart
+  readonly dataset: DatasetFacts
+  readonly level: number
+  readonly onChange: (part: ConditionPart) => void
+  /** Absent for the only condition of a field that must have one. */
+  readonly onRemove?: () => void
 }
 
-function ValueField({ column, test, onChange }: ValueFieldProps) {
-  const label = `Value of ${column.name}`
-  const change = (value: unknown) => onChange({ ...test, value })
-  if (column.type === 'category' && test.op === 'in') {
-    const chosen = Array.isArray(test.values) ? test.values : []
+function PartFields({ part, dataset, level, onChange, onRemove }: PartFieldsProps) {
+  if (part.kind === 'test')
     return (
-      <fieldset className={styles.categories} aria-label={label}>
-        {column.categories.map((category) => (
-          <label key={category}>
-            <input
-              type="checkbox"
-              checked={chosen.includes(category)}
-              onChange={(event) => {
-                const values = event.target.checked
-                  ? [...chosen, category]
-                  : chosen.filter((each) => each !== category)
-                // A list must contain a value.
-                if (values.length > 0) onChange({ ...test, values })
-              }}
-            />
-            {category}
-          </label>
-        ))}
-      </fieldset>
-    )
-  }
-  if (column.type === 'category' || column.type === 'boolean') {
-    const choices = column.type === 'boolean' ? ['true', 'false'] : column.categories
-    return (
-      <select
-        aria-label={label}
-        value={String(test.value)}
-        onChange={(event) =>
-          change(column.type === 'boolean' ? event.target.value === 'true' : event.target.value)
-        }
-      >
-        {choices.map((choice) => (
-          <option key={choice}>{choice}</option>
-        ))}
-      </select>
-    )
-  }
-  if (column.type === 'integer' || column.type === 'number')
-    return (
-      <input
-        type="number"
-        aria-label={label}
-        step={column.type === 'integer' ? 1 : 'any'}
-        value={typeof test.value === 'number' ? test.value : ''}
-        onChange={(event) => event.target.value !== '' && change(Number(event.target.value))}
-      />
+      <Removable label={`Remove the condition on ${String(part.test.column)}`} onRemove={onRemove}>
+        <TestFields
+          test={part.test}
+          dataset={dataset}
+          onChange={(test) => onChange({ kind: 'test', test })}
+        />
+      </Removable>
     )
   return (
-    <input
-      type={column.type === 'date' ? 'date' : 'text'}
-      aria-label={label}
-      value={String(test.value)}
-      onChange={(event) => event.target.value !== '' && change(event.target.value)}
-    />
+    <fieldset className={styles.group} aria-label="Group of conditions">
+      <GroupFields
+        group={part.group}
+        dataset={dataset}
+        level={level + 1}
+        required
+        onChange={(group) => onChange({ kind: 'group', group })}
+        onRemove={onRemove}
+      />
+    </fieldset>
   )
 }

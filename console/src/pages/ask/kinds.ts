@@ -1,4 +1,5 @@
 import type { components } from 'sotto-client'
+import { withFittingContribution } from './contribution.ts'
 
 type Schemas = components['schemas']
 export type Column = Schemas['Dataset']['columns'][number]
@@ -23,6 +24,9 @@ export type FieldKind =
   | 'number'
   | 'text'
   | 'counted'
+  | 'perPerson'
+  | 'gap'
+  | 'counts'
   | 'delta'
 
 /** A kind of question: its name, and the fields that it needs. */
@@ -43,12 +47,27 @@ export const KINDS: readonly KindEntry[] = [
   { kind: 'histogram', title: 'Counts by a column', fields: ['grouping', 'counted'] },
   { kind: 'contingency', title: 'Counts by several columns', fields: ['groupings', 'counted'] },
   { kind: 'groupBy', title: 'Statistics by group', fields: ['groupings', 'statistics'] },
-  { kind: 'mean', title: 'Mean', fields: ['measured'], measures: ORDERED },
+  { kind: 'mean', title: 'Mean', fields: ['measured', 'perPerson'], measures: ORDERED },
   { kind: 'sum', title: 'Sum', fields: ['measured'], measures: NUMBERS },
-  { kind: 'median', title: 'Median', fields: ['measured'], measures: ORDERED },
-  { kind: 'percentile', title: 'Percentiles', fields: ['measured', 'percentages'], measures: ORDERED },
-  { kind: 'minimum', title: 'Minimum (an extreme quantile)', fields: ['measured'], measures: ORDERED },
-  { kind: 'maximum', title: 'Maximum (an extreme quantile)', fields: ['measured'], measures: ORDERED },
+  { kind: 'median', title: 'Median', fields: ['measured', 'perPerson'], measures: ORDERED },
+  {
+    kind: 'percentile',
+    title: 'Percentiles',
+    fields: ['measured', 'perPerson', 'percentages'],
+    measures: ORDERED,
+  },
+  {
+    kind: 'minimum',
+    title: 'Minimum (an extreme quantile)',
+    fields: ['measured', 'perPerson'],
+    measures: ORDERED,
+  },
+  {
+    kind: 'maximum',
+    title: 'Maximum (an extreme quantile)',
+    fields: ['measured', 'perPerson'],
+    measures: ORDERED,
+  },
   { kind: 'proportion', title: 'Proportion', fields: ['share'] },
   { kind: 'variance', title: 'Variance', fields: ['measured'], measures: NUMBERS },
   { kind: 'standardDeviation', title: 'Standard deviation', fields: ['measured'], measures: NUMBERS },
@@ -56,13 +75,31 @@ export const KINDS: readonly KindEntry[] = [
   { kind: 'correlation', title: 'Correlation', fields: ['pair'] },
   { kind: 'linearRegression', title: 'Linear regression', fields: ['outcome', 'predictors'] },
   { kind: 'topGroups', title: 'Largest groups', fields: ['groupings', 'number', 'counted'] },
-  { kind: 'noisyMax', title: 'Most frequent', fields: ['candidates', 'number', 'counted'] },
+  { kind: 'noisyMax', title: 'Most frequent', fields: ['candidates', 'number', 'gap', 'counted'] },
   { kind: 'countDistinct', title: 'Distinct values', fields: ['grouping'] },
-  { kind: 'keySelection', title: 'Frequent texts', fields: ['text', 'delta'] },
+  { kind: 'keySelection', title: 'Frequent texts', fields: ['text', 'counts', 'delta'] },
 ]
 
 /** Statistics of groups that measure a column, and those that need none. */
-export const GROUP_STATISTICS = ['count', 'mean', 'sum', 'median', 'variance', 'standardDeviation'] as const
+export const GROUP_STATISTICS = [
+  'count',
+  'mean',
+  'sum',
+  'median',
+  'percentile',
+  'variance',
+  'standardDeviation',
+  'proportion',
+  'countDistinct',
+] as const
+
+/** Values that replace the rows of a person, and their names. */
+export const PERSON_VALUES: readonly (readonly [value: string, title: string])[] = [
+  ['', 'of each row'],
+  ['sum', 'sum of each person'],
+  ['mean', 'mean of each person'],
+  ['count', 'number of rows of each person'],
+]
 
 /** Returns the entry of a kind. */
 export function entryOf(kind: unknown): KindEntry | undefined {
@@ -89,7 +126,56 @@ export function groupingColumns(dataset: DatasetFacts): readonly Column[] {
 
 /** Returns the columns on which conditions can be put. */
 export function conditionColumns(dataset: DatasetFacts): readonly Column[] {
-  return dataset.columns.filter(({ type }) => type !== 'identifier' && type !== 'string')
+  return dataset.columns.filter(({ type }) => type !== 'identifier')
+}
+
+/** Returns the columns of free text whose values may be released or counted. */
+export function selectableColumns(dataset: DatasetFacts): readonly Column[] {
+  return dataset.columns.filter((column) => column.type === 'string' && Boolean(column.selectable))
+}
+
+/** Returns the columns whose values can be counted. */
+export function countableColumns(dataset: DatasetFacts): readonly Column[] {
+  return [...groupingColumns(dataset), ...selectableColumns(dataset)]
+}
+
+/** Returns the kinds that a dataset has the columns for. */
+export function offeredKinds(dataset: DatasetFacts): readonly KindEntry[] {
+  return KINDS.filter(({ fields, measures }) =>
+    fields.every((field) => {
+      switch (field) {
+        case 'measured':
+          return measuredColumns(dataset, measures ?? []).length > 0
+        case 'pair':
+        case 'outcome':
+          return factorColumns(dataset).length > 1
+        case 'text':
+          return selectableColumns(dataset).length > 0
+        case 'share':
+          return conditionColumns(dataset).length > 0
+        default:
+          return true
+      }
+    }),
+  ).filter(({ kind }) => kindHasGroups(kind, dataset))
+}
+
+/** True unless a kind needs more columns to group by than a dataset has. */
+function kindHasGroups(kind: string, dataset: DatasetFacts): boolean {
+  const columns = groupingColumns(dataset).length
+  switch (kind) {
+    case 'histogram':
+    case 'topGroups':
+      return columns > 0
+    case 'contingency':
+      return columns > 1
+    case 'noisyMax':
+      return conditionColumns(dataset).length > 0
+    case 'countDistinct':
+      return countableColumns(dataset).length > 0
+    default:
+      return true
+  }
 }
 
 const BINS = 5
@@ -133,7 +219,12 @@ export function questionOf(kind: string, dataset: DatasetFacts, before: Question
   const kept = Object.fromEntries(KEPT.flatMap((name) => (name in before ? [[name, before[name]]] : [])))
   const fields = entry?.fields.map((field) => initialField(field, entry, dataset)) ?? []
   const { mechanism: _, ...withoutMechanism } = kept
-  return { kind, ...Object.assign({}, ...fields), ...(kind === before.kind ? kept : withoutMechanism) }
+  const question = {
+    kind,
+    ...Object.assign({}, ...fields),
+    ...(kind === before.kind ? kept : withoutMechanism),
+  }
+  return withFittingContribution(question, dataset)
 }
 
 function initialField(field: FieldKind, entry: KindEntry, dataset: DatasetFacts): Question {
@@ -152,8 +243,10 @@ function initialField(field: FieldKind, entry: KindEntry, dataset: DatasetFacts)
       return { predictors: factors.slice(1, 2) }
     case 'share':
       return { of: initialCondition(dataset) }
-    case 'grouping':
-      return { column: first && groupingOf(first) }
+    case 'grouping': {
+      const [countable] = entry.kind === 'countDistinct' ? countableColumns(dataset) : groupings
+      return { column: countable && groupingOf(countable) }
+    }
     case 'groupings': {
       const chosen = [first, entry.kind === 'contingency' ? second : undefined]
       const listed = chosen.flatMap((column) => (column === undefined ? [] : [groupingOf(column)]))
@@ -162,16 +255,32 @@ function initialField(field: FieldKind, entry: KindEntry, dataset: DatasetFacts)
     case 'statistics':
       return { statistics: [{ kind: 'count' }] }
     case 'candidates':
-      return { candidates: { column: first && groupingOf(first) } }
+      return {
+        candidates: first === undefined ? initialCandidates(dataset) : { column: groupingOf(first) },
+      }
     case 'percentages':
       return { p: [25, 50, 75] }
     case 'text':
-      return { column: dataset.columns.find((column) => column.type === 'string' && column.selectable)?.name }
+      return { column: selectableColumns(dataset)[0]?.name }
     case 'delta':
       return { delta: 0.000001 }
     case 'number':
     case 'counted':
+    case 'perPerson':
+    case 'gap':
+    case 'counts':
       return {}
+  }
+}
+
+/** Returns two named conditions as the candidates of a selection. */
+export function initialCandidates(dataset: DatasetFacts): Question {
+  const where = initialCondition(dataset)
+  return {
+    predicates: [
+      { name: 'first', where },
+      { name: 'second', where: { op: 'not', predicate: where } },
+    ],
   }
 }
 
@@ -193,7 +302,9 @@ export function conditionOn(column: Column): Question {
     case 'date':
     case 'timestamp':
       return { column: column.name, op: '>=', value: column.lower }
-    default:
+    case 'string':
+      return { column: column.name, op: '=', value: '' }
+    case 'identifier':
       return { column: column.name, op: 'isNull' }
   }
 }

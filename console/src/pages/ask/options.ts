@@ -1,8 +1,10 @@
-import type { DatasetFacts } from './kinds.ts'
 import { isQuestion, type Question, withField } from './question.ts'
 
 /** Mechanisms that add noise to counts and sums. */
 export const MECHANISMS = ['geometric', 'laplace', 'gaussian'] as const
+
+/** Noise of a selection. */
+export const SELECTION_NOISE = ['exponential', 'gumbel', 'laplace'] as const
 
 /** Delta of a question that is given the mechanism `gaussian`, which needs one. */
 export const USUAL_DELTA = 0.000001
@@ -13,18 +15,20 @@ const WITHOUT_MECHANISM = ['noisyMax', 'median', 'percentile', 'minimum', 'maxim
 /** Kinds whose accuracy depends on the number of rows, which an analyst may suppose. */
 const SUPPOSABLE = ['mean', 'variance', 'standardDeviation', 'covariance', 'proportion', 'groupBy'] as const
 
-/** An option of a question that has a default. */
-export type Option = 'mechanism' | 'rows' | 'supposedRows'
+/** Kinds whose accuracy also depends on the values of one column. */
+const OF_COLUMN = ['mean', 'variance', 'standardDeviation', 'groupBy'] as const
 
-/** Returns the further options of a kind. A limit on a person's rows exists only where people are protected. */
-export function optionsOf(
-  kind: unknown,
-  { privacyUnit }: Pick<DatasetFacts, 'privacyUnit'>,
-): readonly Option[] {
+/** An option of a question that has a default. */
+export type Option = 'mechanism' | 'noise' | 'ridge' | 'supposedRows' | 'supposedMoments'
+
+/** Returns the further options of a kind. */
+export function optionsOf(kind: unknown): readonly Option[] {
   return [
     ...(includes(WITHOUT_MECHANISM, kind) ? [] : (['mechanism'] as const)),
-    ...(privacyUnit.kind === 'person' ? (['rows'] as const) : []),
+    ...(kind === 'noisyMax' ? (['noise'] as const) : []),
+    ...(kind === 'linearRegression' ? (['ridge'] as const) : []),
     ...(includes(SUPPOSABLE, kind) ? (['supposedRows'] as const) : []),
+    ...(includes(OF_COLUMN, kind) ? (['supposedMoments'] as const) : []),
   ]
 }
 
@@ -42,6 +46,13 @@ export function withNested(question: Question, name: string, field: string, valu
   const before = question[name]
   const next = withField(isQuestion(before) ? before : {}, field, value)
   return withField(question, name, Object.keys(next).length === 0 ? undefined : next)
+}
+
+/** Number of the options that a question states. */
+export function statedOptions(question: Question): number {
+  const { mechanism, noise, ridge, supposed } = question
+  const suppositions = isQuestion(supposed) ? Object.values(supposed) : []
+  return [mechanism, noise, ridge, ...suppositions].filter((value) => value !== undefined).length
 }
 
 function includes(kinds: readonly string[], kind: unknown): boolean {

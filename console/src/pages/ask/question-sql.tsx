@@ -1,33 +1,42 @@
 import { useMutation } from '@tanstack/react-query'
-import { useState } from 'react'
-import { client } from '../../api/api.ts'
+import { useEffect, useRef, useState } from 'react'
+import { bodyOf, requests } from '../../api/api.ts'
 import { Button } from '../../components/button.tsx'
 import { Field } from '../../components/field.tsx'
 import { Notice } from '../../components/notice.tsx'
 import { ProblemNotice } from '../../components/problem-notice.tsx'
 import { sqlOf } from '../answers/question-as-sql.ts'
+import type { Dataset } from '../datasets/dataset-kind.ts'
 import styles from './ask.module.css'
-import { priceOf, type Question, withPrice } from './question.ts'
+import { withFittingContribution } from './contribution.ts'
+import { ContributionField } from './contribution-field.tsx'
+import { OptionsField } from './options-field.tsx'
+import { priceOf, type Question, termsOf, withPrice } from './question.ts'
 import type { WrittenQuestionPart } from './question-form.tsx'
 
-/** The question as a SELECT statement. The service translates it to the question. */
+/** The question as a SELECT statement, and what is stated beside it. The service translates it to the question. */
 export function QuestionSql({ dataset, question, onChange, onPending }: WrittenQuestionPart) {
-  const written = sqlOf(question, dataset.id)
-  const [text, setText] = useState(written ?? `SELECT COUNT(*) FROM "${dataset.id}"`)
+  const statement = useStatement(question, dataset, onPending)
   const translation = useMutation({
-    mutationFn: async (statement: string) => {
-      const price = priceOf(question)
-      const terms = price.by === 'epsilon' ? { epsilon: price.epsilon } : { halfWidth: price.halfWidth }
-      return client.dataset(dataset.id).previewSql(statement, terms)
-    },
+    mutationFn: (sql: string) =>
+      bodyOf(
+        requests.POST('/v1/datasets/{dataset}/sql/preview', {
+          params: { path: { dataset: dataset.id } },
+          body: { sql, ...termsOf(question) },
+        }),
+      ),
     onSuccess: ({ query }) => {
-      onChange(withPrice(query as unknown as Question, priceOf(question)))
+      const next = withPrice(query as unknown as Question, priceOf(question))
+      statement.settle(next)
+      onChange(next)
       onPending(false)
     },
   })
+  const change = (next: Question) => onChange(withFittingContribution(next, dataset))
+  const part = { dataset, question, onChange: change }
   return (
     <div className={styles.form}>
-      {written === undefined && (
+      {statement.written === undefined && (
         <Notice>The question in the form cannot be written as SQL. A statement replaces it.</Notice>
       )}
       <Field
@@ -40,17 +49,16 @@ export function QuestionSql({ dataset, question, onChange, onPending }: WrittenQ
             className={styles.text}
             spellCheck={false}
             readOnly={translation.isPending}
-            value={text}
+            value={statement.text}
             onChange={(event) => {
-              setText(event.target.value)
+              statement.type(event.target.value)
               translation.reset()
-              onPending(true)
             }}
           />
         )}
       </Field>
       <div>
-        <Button busy={translation.isPending} onClick={() => translation.mutate(text)}>
+        <Button busy={translation.isPending} onClick={() => translation.mutate(statement.text)}>
           Translate
         </Button>
       </div>
@@ -62,6 +70,38 @@ export function QuestionSql({ dataset, question, onChange, onPending }: WrittenQ
             : translation.data.notes.join(' ')}
         </Notice>
       )}
+      <ContributionField {...part} />
+      <OptionsField {...part} />
     </div>
   )
+}
+
+/** Text of a statement. It follows the question, but a text that was translated to the question stays as it was typed. */
+function useStatement(question: Question, dataset: Dataset, onPending: (isPending: boolean) => void) {
+  const written = statementOf(question, dataset)
+  const [text, setText] = useState(written ?? `SELECT COUNT(*) FROM "${dataset.id}"`)
+  const known = useRef(written)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only another question changes the text
+  useEffect(() => {
+    if (written === known.current) return
+    known.current = written
+    if (written === undefined) return
+    setText(written)
+    onPending(false)
+  }, [written])
+  return {
+    written,
+    text,
+    type: (typed: string) => {
+      setText(typed)
+      onPending(true)
+    },
+    settle: (translated: Question) => {
+      known.current = statementOf(translated, dataset)
+    },
+  }
+}
+
+function statementOf(question: Question, { id, privacyUnit }: Dataset): string | undefined {
+  return sqlOf(question, id, privacyUnit.kind === 'person' ? privacyUnit.column : undefined)
 }

@@ -47,6 +47,16 @@ export function withPrice({ epsilon: _, accuracy, ...question }: Question, price
   }
 }
 
+/** Fields of a question that are stated beside a SELECT statement. */
+const TERMS = ['contribution', 'mechanism', 'calibration', 'delta', 'supposed', 'postprocess'] as const
+
+/** Returns what a question states beside its statement: its price, its bounds on people, and its options. */
+export function termsOf(question: Question): Question {
+  const { epsilon, accuracy } = withPrice(question, priceOf(question))
+  const terms = TERMS.flatMap((name) => (question[name] === undefined ? [] : [[name, question[name]]]))
+  return { ...Object.fromEntries(terms), ...(accuracy === undefined ? { epsilon } : { accuracy }) }
+}
+
 /** Returns a question with a field, or without it if the value is undefined. */
 export function withField(question: Question, name: string, value: unknown): Question {
   const { [name]: _, ...others } = question

@@ -1,0 +1,39 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import type { Answer, Batch, Query } from 'sotto-client'
+import { client } from '../../api/api.ts'
+import type { AnswerDocument } from '../answers/answer-view.tsx'
+import type { Question } from './question.ts'
+
+export interface Asked {
+  readonly questions: readonly Question[]
+  readonly isBatch: boolean
+  /** True if made-up rows answer, at no cost. */
+  readonly practice: boolean
+}
+
+export interface Answered {
+  readonly document: AnswerDocument
+  /** True if a stored answer was sent again, at no cost. */
+  readonly replayed: boolean
+}
+
+/** Asks questions. A repeat of a question is answered at no cost, so that a lost connection costs nothing either. */
+export function useAsking(id: string) {
+  const queries = useQueryClient()
+  const mutationKey = ['ask', id]
+  const mutation = useMutation<Answered, Error, Asked>({
+    mutationKey,
+    mutationFn: async ({ questions, isBatch, practice }) => {
+      const dataset = client.dataset(id, practice ? { on: 'dummy' } : undefined)
+      const asked = questions.map((body) => ({ kind: body.kind, body })) as unknown as readonly Query[]
+      const [first] = asked
+      if (first === undefined) throw new TypeError('there is no question to ask')
+      const answer: Answer | Batch = isBatch ? await dataset.batch(asked) : await dataset.ask(first)
+      return { document: answer.raw as AnswerDocument, replayed: answer.replayed }
+    },
+    onSuccess: () => queries.invalidateQueries(),
+  })
+  // The second click of a double click can come before the button is drawn as busy.
+  const ask = (asked: Asked) => queries.isMutating({ mutationKey }) === 0 && mutation.mutate(asked)
+  return { ...mutation, ask }
+}

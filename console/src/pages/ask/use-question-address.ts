@@ -1,0 +1,57 @@
+import { useEffect, useRef, useState } from 'react'
+import { useSearchParams } from 'wouter'
+import { type Draft, draftParameters, type FirstFacts, readDraft } from './question-address.ts'
+
+/** Time after the last change before the address changes; browsers limit how often it may. */
+const ADDRESS_DELAY_MS = 300
+
+/**
+ * Keeps a draft in the address, and follows the address when the history or a link leads to another draft. A change that
+ * the address does not have yet is written before the page is left.
+ */
+export function useQuestionAddress(dataset: FirstFacts) {
+  const [parameters, setParameters] = useSearchParams()
+  const [draft, setDraft] = useState(() => readDraft(parameters, dataset))
+  const shown = parameters.toString()
+  const known = useRef(shown)
+  const unwritten = useRef<Draft>(undefined)
+  const write = () => {
+    if (unwritten.current === undefined) return
+    const next = draftParameters(unwritten.current)
+    unwritten.current = undefined
+    known.current = next.toString()
+    setParameters(next, { replace: true })
+  }
+  const latestWrite = useRef(write)
+  useEffect(() => {
+    latestWrite.current = write
+  })
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each change of the draft begins the delay again
+  useEffect(() => {
+    if (unwritten.current === undefined) return
+    const timer = setTimeout(() => latestWrite.current(), ADDRESS_DELAY_MS)
+    return () => clearTimeout(timer)
+  }, [draft])
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only a change of the address changes the draft
+  useEffect(() => {
+    if (shown === known.current) return
+    known.current = shown
+    unwritten.current = undefined
+    setDraft(readDraft(parameters, dataset))
+  }, [shown])
+  useEffect(() => {
+    const leave = () => latestWrite.current()
+    // A click may follow a link to another page.
+    document.addEventListener('click', leave, { capture: true })
+    addEventListener('pagehide', leave)
+    return () => {
+      document.removeEventListener('click', leave, { capture: true })
+      removeEventListener('pagehide', leave)
+    }
+  }, [])
+  const change = (next: Draft) => {
+    unwritten.current = next
+    setDraft({ ...next, isUnreadable: false })
+  }
+  return [draft, change] as const
+}
