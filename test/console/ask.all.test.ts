@@ -37,6 +37,7 @@ describe.skipIf(CHROMIUM === undefined)('Asking in Chromium (skipped if it is no
     expect(await page.getByLabel('SELECT statement').inputValue()).toBe(
       'SELECT COUNT(*)\nFROM "census"\nWHERE "Age" >= 65',
     )
+    await page.waitForURL((address) => address.searchParams.get('q')?.includes('65') === true)
     await page.reload()
     expect(await page.getByLabel('Value of Age').inputValue()).toBe('65')
 
@@ -71,6 +72,7 @@ describe.skipIf(CHROMIUM === undefined)('Asking in Chromium (skipped if it is no
     await page.setViewportSize({ width: 375, height: 812 })
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(375)
     await keepScreenshot(page, 'ask-batch-375-light')
+    await page.waitForURL((address) => address.searchParams.get('batch')?.includes('<') === true)
     await page.reload()
     await page.getByRole('button', { name: 'Ask the batch for epsilon 0.1' }).click()
     await page.getByText('Cost epsilon 0.1.').waitFor()

@@ -41,11 +41,13 @@ export function useQuestionAddress(dataset: FirstFacts) {
   }, [shown])
   useEffect(() => {
     const leave = () => latestWrite.current()
-    // A click may follow a link to another page.
-    document.addEventListener('click', leave, { capture: true })
+    // Links and buttons may lead to another page. Other controls lose the click if the page is drawn during it.
+    const leaveByClick = ({ target }: Event) =>
+      target instanceof Element && target.closest('a, button') !== null && leave()
+    document.addEventListener('click', leaveByClick, { capture: true })
     addEventListener('pagehide', leave)
     return () => {
-      document.removeEventListener('click', leave, { capture: true })
+      document.removeEventListener('click', leaveByClick, { capture: true })
       removeEventListener('pagehide', leave)
     }
   }, [])
