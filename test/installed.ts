@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 
-/** Returns true if a program that an example needs is installed. */
-export function installed(program: string): boolean {
-  return spawnSync(program, ['--version']).status === 0
+/** Returns true if a program is installed, which states its version when asked. */
+export function installed(program: string, asked = '--version'): boolean {
+  return spawnSync(program, [asked]).status === 0
 }

@@ -1,4 +1,12 @@
-import { spawnSync } from 'node:child_process'
+import { execFile, spawnSync } from 'node:child_process'
+import { readdir } from 'node:fs/promises'
+import path from 'node:path'
+import { promisify } from 'node:util'
+
+const run = promisify(execFile)
+
+/** Folder of the Python client. */
+export const PYTHON_CLIENT = path.resolve(import.meta.dirname, '../clients/python')
 
 /** Names of Python, that of the machine's choice first. */
 const PYTHONS = [
@@ -15,4 +23,22 @@ const USABLE = 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10)
 /** Returns a Python that can create virtual environments and run the client; `undefined` if there is none. */
 export function findPython(): string | undefined {
   return PYTHONS.find((name) => spawnSync(name, ['-c', USABLE]).status === 0)
+}
+
+/**
+ * Builds the wheel of the Python client, and installs it into a new virtual environment below a folder. Pip keeps its
+ * downloads between runs.
+ *
+ * @param extras of the client's packages, such as `[test]`
+ * @returns the folder of the environment's programs
+ */
+export async function installPythonClient(python: string, folder: string, extras = ''): Promise<string> {
+  const programs = path.join(folder, 'environment/bin')
+  const pip = path.join(programs, 'pip')
+  await run(python, ['-m', 'venv', path.join(folder, 'environment')])
+  await run(pip, ['wheel', '--quiet', '--no-deps', '--wheel-dir', folder, PYTHON_CLIENT])
+  const [wheel = ''] = (await readdir(folder)).filter((name) => name.endsWith('.whl'))
+  // Modules are compiled when they are imported, which few of them are.
+  await run(pip, ['install', '--quiet', '--no-compile', `${path.join(folder, wheel)}${extras}`])
+  return programs
 }

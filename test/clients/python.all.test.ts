@@ -1,15 +1,13 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startTestService, type TestService } from '../e2e/service.ts'
-import { findPython } from '../python.ts'
+import { findPython, installPythonClient, PYTHON_CLIENT } from '../python.ts'
 
 const run = promisify(execFile)
-const project = path.resolve(import.meta.dirname, '../../clients/python')
-
 const python = findPython()
 
 const title = `the Python client${python === undefined ? ' (skipped: no Python 3.10 or newer with venv and pip)' : ''}`
@@ -17,6 +15,7 @@ const title = `the Python client${python === undefined ? ' (skipped: no Python 3
 describe.skipIf(python === undefined)(title, () => {
   let service: TestService
   let folder = ''
+  let programs = ''
   /** Runs a program of the virtual environment in the folder of the client. Rejects with its output if it fails. */
   const inEnvironment = async (program: string, ...args: readonly string[]) => {
     const environment = {
@@ -28,8 +27,8 @@ describe.skipIf(python === undefined)(title, () => {
       MYPY_CACHE_DIR: path.join(folder, 'mypy'),
       RUFF_CACHE_DIR: path.join(folder, 'ruff'),
     }
-    const options = { cwd: project, env: environment, maxBuffer: 100_000_000 }
-    return await run(path.join(folder, 'environment/bin', program), args, options).then(
+    const options = { cwd: PYTHON_CLIENT, env: environment, maxBuffer: 100_000_000 }
+    return await run(path.join(programs, program), args, options).then(
       ({ stdout }) => stdout,
       ({ stdout, stderr }) => {
         throw new Error(`${program} ${args.join(' ')}:\n${stdout}${stderr}`)
@@ -40,12 +39,7 @@ describe.skipIf(python === undefined)(title, () => {
   beforeAll(async () => {
     folder = await mkdtemp(path.join(tmpdir(), 'sotto-python-'))
     service = await startTestService({ SOTTO_DEMO: 'true' })
-    // Pip keeps its downloads between runs.
-    await run(python ?? '', ['-m', 'venv', path.join(folder, 'environment')])
-    await inEnvironment('pip', 'wheel', '--quiet', '--no-deps', '--wheel-dir', folder, project)
-    const [wheel = ''] = (await readdir(folder)).filter((name) => name.endsWith('.whl'))
-    // Modules are compiled when they are imported, which few of them are.
-    await inEnvironment('pip', 'install', '--quiet', '--no-compile', `${path.join(folder, wheel)}[test]`)
+    programs = await installPythonClient(python ?? '', folder, '[test]')
   })
   afterAll(async () => {
     await service?.close()
