@@ -17,6 +17,19 @@ const ADVICE: Readonly<Record<string, string>> = {
     'Ask with a smaller epsilon, or ask the custodian to raise your allotment. Nothing was charged.',
   'dataset-suspended':
     'A custodian has to look at the dataset before it answers again. Stored answers stay available.',
+  'session-used-up': 'Open a further session. The answers of this one stay available.',
+  'session-dataset-changed': 'Open a session on the present version. The answers of this one stay available.',
+  'unknown-session': 'Continue one of your own sessions, or open a new one.',
+  'upload-too-large':
+    'Ask the operator to copy the file to the data folder, or to raise the limit. Gzip and Parquet are smaller.',
+  'unknown-source': 'Upload the file again: uploads expire.',
+  'source-unreadable':
+    'Save the data as CSV in UTF-8, with one header, or as Parquet, and upload the file again.',
+  'ingestion-stopped': 'Nothing was published. Start again when you want to.',
+  'ingestion-too-long': 'Nothing was published. Ask the operator to raise the limit, or use a smaller file.',
+  'dataset-changed': 'Nothing was published. Reload the page to see the present state, then try again.',
+  'not-synthetic': 'Choose a dataset of made-up people. Errors beside the truth would reveal real data.',
+  'last-custodian-key': 'Create another custodian key first.',
   'rate-limited': 'Wait a moment, then try again.',
   'quota-exceeded': 'Wait until your other requests have finished, then try again.',
   unavailable: 'The service is busy. Try again: a question that was already charged is not charged twice.',

@@ -12,12 +12,16 @@ export interface ProblemNoticeProps {
 /** Says what went wrong, which field breaks which rule, and what to do about it. */
 export function ProblemNotice({ error, onRetry }: ProblemNoticeProps) {
   const { title, advice } = adviceOn(error)
+  const problem = error instanceof Problem ? error : undefined
+  const errors = problem?.errors ?? []
+  // The detail of a single error often is the error itself.
+  const isRepeated = errors.some(({ field, rule }) => problem?.detail === `${field}: ${rule}`)
   return (
     <Notice tone="danger" title={title}>
-      {error instanceof Problem && <p>{error.detail}</p>}
-      {error instanceof Problem && error.errors.length > 0 && (
+      {problem !== undefined && !isRepeated && <p>{problem.detail}</p>}
+      {errors.length > 0 && (
         <ul>
-          {error.errors.map(({ field, rule }) => (
+          {errors.map(({ field, rule }) => (
             <li key={`${field} ${rule}`}>
               <code>{field}</code> {rule}
             </li>

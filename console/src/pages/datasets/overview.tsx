@@ -1,6 +1,7 @@
 import { Facts } from '../../components/facts.tsx'
 import { Section } from '../../components/section.tsx'
 import { Table } from '../../components/table.tsx'
+import { formatExact } from '../../format/number.ts'
 import { BudgetGauge } from './budget-gauge.tsx'
 import { type Column, valuesOf } from './column-values.ts'
 import type { DatasetPart } from './dataset-page.tsx'
@@ -25,15 +26,40 @@ export default function Overview({ dataset }: DatasetPart) {
           rows={columns}
           keyOf={({ name }) => name}
           columns={[
-            { title: 'Column', cell: ({ name }) => <strong>{name}</strong> },
+            {
+              title: 'Column',
+              cell: ({ name }) => (
+                <strong>
+                  <bdi>{name}</bdi>
+                </strong>
+              ),
+            },
             { title: 'Type', cell: ({ type }) => type },
-            { title: 'Values', cell: valuesOf },
+            { title: 'Values', cell: ValuesCell },
             ...(columns.some(({ description: meaning }) => meaning !== undefined)
               ? [{ title: 'Meaning', cell: (column: Column) => column.description ?? '' }]
               : []),
           ]}
         />
       </Section>
+    </>
+  )
+}
+
+/** Categories that are listed at once; the others are shown on request. */
+const LISTED_CATEGORIES = 20
+
+function ValuesCell(column: Column) {
+  if (column.type !== 'category' || column.categories.length <= LISTED_CATEGORIES)
+    return <bdi>{valuesOf(column)}</bdi>
+  const { categories } = column
+  return (
+    <>
+      <bdi>{categories.slice(0, LISTED_CATEGORIES).join(', ')}</bdi>
+      <details>
+        <summary>and {formatExact(categories.length - LISTED_CATEGORIES)} more</summary>
+        <bdi>{categories.slice(LISTED_CATEGORIES).join(', ')}</bdi>
+      </details>
     </>
   )
 }
