@@ -1,10 +1,8 @@
-import { rename } from 'node:fs/promises'
-import path from 'node:path'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startTestService, type TestService } from '../e2e/service.ts'
-import { withDuckDb } from '../engines/fixture.ts'
 import { createFakeDatabase, type FakeDatabase } from '../engines/tables/fake-database.ts'
+import { suspendDemo } from './broken-rows.ts'
 import { CHROMIUM, expectAccessible, keepScreenshot, launchChromium, openTab } from './browser.ts'
 
 const VISITS = `patient_id;visited;region;cost;age
@@ -286,10 +284,7 @@ describe.skipIf(CHROMIUM === undefined)('Custodians in Chromium (skipped if it i
 
   test('see why a dataset is suspended, and resume it', async () => {
     const query = { kind: 'count', where: { column: 'Age', op: '>=', value: 40 }, epsilon: 0.25 }
-    await breakRows(service, async () => {
-      for (let failure = 0; failure < 3; failure++)
-        await service.as('analyst').post('/v1/datasets/census/queries').send(query).expect(500)
-    })
+    await suspendDemo(service)
     const { page, context, complaints } = await openTab(browser, {
       url: service.url,
       key: service.keyOf('custodian'),
@@ -308,16 +303,3 @@ describe.skipIf(CHROMIUM === undefined)('Custodians in Chromium (skipped if it i
     await context.close()
   })
 })
-
-/** Replaces the rows of the demo by a file without its columns while a task runs. */
-async function breakRows(service: TestService, task: () => Promise<void>): Promise<void> {
-  const { body } = await service.as('analyst').get('/v1/datasets/census').expect(200)
-  const file = path.join(service.dataDirectory, 'datasets', 'census', `${body.version}.duckdb`)
-  const kept = path.join(service.dataDirectory, 'kept.duckdb')
-  await rename(file, kept)
-  await withDuckDb(file, 'CREATE VIEW rows AS SELECT 1 AS nothing')
-  await service.restart()
-  await task()
-  await rename(kept, file)
-  await service.restart()
-}
