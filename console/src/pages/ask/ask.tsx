@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'react'
+import { memo, useDeferredValue, useEffect, useRef, useState } from 'react'
 import { Button } from '../../components/button.tsx'
 import { Checkbox } from '../../components/choice.tsx'
 import { Notice } from '../../components/notice.tsx'
@@ -107,14 +107,15 @@ function QuestionSection({ practice, busy, onPending, onAdd, ...part }: Question
           Add to a batch
         </Button>
       </p>
-      <QuestionCode
-        question={withPrice(question, priceOf(question))}
-        dataset={dataset.id}
-        practice={practice}
-      />
+      <DeferredCode question={useDeferredValue(question)} dataset={dataset.id} practice={practice} />
     </Section>
   )
 }
+
+/** The question as code, which is written after the form has answered a key. */
+const DeferredCode = memo(function DeferredCode(props: Parameters<typeof QuestionCode>[0]) {
+  return <QuestionCode {...props} question={withPrice(props.question, priceOf(props.question))} />
+})
 
 function ModeChoice({ mode, onChange }: { readonly mode: Mode; readonly onChange: (mode: Mode) => void }) {
   return (

@@ -1,3 +1,4 @@
+import { memo } from 'react'
 import type { components } from 'sotto-client'
 import { Curve } from '../../components/curve.tsx'
 import { Gauge } from '../../components/gauge.tsx'
@@ -13,7 +14,7 @@ interface PreviewPart {
 }
 
 /** What a question would cost and bring: figures, a sketch of the answer, and the budget afterwards. */
-export function PreviewFigures({ preview }: PreviewPart) {
+export const PreviewFigures = memo(function PreviewFigures({ preview }: PreviewPart) {
   return (
     <>
       <Figures preview={preview} />
@@ -21,7 +22,7 @@ export function PreviewFigures({ preview }: PreviewPart) {
       <BudgetAfter preview={preview} subject="the question" />
     </>
   )
-}
+})
 
 function Figures({ preview: { accuracy, contribution, cost, disclosureRisk } }: PreviewPart) {
   const { query, statement } = disclosureRisk

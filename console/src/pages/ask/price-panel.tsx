@@ -1,5 +1,5 @@
 import { keepPreviousData } from '@tanstack/react-query'
-import { useRef } from 'react'
+import { useMemo, useRef } from 'react'
 import type { components } from 'sotto-client'
 import { api } from '../../api/api.ts'
 import { Button } from '../../components/button.tsx'
@@ -79,7 +79,7 @@ export function PricePanel({ dataset, question, onChange, practice, busy, onAsk 
 function usePreview(id: string, question: Question) {
   const text = JSON.stringify(withPrice(question, priceOf(question)))
   const settledText = useDebounced(text)
-  const settled = JSON.parse(settledText) as Question
+  const settled = useMemo(() => JSON.parse(settledText) as Question, [settledText])
   const { data, error, isPlaceholderData, refetch } = api.useQuery(
     'post',
     '/v1/datasets/{dataset}/queries/preview',

@@ -52,7 +52,7 @@ function KindChoice({ dataset, statistic, onChange }: StatisticPart) {
   const kinds = GROUP_STATISTICS.filter((kind) => statisticOf(kind, dataset) !== undefined)
   return (
     <select
-      aria-label="Statistic"
+      aria-label="Statistic of each group"
       value={String(statistic.kind)}
       onChange={(event) => {
         const next = statisticOf(event.target.value, dataset, statistic)
