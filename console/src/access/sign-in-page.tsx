@@ -40,40 +40,9 @@ export function SignInPage({ reason }: { readonly reason: SignedOut | 'provider'
         <p className={styles.lead}>
           Statistics about people that protect each of them, with differential privacy.
         </p>
-        {reason === 'provider' && (
-          <Notice tone="danger" title="You are not signed in">
-            The identity provider did not complete the sign-in. Try again, or sign in with a key.
-          </Notice>
-        )}
-        {reason === 'refused' && (
-          <Notice tone="cost" title="Sign in again">
-            The service no longer accepts your key or token. It may have expired or been replaced.
-          </Notice>
-        )}
+        <Reason reason={reason} />
         {attempt.error !== undefined && <ProblemNotice error={attempt.error} />}
-        <Field
-          label="API key"
-          hint={
-            <>
-              The first start writes keys to the data folder: <code>analyst.key</code> and{' '}
-              <code>custodian.key</code>.
-            </>
-          }
-        >
-          {(attributes) => (
-            <input
-              {...attributes}
-              type="password"
-              autoComplete="off"
-              spellCheck={false}
-              required
-              // biome-ignore lint/a11y/noAutofocus: the key is all that the page asks for
-              autoFocus
-              value={key}
-              onChange={(event) => setKey(event.target.value)}
-            />
-          )}
-        </Field>
+        <KeyField value={key} onChange={setKey} />
         <label className={styles.remember}>
           <input type="checkbox" checked={remember} onChange={(event) => setRemember(event.target.checked)} />
           Keep me signed in until this tab is closed
@@ -87,6 +56,57 @@ export function SignInPage({ reason }: { readonly reason: SignedOut | 'provider'
         </p>
       </form>
     </main>
+  )
+}
+
+/** Why the person has to sign in, unless they know it. */
+function Reason({ reason }: { readonly reason: SignedOut | 'provider' }) {
+  return (
+    <>
+      {reason === 'provider' && (
+        <Notice tone="danger" title="You are not signed in">
+          The identity provider did not complete the sign-in. Try again, or sign in with a key.
+        </Notice>
+      )}
+      {reason === 'refused' && (
+        <Notice tone="cost" title="Sign in again">
+          The service no longer accepts your key or token. It may have expired or been replaced.
+        </Notice>
+      )}
+    </>
+  )
+}
+
+interface KeyFieldProps {
+  readonly value: string
+  readonly onChange: (value: string) => void
+}
+
+function KeyField({ value, onChange }: KeyFieldProps) {
+  return (
+    <Field
+      label="API key"
+      hint={
+        <>
+          The first start writes keys to the data folder: <code>analyst.key</code> and{' '}
+          <code>custodian.key</code>.
+        </>
+      }
+    >
+      {(attributes) => (
+        <input
+          {...attributes}
+          type="password"
+          autoComplete="off"
+          spellCheck={false}
+          required
+          // biome-ignore lint/a11y/noAutofocus: the key is all that the page asks for
+          autoFocus
+          value={value}
+          onChange={(event) => onChange(event.target.value)}
+        />
+      )}
+    </Field>
   )
 }
 

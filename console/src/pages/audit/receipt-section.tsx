@@ -22,16 +22,13 @@ export function ReceiptSection({ chain, head }: ReceiptSectionProps) {
   const check = async (form: FormData) => {
     if (chain === undefined) return
     try {
-      const file = form.get('file')
-      const given =
-        file instanceof File && file.size > 0 ? await file.text() : String(form.get('receipts') ?? '')
       const key = String(form.get('key') ?? '').trim() || head?.publicKey
-      setFound({ chain, checks: await receiptChecks(chain, given, key) })
+      setFound({ chain, checks: await receiptChecks(chain, await textOf(form), key) })
       setError(undefined)
     } catch (thrown) {
-      if (!(thrown instanceof SyntaxError)) throw thrown
       setFound(undefined)
-      setError(thrown.message)
+      // Anything else comes from reading the file, which may have moved.
+      setError(thrown instanceof SyntaxError ? thrown.message : 'The file cannot be read.')
     }
   }
   return (
@@ -44,37 +41,10 @@ export function ReceiptSection({ chain, head }: ReceiptSectionProps) {
         // A form action would empty the fields.
         onSubmit={(event) => {
           event.preventDefault()
-          check(new FormData(event.currentTarget))
+          void check(new FormData(event.currentTarget))
         }}
       >
-        <Field label="Answers, receipts or heads" error={error}>
-          {(attributes) => <textarea {...attributes} name="receipts" rows={6} spellCheck={false} />}
-        </Field>
-        <details>
-          <summary>A file, or another public key</summary>
-          <div className={styles.fields}>
-            <Field
-              label="Answer as a file"
-              hint="The hash of an answer is that of its bytes. A file keeps them as they are."
-            >
-              {(attributes) => (
-                <input
-                  {...attributes}
-                  type="file"
-                  name="file"
-                  className={styles.file}
-                  accept=".json,.jsonl"
-                />
-              )}
-            </Field>
-            <Field
-              label="Public key (PEM)"
-              hint="The key that you got over another channel. Default: the key that the service states."
-            >
-              {(attributes) => <textarea {...attributes} name="key" rows={4} spellCheck={false} />}
-            </Field>
-          </div>
-        </details>
+        <ReceiptFields error={error} />
         <div className={styles.run}>
           <Button type="submit" disabled={chain === undefined}>
             Check
@@ -88,5 +58,40 @@ export function ReceiptSection({ chain, head }: ReceiptSectionProps) {
         </div>
       )}
     </Section>
+  )
+}
+
+/** Returns the text of the chosen file, or the text that was pasted. */
+async function textOf(form: FormData): Promise<string> {
+  const file = form.get('file')
+  return file instanceof File && file.size > 0 ? file.text() : String(form.get('receipts') ?? '')
+}
+
+function ReceiptFields({ error }: { readonly error: string | undefined }) {
+  return (
+    <>
+      <Field label="Answers, receipts or heads" error={error}>
+        {(attributes) => <textarea {...attributes} name="receipts" rows={6} spellCheck={false} />}
+      </Field>
+      <details>
+        <summary>A file, or another public key</summary>
+        <div className={styles.fields}>
+          <Field
+            label="Answer as a file"
+            hint="The hash of an answer is that of its bytes. A file keeps them as they are."
+          >
+            {(attributes) => (
+              <input {...attributes} type="file" name="file" className={styles.file} accept=".json,.jsonl" />
+            )}
+          </Field>
+          <Field
+            label="Public key (PEM)"
+            hint="The key that you got over another channel. Default: the key that the service states."
+          >
+            {(attributes) => <textarea {...attributes} name="key" rows={4} spellCheck={false} />}
+          </Field>
+        </div>
+      </details>
+    </>
   )
 }

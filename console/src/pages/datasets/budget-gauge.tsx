@@ -1,6 +1,8 @@
 import type { Amount } from 'sotto-client'
+import { adviceOn } from '../../api/advice.ts'
 import { api } from '../../api/api.ts'
 import { useMe } from '../../api/me.ts'
+import { Button } from '../../components/button.tsx'
 import { Gauge } from '../../components/gauge.tsx'
 import { formatAmount, formatSpent, smallerOf } from '../../format/amount.ts'
 import styles from './datasets.module.css'
@@ -14,10 +16,26 @@ export interface BudgetGaugeProps {
 /** Budget of a dataset, and what the caller may still spend of it. */
 export function BudgetGauge({ dataset, proposed }: BudgetGaugeProps) {
   const me = useMe()
-  const { data: budget } = api.useQuery('get', '/v1/datasets/{dataset}/budget', {
+  const {
+    data: budget,
+    error,
+    refetch,
+  } = api.useQuery('get', '/v1/datasets/{dataset}/budget', {
     params: { path: { dataset } },
   })
-  if (budget === undefined) return <div className={styles.budget} />
+  if (budget === undefined)
+    return (
+      <div className={styles.budget}>
+        {error !== null && (
+          <div className={styles.balance} role="alert">
+            <span>The budget could not be read: {adviceOn(error).title.toLowerCase()}.</span>
+            <Button look="quiet" onClick={() => refetch()}>
+              Read it again
+            </Button>
+          </div>
+        )}
+      </div>
+    )
   const { cap, spent, remaining, allotment } = budget
   const yours = allotment === undefined ? remaining : smallerOf(remaining, allotment.remaining)
   return (

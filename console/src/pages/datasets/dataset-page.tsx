@@ -1,9 +1,10 @@
 import { lazy, Suspense } from 'react'
-import { Route, Switch, useParams } from 'wouter'
+import { Link, Route, Switch, useLocation, useParams } from 'wouter'
 import { api } from '../../api/api.ts'
 import { type Role, useMe } from '../../api/me.ts'
 import { ButtonLink } from '../../components/button.tsx'
 import { Loading } from '../../components/loading.tsx'
+import { Notice } from '../../components/notice.tsx'
 import { Page } from '../../components/page.tsx'
 import { ProblemNotice } from '../../components/problem-notice.tsx'
 import { Tabs } from '../../components/tabs.tsx'
@@ -80,6 +81,7 @@ export default function DatasetPage() {
       actions={<Records dataset={data.id} role={me.role} />}
       lead={`${data.id}, version ${data.version}: ${protectionOf(data)}`}
     >
+      {data.suspended !== undefined && <Suspended href={hrefOf('manage')} />}
       <Tabs label="Dataset" tabs={parts.map(({ path, title }) => ({ href: hrefOf(path), title }))} />
       <Suspense fallback={<Loading what="the page" />}>
         <Switch>
@@ -94,6 +96,17 @@ export default function DatasetPage() {
         </Switch>
       </Suspense>
     </Page>
+  )
+}
+
+/** Notice for custodians, on every part of the page but the one that explains it. */
+function Suspended({ href }: { readonly href: string }) {
+  const [location] = useLocation()
+  if (location === href) return null
+  return (
+    <Notice tone="danger" title="The dataset is suspended">
+      Analysts get stored answers only. <Link href={href}>Look at the failures</Link>, then resume it.
+    </Notice>
   )
 }
 

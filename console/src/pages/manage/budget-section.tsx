@@ -50,31 +50,18 @@ export function BudgetSection({ dataset: { id } }: DatasetPart) {
       <div className={styles.form}>
         <BudgetGauge dataset={id} />
         {error !== null && <ProblemNotice error={error} onRetry={refetch} />}
-        <AllotmentTable
-          analysts={data?.analysts ?? []}
-          onChange={(analyst) => open({ dialog: 'allot', analyst })}
-          onRemove={(analyst) => open({ dialog: 'unallot', analyst })}
-        />
+        {data !== undefined && (
+          <AllotmentTable
+            analysts={data.analysts}
+            onChange={(analyst) => open({ dialog: 'allot', analyst })}
+            onRemove={(analyst) => open({ dialog: 'unallot', analyst })}
+          />
+        )}
       </div>
       {opened.dialog === 'grant' && <CapDialog dataset={id} act="grant" onClose={close} />}
       {opened.dialog === 'replace' && <CapDialog dataset={id} act="replace" onClose={close} />}
       {opened.dialog === 'allot' && <AllotmentDialog dataset={id} analyst={opened.analyst} onClose={close} />}
-      {opened.dialog === 'unallot' && (
-        <FormDialog
-          title={`Remove the allotment of ${opened.analyst}?`}
-          action="Remove it"
-          look="danger"
-          onSubmit={() =>
-            requests.DELETE('/v1/datasets/{dataset}/analysts/{analyst}/allotment', {
-              params: { path: { dataset: id, analyst: opened.analyst } },
-            })
-          }
-          onDone={refreshAll}
-          onClose={close}
-        >
-          <p>Only the cap of the dataset then limits what {opened.analyst} may spend.</p>
-        </FormDialog>
-      )}
+      {opened.dialog === 'unallot' && <RemovalDialog dataset={id} analyst={opened.analyst} onClose={close} />}
     </Section>
   )
 }
@@ -210,6 +197,25 @@ function CapDialog({ dataset, act, onClose }: CapDialogProps) {
           : 'The amount takes the place of the cap. This is possible as long as nothing was spent.'}
       </p>
       <AmountFields form={form} onChange={setForm} />
+    </FormDialog>
+  )
+}
+
+function RemovalDialog({ dataset, analyst, onClose }: AllotmentDialogProps) {
+  return (
+    <FormDialog
+      title={`Remove the allotment of ${analyst}?`}
+      action="Remove it"
+      look="danger"
+      onSubmit={() =>
+        requests.DELETE('/v1/datasets/{dataset}/analysts/{analyst}/allotment', {
+          params: { path: { dataset, analyst } },
+        })
+      }
+      onDone={refreshAll}
+      onClose={onClose}
+    >
+      <p>Only the cap of the dataset then limits what {analyst} may spend.</p>
     </FormDialog>
   )
 }

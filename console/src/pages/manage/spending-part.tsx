@@ -38,7 +38,10 @@ export default function SpendingPart({ dataset: { id, registeredAt } }: DatasetP
   const budget = api.useQuery('get', '/v1/datasets/{dataset}/budget', path)
   const analysts = api.useQuery('get', '/v1/datasets/{dataset}/analysts', path)
   const error = entries.error ?? budget.error ?? analysts.error
-  if (error !== null) return <ProblemNotice error={error} onRetry={() => entries.refetch()} />
+  const retry = () => {
+    for (const query of [entries, budget, analysts]) if (query.error !== null) void query.refetch()
+  }
+  if (error !== null) return <ProblemNotice error={error} onRetry={retry} />
   if (entries.data === undefined || budget.data === undefined || analysts.data === undefined)
     return <Loading what="the ledger" />
   return (

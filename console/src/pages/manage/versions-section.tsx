@@ -86,40 +86,95 @@ interface NewVersionFormProps extends DatasetPart {
 }
 
 function NewVersionForm({ dataset, onClose }: NewVersionFormProps) {
-  const [from, setFrom] = useState<'present' | 'other'>('present')
-  const [source, setSource] = useState<Source>()
-  const [columns, setColumns] = useState<readonly ColumnForm[]>()
-  const [separateBudget, setSeparateBudget] = useState('')
+  const [terms, setTerms] = useState(UNCHANGED)
   const [attempt, setAttempt] = useState<Attempt>({ state: 'none' })
-  const changeColumn = useCallback(
-    (position: number, changes: Partial<ColumnForm>) =>
-      setColumns((present) =>
-        present?.map((column) => (column.position === position ? { ...column, ...changes } : column)),
-      ),
-    [],
-  )
-  const isReady =
-    (from === 'present' || source !== undefined) &&
-    (columns ?? []).every((column) => !column.included || openFieldsOf(column).length === 0)
+  const change = (changes: Partial<VersionTerms>) => setTerms((present) => ({ ...present, ...changes }))
   const publish = async (dryRun: boolean) => {
     setAttempt({ state: 'running', dryRun })
-    const body: NewVersion = {
-      ...(from === 'present' || source === undefined ? {} : { source }),
-      ...(columns === undefined
-        ? {}
-        : { columns: columns.filter(({ included }) => included).map(declaredColumn) }),
-      ...(separateBudget.trim() === '' ? {} : { separateBudget: separateBudget.trim() }),
-    }
     try {
-      setAttempt(await publishVersion(dataset.id, body, dryRun))
+      setAttempt(await publishVersion(dataset.id, bodyOfTerms(terms), dryRun))
       if (!dryRun) await refreshAll()
     } catch (error) {
       setAttempt({ state: 'failed', error })
     }
   }
   const isRunning = attempt.state === 'running'
+  const { separateBudget } = terms
   return (
     <div className={styles.form}>
+      <SourceChoice terms={terms} onChange={change} />
+      <WidenedColumns dataset={dataset} columns={terms.columns} onChange={setTerms} />
+      {isRunning && <IngestionProgress dataset={dataset.id} />}
+      <Outcome attempt={attempt} />
+      {((attempt.state === 'failed' && needsSecondBudget(attempt.error)) || separateBudget !== '') && (
+        <SecondBudgetField value={separateBudget} onChange={(reason) => change({ separateBudget: reason })} />
+      )}
+      <div className={`${styles.buttons} ${styles.end}`}>
+        <Button onClick={onClose} disabled={isRunning}>
+          Close
+        </Button>
+        <Button
+          busy={isRunning && attempt.dryRun}
+          disabled={!isReady(terms) || isRunning}
+          onClick={() => publish(true)}
+        >
+          Dry run
+        </Button>
+        <Button
+          look="primary"
+          busy={isRunning && !attempt.dryRun}
+          disabled={!isReady(terms) || isRunning}
+          onClick={() => publish(false)}
+        >
+          Publish the version
+        </Button>
+      </div>
+    </div>
+  )
+}
+
+/** What a new version changes, as it was entered. */
+interface VersionTerms {
+  readonly from: 'present' | 'other'
+  /** Source that was chosen in place of the present one. */
+  readonly source: Source | undefined
+  /** Undefined as long as the declaration stays. */
+  readonly columns: readonly ColumnForm[] | undefined
+  readonly separateBudget: string
+}
+
+const UNCHANGED: VersionTerms = {
+  from: 'present',
+  source: undefined,
+  columns: undefined,
+  separateBudget: '',
+}
+
+function isReady({ from, source, columns = [] }: VersionTerms): boolean {
+  return (
+    (from === 'present' || source !== undefined) &&
+    columns.every((column) => !column.included || openFieldsOf(column).length === 0)
+  )
+}
+
+function bodyOfTerms({ from, source, columns, separateBudget }: VersionTerms): NewVersion {
+  return {
+    ...(from === 'present' || source === undefined ? {} : { source }),
+    ...(columns === undefined
+      ? {}
+      : { columns: columns.filter(({ included }) => included).map(declaredColumn) }),
+    ...(separateBudget.trim() === '' ? {} : { separateBudget: separateBudget.trim() }),
+  }
+}
+
+interface SourceChoiceProps {
+  readonly terms: VersionTerms
+  readonly onChange: (changes: Partial<VersionTerms>) => void
+}
+
+function SourceChoice({ terms: { from, source }, onChange }: SourceChoiceProps) {
+  return (
+    <>
       <Radios
         legend="Rows"
         value={from}
@@ -127,21 +182,49 @@ function NewVersionForm({ dataset, onClose }: NewVersionFormProps) {
           { value: 'present', label: 'Read the present source again' },
           { value: 'other', label: 'Another source with the same columns' },
         ]}
-        onChange={setFrom}
+        onChange={(next) => onChange({ from: next })}
       />
       {from === 'other' && source === undefined && (
-        <SourcePicker action="Use this source" onPicked={(picked) => setSource(sourceOf(picked))} />
+        <SourcePicker
+          action="Use this source"
+          onPicked={(picked) => onChange({ source: sourceOf(picked) })}
+        />
       )}
       {from === 'other' && source !== undefined && (
         <Notice tone="success" title="The source was chosen.">
-          <Button onClick={() => setSource(undefined)}>Choose another</Button>
+          <Button onClick={() => onChange({ source: undefined })}>Choose another</Button>
         </Notice>
       )}
+    </>
+  )
+}
+
+interface WidenedColumnsProps extends DatasetPart {
+  readonly columns: readonly ColumnForm[] | undefined
+  readonly onChange: (change: (present: VersionTerms) => VersionTerms) => void
+}
+
+function WidenedColumns({ dataset, columns, onChange }: WidenedColumnsProps) {
+  // It never changes, so that a column is drawn again only if it has changed.
+  const changeColumn = useCallback(
+    (position: number, changes: Partial<ColumnForm>) =>
+      onChange((present) => ({
+        ...present,
+        columns: present.columns?.map((column) =>
+          column.position === position ? { ...column, ...changes } : column,
+        ),
+      })),
+    [onChange],
+  )
+  return (
+    <>
       <Checkbox
         label="Widen the declaration"
         hint="Further categories after the known ones, wider bounds, higher limits. Nothing may become narrower."
         checked={columns !== undefined}
-        onChange={(widen) => setColumns(widen ? columnsOf(dataset) : undefined)}
+        onChange={(widen) =>
+          onChange((present) => ({ ...present, columns: widen ? columnsOf(dataset) : undefined }))
+        }
       />
       {columns !== undefined && (
         <div className={styles.columns}>
@@ -158,32 +241,7 @@ function NewVersionForm({ dataset, onClose }: NewVersionFormProps) {
           <TimeZones />
         </div>
       )}
-      {isRunning && <IngestionProgress dataset={dataset.id} />}
-      <Outcome attempt={attempt} />
-      {((attempt.state === 'failed' && needsSecondBudget(attempt.error)) || separateBudget !== '') && (
-        <SecondBudgetField value={separateBudget} onChange={setSeparateBudget} />
-      )}
-      <div className={`${styles.buttons} ${styles.end}`}>
-        <Button onClick={onClose} disabled={isRunning}>
-          Close
-        </Button>
-        <Button
-          busy={isRunning && attempt.dryRun}
-          disabled={!isReady || isRunning}
-          onClick={() => publish(true)}
-        >
-          Dry run
-        </Button>
-        <Button
-          look="primary"
-          busy={isRunning && !attempt.dryRun}
-          disabled={!isReady || isRunning}
-          onClick={() => publish(false)}
-        >
-          Publish the version
-        </Button>
-      </div>
-    </div>
+    </>
   )
 }
 

@@ -26,22 +26,42 @@ export function BudgetStep({ form, onChange }: StepProps) {
   )
 }
 
-function Budget({ form, onChange }: StepProps) {
-  const [by, choose] = useState<'risk' | 'number'>('risk')
+/** Budget of a form, the risk that it means, and the changes of either. */
+function useRisk({ form, onChange }: StepProps) {
   const [candidates, setCandidates] = useState(2)
   const [accepted, setAccepted] = useState<number>()
   const epsilon = numberOf(form.epsilon)
   const terms = { delta: numberOf(form.delta) ?? 0, neighbours: form.neighbours, candidates }
   const risk = epsilon === undefined ? undefined : budgetRisk({ ...terms, epsilon })
+  // The accepted risk is shown as it was chosen until the epsilon is changed in another way.
+  const isOfRisk = accepted !== undefined && epsilonForRisk(accepted, terms) === epsilon
+  /** Sets the largest epsilon whose risk is accepted. */
   const accept = (next: number, among = candidates) => {
     setAccepted(next)
     const found = epsilonForRisk(next, { ...terms, candidates: among })
     if (found !== undefined) onChange({ epsilon: String(found) })
   }
-  // The accepted risk is shown as it was chosen until the epsilon is changed in another way.
-  const isOfRisk = accepted !== undefined && epsilonForRisk(accepted, terms) === epsilon
-  const shownRisk = isOfRisk ? accepted : (risk ?? 1 / candidates)
-  const largest = Math.max(4, Math.min(BUDGET_RANGE.upper, 1.5 * (epsilon ?? 0)))
+  return {
+    epsilon,
+    risk,
+    terms,
+    candidates,
+    shownRisk: isOfRisk ? accepted : (risk ?? 1 / candidates),
+    accept,
+    /** Changes the number of candidates. A chosen risk is kept, and the epsilon follows. */
+    suppose: (next: number, keepsRisk: boolean) => {
+      setCandidates(next)
+      if (keepsRisk && isOfRisk) accept(Math.max(accepted, 1 / next), next)
+    },
+  }
+}
+
+type Risk = ReturnType<typeof useRisk>
+
+function Budget({ form, onChange }: StepProps) {
+  const [by, choose] = useState<'risk' | 'number'>('risk')
+  const risk = useRisk({ form, onChange })
+  const { candidates, epsilon } = risk
   return (
     <Section
       title="Budget"
@@ -65,20 +85,17 @@ function Budget({ form, onChange }: StepProps) {
             scale={{ kind: 'log', lower: 2, upper: 10_000 }}
             range={{ lower: 2, upper: 1e12 }}
             whole
-            onChange={(next) => {
-              setCandidates(next)
-              if (by === 'risk' && isOfRisk) accept(Math.max(accepted, 1 / next), next)
-            }}
+            onChange={(next) => risk.suppose(next, by === 'risk')}
           />
           {by === 'risk' ? (
             <Slider
               label="Accepted risk"
               hint={`Probability that the adversary guesses right. Guessing blindly succeeds with ${formatShare(1 / candidates)}.`}
-              value={Number(shownRisk.toPrecision(3))}
+              value={Number(risk.shownRisk.toPrecision(3))}
               scale={{ kind: 'linear', lower: 1 / candidates, upper: 0.999 }}
               range={{ lower: 0, upper: 1 }}
               format={formatShare}
-              onChange={(next) => accept(next)}
+              onChange={(next) => risk.accept(next)}
             />
           ) : (
             <Slider
@@ -90,37 +107,59 @@ function Budget({ form, onChange }: StepProps) {
               onChange={(value) => onChange({ epsilon: String(value) })}
             />
           )}
-          {epsilon === undefined || risk === undefined ? (
-            <Notice tone="cost">Move the slider to choose a budget.</Notice>
-          ) : (
-            <p className={styles.result} role="status">
-              Epsilon <strong>{formatExact(epsilon)}</strong>: once it is spent, the guess is right with at
-              most <strong>{formatShare(risk)}</strong>.
-            </p>
-          )}
-          {epsilon !== undefined && epsilon > USUAL_EPSILON && (
-            <Notice tone="cost">This is more than is usual for data about real people.</Notice>
-          )}
+          <Outcome {...risk} />
         </div>
-        <Curve
-          label="Risk of the whole budget against epsilon"
-          x={{
-            title: 'epsilon',
-            scale: { kind: 'linear', lower: 0, upper: largest },
-            onChoose: (value) => onChange({ epsilon: String(Math.max(BUDGET_RANGE.lower, value)) }),
-          }}
-          y={{
-            title: 'risk',
-            scale: { kind: 'linear', lower: 0, upper: 1 },
-            format: formatShare,
-            onChoose: (next) => accept(next),
-          }}
-          lines={[{ name: 'risk', points: riskCurve(terms, largest) }]}
-          marks={[{ axis: 'y', value: 1 / candidates, label: 'blind guess', look: 'muted' }]}
-          {...(epsilon === undefined || risk === undefined ? {} : { chosen: { x: epsilon, y: risk } })}
-        />
+        <RiskCurve {...risk} onChoose={(value) => onChange({ epsilon: String(value) })} />
       </div>
     </Section>
+  )
+}
+
+/** Says what the chosen budget means. */
+function Outcome({ epsilon, risk }: Pick<Risk, 'epsilon' | 'risk'>) {
+  if (epsilon === undefined || risk === undefined)
+    return <Notice tone="cost">Move the slider to choose a budget.</Notice>
+  return (
+    <>
+      <p className={styles.result} role="status">
+        Epsilon <strong>{formatExact(epsilon)}</strong>: once it is spent, the guess is right with at most{' '}
+        <strong>{formatShare(risk)}</strong>.
+      </p>
+      {epsilon > USUAL_EPSILON && (
+        <Notice tone="cost">This is more than is usual for data about real people.</Notice>
+      )}
+    </>
+  )
+}
+
+/** Risk against epsilon. Both can be chosen by dragging. */
+function RiskCurve({
+  epsilon,
+  risk,
+  terms,
+  candidates,
+  accept,
+  onChoose,
+}: Risk & { readonly onChoose: (epsilon: number) => void }) {
+  const largest = Math.max(4, Math.min(BUDGET_RANGE.upper, 1.5 * (epsilon ?? 0)))
+  return (
+    <Curve
+      label="Risk of the whole budget against epsilon"
+      x={{
+        title: 'epsilon',
+        scale: { kind: 'linear', lower: 0, upper: largest },
+        onChoose: (value) => onChoose(Math.max(BUDGET_RANGE.lower, value)),
+      }}
+      y={{
+        title: 'risk',
+        scale: { kind: 'linear', lower: 0, upper: 1 },
+        format: formatShare,
+        onChoose: (next) => accept(next),
+      }}
+      lines={[{ name: 'risk', points: riskCurve(terms, largest) }]}
+      marks={[{ axis: 'y', value: 1 / candidates, label: 'blind guess', look: 'muted' }]}
+      {...(epsilon === undefined || risk === undefined ? {} : { chosen: { x: epsilon, y: risk } })}
+    />
   )
 }
 
@@ -153,65 +192,76 @@ function Accounting({ form, onChange }: StepProps) {
         checked={form.sharing}
         onChange={(sharing) => onChange({ sharing })}
       />
-      <details>
-        <summary>Limits of each question, release times, suspension</summary>
-        <div className={styles.columnBody}>
-          <FieldRow>
-            <NumberField
-              label="Least epsilon of a question"
-              hint="Default: 0.001."
-              value={form.minEpsilon}
-              onChange={(minEpsilon) => onChange({ minEpsilon })}
-            />
-            <NumberField
-              label="Largest epsilon of a question"
-              hint="Keeps one question from spending much."
-              value={form.maxEpsilon}
-              onChange={(maxEpsilon) => onChange({ maxEpsilon })}
-            />
-            <NumberField
-              label="Least half-width"
-              hint="In rows or people, at a confidence of 0.95."
-              value={form.minHalfWidth}
-              onChange={(minHalfWidth) => onChange({ minHalfWidth })}
-            />
-          </FieldRow>
-          <FieldRow>
-            <Field label="Release of answers" hint="Hides how long a query takes.">
-              {(attributes) => (
-                <select
-                  {...attributes}
-                  value={form.timing}
-                  onChange={(event) =>
-                    onChange({ timing: event.target.value as typeof form.timing, timingMs: '' })
-                  }
-                >
-                  <option value="default">Default: slots of 50 ms</option>
-                  <option value="slot">At the end of a slot</option>
-                  <option value="deadline">At a fixed deadline (strict)</option>
-                  <option value="off">At once: only for made-up data</option>
-                </select>
-              )}
-            </Field>
-            {(form.timing === 'slot' || form.timing === 'deadline') && (
-              <NumberField
-                label="Milliseconds"
-                hint={
-                  form.timing === 'slot' ? '10 to 10,000.' : '100 to 120,000, longer than any query takes.'
-                }
-                value={form.timingMs}
-                onChange={(timingMs) => onChange({ timingMs })}
-              />
-            )}
-            <NumberField
-              label="Failures until the dataset is suspended"
-              hint="Default: 3."
-              value={form.failureLimit}
-              onChange={(failureLimit) => onChange({ failureLimit })}
-            />
-          </FieldRow>
-        </div>
-      </details>
+      <Limits form={form} onChange={onChange} />
     </div>
+  )
+}
+
+/** Limits that hold for each question, release times, and suspension. */
+function Limits({ form, onChange }: StepProps) {
+  return (
+    <details>
+      <summary>Limits of each question, release times, suspension</summary>
+      <div className={styles.columnBody}>
+        <FieldRow>
+          <NumberField
+            label="Least epsilon of a question"
+            hint="Default: 0.001."
+            value={form.minEpsilon}
+            onChange={(minEpsilon) => onChange({ minEpsilon })}
+          />
+          <NumberField
+            label="Largest epsilon of a question"
+            hint="Keeps one question from spending much."
+            value={form.maxEpsilon}
+            onChange={(maxEpsilon) => onChange({ maxEpsilon })}
+          />
+          <NumberField
+            label="Least half-width"
+            hint="In rows or people, at a confidence of 0.95."
+            value={form.minHalfWidth}
+            onChange={(minHalfWidth) => onChange({ minHalfWidth })}
+          />
+        </FieldRow>
+        <FieldRow>
+          <ReleaseFields form={form} onChange={onChange} />
+          <NumberField
+            label="Failures until the dataset is suspended"
+            hint="Default: 3."
+            value={form.failureLimit}
+            onChange={(failureLimit) => onChange({ failureLimit })}
+          />
+        </FieldRow>
+      </div>
+    </details>
+  )
+}
+
+function ReleaseFields({ form, onChange }: StepProps) {
+  return (
+    <>
+      <Field label="Release of answers" hint="Hides how long a query takes.">
+        {(attributes) => (
+          <select
+            {...attributes}
+            value={form.timing}
+            onChange={(event) => onChange({ timing: event.target.value as typeof form.timing, timingMs: '' })}
+          >
+            <option value="default">Default: slots of 50 ms</option>
+            <option value="slot">At the end of a slot</option>
+            <option value="deadline">At a fixed deadline (strict)</option>
+            <option value="off">At once: only for made-up data</option>
+          </select>
+        )}
+      </Field>
+      {(form.timing === 'slot' || form.timing === 'deadline') && (
+        <NumberField
+          label="Milliseconds"
+          hint={form.timing === 'slot' ? '10 to 10,000.' : '100 to 120,000, longer than any query takes.'}
+          value={form.timingMs}
+          onChange={(timingMs) => onChange({ timingMs })}
+        />
+      )}
+    </>
   )
 }

@@ -8,7 +8,14 @@ import { Notice } from '../../components/notice.tsx'
 import { ProblemNotice } from '../../components/problem-notice.tsx'
 import { Section } from '../../components/section.tsx'
 import { formatAmount } from '../../format/amount.ts'
-import { labelOf, openFields, type Registration, registrationOf, stepOf } from './declaration.ts'
+import {
+  labelOf,
+  type OpenRegistrationField,
+  openFields,
+  type Registration,
+  registrationOf,
+  stepOf,
+} from './declaration.ts'
 import { IngestionProgress, IngestionReport } from './ingestion.tsx'
 import styles from './register.module.css'
 import { describeSource, hrefOfStep, type StepProps } from './register-page.tsx'
@@ -56,17 +63,7 @@ export function CheckStep({ form, onChange, onPublished }: CheckStepProps) {
       <Summary form={form} registration={registration} />
       <Section title="Check and publish">
         <div className={styles.form}>
-          {open.length > 0 && (
-            <Notice tone="cost" title={`${open.length} open questions`}>
-              <ul>
-                {open.map(({ step, field, label, rule }) => (
-                  <li key={field}>
-                    <Link href={hrefOfStep(step)}>{label}</Link> {rule}
-                  </li>
-                ))}
-              </ul>
-            </Notice>
-          )}
+          {open.length > 0 && <OpenQuestions open={open} />}
           <p>
             A dry run checks the declaration and every value of the source, and publishes nothing. Publishing
             does the same, and opens the budget.
@@ -99,6 +96,20 @@ export function CheckStep({ form, onChange, onPublished }: CheckStepProps) {
         </div>
       </Section>
     </>
+  )
+}
+
+function OpenQuestions({ open }: { readonly open: readonly OpenRegistrationField[] }) {
+  return (
+    <Notice tone="cost" title={open.length === 1 ? 'One open question' : `${open.length} open questions`}>
+      <ul>
+        {open.map(({ step, field, label, rule }) => (
+          <li key={field}>
+            <Link href={hrefOfStep(step)}>{label}</Link> {rule}
+          </li>
+        ))}
+      </ul>
+    </Notice>
   )
 }
 

@@ -249,86 +249,20 @@ function TextFields({ column, onChange }: PartProps) {
 
 /** Rules for missing and invalid values, and texts for analysts. */
 function Rules({ column, ofPeople, onChange }: PartProps & { readonly ofPeople: boolean }) {
-  const { type, nullable, onInvalidValue } = column
-  const isNumeric = type === 'integer' || type === 'number'
-  const isIdentifier = type === 'identifier'
   return (
     <details>
       <summary>Missing and invalid values, description</summary>
       <div className={styles.columnBody}>
         <FieldRow>
-          <Field label="Value that does not fit">
-            {(attributes) => (
-              <select
-                {...attributes}
-                value={onInvalidValue}
-                onChange={(event) => onChange({ onInvalidValue: event.target.value as InvalidRule })}
-              >
-                <option value="default">
-                  {isIdentifier || !nullable ? 'Refuse the source (default)' : 'Store NULL (default)'}
-                </option>
-                {isIdentifier ? (
-                  <option value="dropRow">Leave the row out</option>
-                ) : (
-                  <>
-                    <option value="null" disabled={!nullable}>
-                      Store NULL
-                    </option>
-                    <option value="refuse">Refuse the source</option>
-                    <option value="replaceWith">Store a fixed value</option>
-                  </>
-                )}
-              </select>
-            )}
-          </Field>
-          {onInvalidValue === 'replaceWith' && !isIdentifier && (
-            <Field label="Fixed value">
-              {(attributes) => (
-                <input
-                  {...attributes}
-                  value={column.replaceWith}
-                  onChange={(event) => onChange({ replaceWith: event.target.value })}
-                />
-              )}
-            </Field>
-          )}
-          <Field label="Description" hint="Analysts see it.">
-            {(attributes) => (
-              <input
-                {...attributes}
-                maxLength={1000}
-                value={column.description}
-                onChange={(event) => onChange({ description: event.target.value })}
-              />
-            )}
-          </Field>
-          {isNumeric && (
-            <Field label="Unit" hint="Such as EUR.">
-              {(attributes) => (
-                <input
-                  {...attributes}
-                  maxLength={50}
-                  value={column.unit}
-                  onChange={(event) => onChange({ unit: event.target.value })}
-                />
-              )}
-            </Field>
-          )}
-          {(isNumeric || type === 'date' || type === 'timestamp') && (
-            <NumberField
-              label="Most distinct values"
-              hint="Only for quantiles of more than 1,048,576 steps."
-              value={column.rankable}
-              onChange={(rankable) => onChange({ rankable })}
-            />
-          )}
+          <InvalidRuleFields column={column} onChange={onChange} />
+          <DescriptionFields column={column} onChange={onChange} />
         </FieldRow>
         <Checkbox
           label="Values may be missing (NULL)"
-          checked={nullable}
+          checked={column.nullable}
           onChange={(checked) => onChange({ nullable: checked })}
         />
-        {ofPeople && !isIdentifier && (
+        {ofPeople && column.type !== 'identifier' && (
           <Checkbox
             label="All rows of a person have the same value"
             hint="Such as a birth year. Enforced when the source is read. Only if a person may have several rows."
@@ -338,5 +272,90 @@ function Rules({ column, ofPeople, onChange }: PartProps & { readonly ofPeople: 
         )}
       </div>
     </details>
+  )
+}
+
+/** What becomes of a value that does not fit the declaration. */
+function InvalidRuleFields({ column, onChange }: PartProps) {
+  const { nullable, onInvalidValue } = column
+  const isIdentifier = column.type === 'identifier'
+  return (
+    <>
+      <Field label="Value that does not fit">
+        {(attributes) => (
+          <select
+            {...attributes}
+            value={onInvalidValue}
+            onChange={(event) => onChange({ onInvalidValue: event.target.value as InvalidRule })}
+          >
+            <option value="default">
+              {isIdentifier || !nullable ? 'Refuse the source (default)' : 'Store NULL (default)'}
+            </option>
+            {isIdentifier ? (
+              <option value="dropRow">Leave the row out</option>
+            ) : (
+              <>
+                <option value="null" disabled={!nullable}>
+                  Store NULL
+                </option>
+                <option value="refuse">Refuse the source</option>
+                <option value="replaceWith">Store a fixed value</option>
+              </>
+            )}
+          </select>
+        )}
+      </Field>
+      {onInvalidValue === 'replaceWith' && !isIdentifier && (
+        <Field label="Fixed value">
+          {(attributes) => (
+            <input
+              {...attributes}
+              value={column.replaceWith}
+              onChange={(event) => onChange({ replaceWith: event.target.value })}
+            />
+          )}
+        </Field>
+      )}
+    </>
+  )
+}
+
+/** Texts for analysts, and the limit of values that can be ranked. */
+function DescriptionFields({ column, onChange }: PartProps) {
+  const { type } = column
+  const isNumeric = type === 'integer' || type === 'number'
+  return (
+    <>
+      <Field label="Description" hint="Analysts see it.">
+        {(attributes) => (
+          <input
+            {...attributes}
+            maxLength={1000}
+            value={column.description}
+            onChange={(event) => onChange({ description: event.target.value })}
+          />
+        )}
+      </Field>
+      {isNumeric && (
+        <Field label="Unit" hint="Such as EUR.">
+          {(attributes) => (
+            <input
+              {...attributes}
+              maxLength={50}
+              value={column.unit}
+              onChange={(event) => onChange({ unit: event.target.value })}
+            />
+          )}
+        </Field>
+      )}
+      {(isNumeric || type === 'date' || type === 'timestamp') && (
+        <NumberField
+          label="Most distinct values"
+          hint="Only for quantiles of more than 1,048,576 steps."
+          value={column.rankable}
+          onChange={(rankable) => onChange({ rankable })}
+        />
+      )}
+    </>
   )
 }

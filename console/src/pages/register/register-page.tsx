@@ -84,23 +84,13 @@ export default function RegisterPage() {
     >
       <Steps current={step} form={form} />
       {step === 'source' && (
-        <Section title="Source">
-          {form !== undefined && (
-            <p className={styles.chosen}>
-              Chosen: <code>{describeSource(form)}</code>. Another source replaces the whole declaration.
-            </p>
-          )}
-          <RunningIngestions />
-          <SourcePicker
-            action="Continue"
-            onPicked={(picked) => {
-              setForm(
-                picked.kind === 'drafted' ? formOfDraft(picked.draft) : formOfMadeUpPeople(picked.source),
-              )
-              navigate('/register/columns')
-            }}
-          />
-        </Section>
+        <SourceStep
+          form={form}
+          onForm={(next) => {
+            setForm(next)
+            navigate('/register/columns')
+          }}
+        />
       )}
       {form !== undefined && step !== 'source' && (
         <>
@@ -109,6 +99,31 @@ export default function RegisterPage() {
         </>
       )}
     </Page>
+  )
+}
+
+interface SourceStepProps {
+  readonly form: RegistrationForm | undefined
+  /** Takes the form of a source that was chosen. */
+  readonly onForm: (form: RegistrationForm) => void
+}
+
+function SourceStep({ form, onForm }: SourceStepProps) {
+  return (
+    <Section title="Source">
+      {form !== undefined && (
+        <p className={styles.chosen}>
+          Chosen: <code>{describeSource(form)}</code>. Another source replaces the whole declaration.
+        </p>
+      )}
+      <RunningIngestions />
+      <SourcePicker
+        action="Continue"
+        onPicked={(picked) =>
+          onForm(picked.kind === 'drafted' ? formOfDraft(picked.draft) : formOfMadeUpPeople(picked.source))
+        }
+      />
+    </Section>
   )
 }
 
