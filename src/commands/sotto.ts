@@ -79,6 +79,11 @@ const COMMANDS: ReadonlyMap<string, ListedCommand> = new Map(
       summary: 'verify, then sign the head of each dataset',
       load: async () => (await import('./sign.ts')).sign,
     },
+    'ledger copy': {
+      group: HOST,
+      summary: 'move a SQLite ledger to PostgreSQL',
+      load: async () => (await import('./copy.ts')).copy,
+    },
     'ledger create-signing-key': {
       group: HOST,
       summary: 'write a new Ed25519 key pair',
@@ -119,8 +124,8 @@ async function createProgram(args: readonly string[]): Promise<Command> {
     .addHelpText('after', EXIT_CODES)
     .addHelpCommand(new Command('help').argument('[command]').summary('describe a command').helpGroup(OTHER))
     .exitOverride()
-  const ledger = new Command('ledger').description('Verifies, exports and signs ledgers.').exitOverride()
-  ledger.summary('verify, export and sign ledgers').helpGroup(HOST)
+  const ledger = new Command('ledger').description('Verifies, exports, signs and moves ledgers.').exitOverride()
+  ledger.summary('verify, export, sign and move ledgers').helpGroup(HOST)
   for (const [name, { group, summary, load }] of COMMANDS) {
     const words = name.split(' ')
     const isOfLedger = words.length > 1

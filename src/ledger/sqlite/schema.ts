@@ -15,6 +15,8 @@ import {
 
 /** `Stt1`: marks a SQLite file as a Sotto ledger. */
 const APPLICATION_ID = 0x53747431n
+/** `Stt0`: marks a ledger that was copied to another store, where it continues. */
+const COPIED_ID = 0x53747430n
 
 /**
  * The schema as a list of migrations. A released migration is never edited; new ones are appended.
@@ -402,19 +404,26 @@ export const MIGRATIONS: readonly string[] = [
   `,
 ]
 
+export interface SqliteOptions {
+  /** True to open a ledger that was copied to another store, too. */
+  readonly copied?: boolean
+}
+
 /**
  * Opens a ledger's database, creating it (readable by its owner only) if it does not exist, durable and locked against
  * every other opener, at the newest schema version. The leases of attempts that an earlier process left are void.
  * @throws LedgerFault `in-use` or `unusable`.
  */
-export function openSqliteDatabase(path: string): DatabaseSync {
+export function openSqliteDatabase(path: string, { copied = false }: SqliteOptions = {}): DatabaseSync {
   const file = resolve(path)
   let database: DatabaseSync | undefined
   try {
     makePrivate(file)
     database = new DatabaseSync(file, { readBigInts: true, timeout: 0, defensive: true })
     configure(database)
-    migrate(database, file)
+    const wasCopied = isMarkedAsCopied(database)
+    if (wasCopied && !copied) throw new LedgerFault('unusable', `the ledger ${file} ${COPIED}`)
+    migrate(database, file, wasCopied ? COPIED_ID : APPLICATION_ID)
     voidLeases(database)
     // After a crash, the log may exist only in the operating system's cache. Flushing it now ensures that nothing that
     // is acknowledged later depends on it.
@@ -497,13 +506,28 @@ function pragmaValue(database: DatabaseSync, pragma: string): SQLOutputValue | u
   return row === undefined ? undefined : Object.values(row)[0]
 }
 
-function migrate(database: DatabaseSync, file: string): void {
+const COPIED =
+  'was copied to PostgreSQL, where it continues: set SOTTO_LEDGER_URL to that database. If the copy was interrupted, ' +
+  'repeat "npx sotto ledger copy"'
+
+/** True for a ledger that was copied to another store, where it continues. */
+export function isMarkedAsCopied(database: DatabaseSync): boolean {
+  return pragmaValue(database, 'application_id') === COPIED_ID
+}
+
+/** Marks a ledger as copied, so that no service opens it, or removes the mark. The change is durable. */
+export function markAsCopied(database: DatabaseSync, copied: boolean): void {
+  database.exec(`PRAGMA application_id = ${copied ? COPIED_ID : APPLICATION_ID}`)
+  database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+}
+
+function migrate(database: DatabaseSync, file: string, id: bigint): void {
   database.exec('BEGIN IMMEDIATE')
   try {
     const version = Number(pragmaValue(database, 'user_version'))
     const owner = pragmaValue(database, 'application_id')
     const empty = database.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get() === undefined
-    if (owner !== APPLICATION_ID && !(empty && owner === 0n && version === 0)) {
+    if (owner !== id && !(empty && owner === 0n && version === 0)) {
       throw new LedgerFault('unusable', `${file} is a SQLite database, but not a ledger`)
     }
     if (version > MIGRATIONS.length) {
@@ -513,9 +537,7 @@ function migrate(database: DatabaseSync, file: string): void {
       )
     }
     for (const step of MIGRATIONS.slice(version)) database.exec(step)
-    database.exec(
-      `PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${MIGRATIONS.length}; COMMIT`,
-    )
+    database.exec(`PRAGMA application_id = ${id}; PRAGMA user_version = ${MIGRATIONS.length}; COMMIT`)
   } catch (error) {
     if (database.isTransaction) database.exec('ROLLBACK')
     throw error
