@@ -13,7 +13,10 @@ export const copy: CommandDefinition = (command) => {
 both. From then on no service opens the file, so that no budget can be spent twice. Stop the service first.
 An interrupted copy is completed by the same command.`,
     )
-    .argument('<file>', 'a file that contains the postgres:// URL of the database, as for SOTTO_LEDGER_URL_FILE')
+    .argument(
+      '<file>',
+      'a file that contains the postgres:// URL of the database, as for SOTTO_LEDGER_URL_FILE',
+    )
     .addHelpText(
       'after',
       `\nSOTTO_DATA_DIR and SOTTO_LEDGER_URL name the ledger to copy.
@@ -25,9 +28,13 @@ Exit code: 0 copied, 1 the ledger or the database cannot be used, 2 nothing coul
 async function copyToDatabase(file: string): Promise<number> {
   const { ledgerUrl, replicated } = readConfig(process.env)
   if (replicated)
-    throw new Misuse('SOTTO_LEDGER_URL: must name a SQLite ledger, which is copied to the database in the file')
+    throw new Misuse(
+      'SOTTO_LEDGER_URL: must name a SQLite ledger, which is copied to the database in the file',
+    )
   if (!existsSync(ledgerUrl))
-    throw new Misuse(`no ledger found at ${ledgerUrl}: set SOTTO_DATA_DIR or SOTTO_LEDGER_URL to its location`)
+    throw new Misuse(
+      `no ledger found at ${ledgerUrl}: set SOTTO_DATA_DIR or SOTTO_LEDGER_URL to its location`,
+    )
   const url = readText(path.resolve(file)).trim()
   if (!/^postgres(ql)?:\/\//i.test(url) || !URL.canParse(url))
     throw new Misuse(`${file}: must contain a postgres:// URL`)
@@ -36,7 +43,8 @@ async function copyToDatabase(file: string): Promise<number> {
     const isInUse = error instanceof LedgerFault && error.kind === 'in-use'
     throw isInUse ? new Misuse(`${error.message}. Stop the service first.`) : error
   })
-  for (const { dataset, events, hash } of heads) console.log(`${dataset}: ${events} events, head ${hash} in both`)
+  for (const { dataset, events, hash } of heads)
+    console.log(`${dataset}: ${events} events, head ${hash} in both`)
   console.log(
     earlier
       ? 'The ledger had been copied before.'

@@ -124,7 +124,9 @@ async function createProgram(args: readonly string[]): Promise<Command> {
     .addHelpText('after', EXIT_CODES)
     .addHelpCommand(new Command('help').argument('[command]').summary('describe a command').helpGroup(OTHER))
     .exitOverride()
-  const ledger = new Command('ledger').description('Verifies, exports, signs and moves ledgers.').exitOverride()
+  const ledger = new Command('ledger')
+    .description('Verifies, exports, signs and moves ledgers.')
+    .exitOverride()
   ledger.summary('verify, export, sign and move ledgers').helpGroup(HOST)
   for (const [name, { group, summary, load }] of COMMANDS) {
     const words = name.split(' ')
