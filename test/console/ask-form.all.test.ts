@@ -187,7 +187,7 @@ describe.skipIf(CHROMIUM === undefined)('The form in Chromium (skipped if it is 
     const { page, context } = await openQuestion('census', { kind: 'mean', column: 'Age', epsilon: 0.1 })
     const absent = page.getByText('No curve of ± against epsilon.')
     await absent.waitFor()
-    await page.getByText('Further options').click()
+    await page.getByText('Further options', { exact: true }).click()
     await page.getByLabel('Supposed number of rows').fill('50000')
     await page.getByRole('slider', { name: 'epsilon', exact: true }).waitFor()
     await page.route('**/queries/batch/preview', (route) =>
@@ -277,6 +277,46 @@ describe.skipIf(CHROMIUM === undefined)('The form in Chromium (skipped if it is 
     await page.goto('/datasets/census/ask?q={"kind":')
     await page.getByText('The address contains no question that can be read').waitFor()
     expect(complaints).toEqual([])
+    await context.close()
+  })
+
+  test('a long batch survives a reload, and the way back to it', async () => {
+    const { page, context, complaints } = await openQuestion('census')
+    const queries = Array.from({ length: 60 }, (_, place) => ({
+      kind: 'count',
+      where: {
+        op: 'or',
+        predicates: [
+          { column: 'Age', op: '=', value: place },
+          { column: 'Sex', op: '=', value: 'M' },
+        ],
+      },
+      epsilon: 0.01,
+    }))
+    await writeAs(page, 'JSON')
+    await page.getByLabel('Question as JSON').fill(JSON.stringify({ queries }))
+    const ask = page.getByRole('button', { name: 'Ask the batch for epsilon 0.6' })
+    await ask.waitFor()
+    await page.waitForURL((address) => address.searchParams.has('long'))
+    await page.reload()
+    await ask.waitFor()
+    await page.getByRole('link', { name: 'Overview' }).click()
+    await page.getByRole('heading', { name: 'Columns' }).waitFor()
+    await page.goBack()
+    await ask.waitFor()
+    expect(complaints).toEqual([])
+    await context.close()
+  })
+
+  test('a half-written text is replaced, and no longer waited for, once the price changes', async () => {
+    const { page, context } = await openQuestion('census')
+    await writeAs(page, 'JSON')
+    const json = page.getByLabel('Question as JSON')
+    await json.fill('{"kind": "cou')
+    expect(await page.getByRole('button', { name: /^Ask for/ }).getAttribute('aria-disabled')).toBe('true')
+    await page.getByRole('textbox', { name: 'Epsilon' }).fill('0.25')
+    await enabled(page.getByRole('button', { name: 'Ask for epsilon 0.25' }))
+    expect(JSON.parse(await json.inputValue())).toEqual({ kind: 'count', epsilon: 0.25 })
     await context.close()
   })
 

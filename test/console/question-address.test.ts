@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { draftParameters, readDraft } from '../../console/src/pages/ask/question-address.ts'
+import { placeOf, readDraft } from '../../console/src/pages/ask/question-address.ts'
 import { ROWS } from './question-datasets.ts'
 
 const read = (address: string) => readDraft(new URLSearchParams(address), ROWS.facts)
@@ -12,7 +12,18 @@ describe('the address of a question', () => {
     [{ question: mean, batch: [count, mean] }],
     [{ question: count, batch: [count] }],
   ])('leads back to the same question and batch: %j', (draft) => {
-    expect(read(draftParameters(draft).toString())).toEqual({ ...draft, isUnreadable: false })
+    expect(placeOf(draft).state).toBeNull()
+    expect(read(placeOf(draft).parameters.toString())).toEqual({ ...draft, isUnreadable: false })
+  })
+
+  test('that would be too long is kept beside the address', () => {
+    const draft = { question: count, batch: Array.from({ length: 100 }, () => mean) }
+    const { parameters, state } = placeOf(draft)
+    expect(parameters.toString()).toBe('long=true')
+    expect(readDraft(parameters, ROWS.facts, state)).toEqual({ ...draft, isUnreadable: false })
+    // A link that was copied has no history.
+    expect(readDraft(parameters, ROWS.facts, null)).toMatchObject({ batch: [], isUnreadable: true })
+    expect(readDraft(new URLSearchParams(), ROWS.facts, state)).toMatchObject({ batch: [] })
   })
 
   test('may contain a batch in place of a question', () => {

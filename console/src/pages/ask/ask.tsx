@@ -42,7 +42,7 @@ export default function Ask({ dataset }: DatasetPart) {
       <div className={styles.question}>
         {isUnreadable && (
           <Notice tone="cost" title="The address contains no question that can be read">
-            The form begins with a count instead.
+            The form begins with a count instead. A link to a long batch works only in the tab that made it.
           </Notice>
         )}
         <QuestionSection

@@ -88,14 +88,19 @@ function BatchTable({ queries, answers, onChange, onEdit }: BatchTableProps) {
           title: '',
           key: 'actions',
           cell: ({ question, place }) => (
-            <>
+            <div className={styles.actions}>
               <Button look="quiet" onClick={() => onEdit(question)}>
                 Open
               </Button>
-              <Button look="quiet" onClick={() => onChange(queries.toSpliced(place, 1))}>
-                Remove
+              <Button
+                look="quiet"
+                aria-label={`Remove question ${place + 1}`}
+                title={`Remove question ${place + 1}`}
+                onClick={() => onChange(queries.toSpliced(place, 1))}
+              >
+                <span aria-hidden="true">✕</span>
               </Button>
-            </>
+            </div>
           ),
         },
       ]}

@@ -92,13 +92,25 @@ function halfWidthIn(accuracy: Accuracy | undefined, statistic: string | undefin
 }
 
 function reasonIn(accuracies: readonly Accuracy[]): string | undefined {
-  for (const { halfWidth, reason, estimates = {} } of accuracies) {
-    if (halfWidth === 0) return 'The answer is exact: its half-width is 0.'
+  for (const accuracy of accuracies) {
+    if (accuracy.halfWidth === 0) return 'The answer is exact: its half-width is 0.'
+    const reason = reasonOf(accuracy)
     if (reason !== undefined) return `The half-width ${reason}.`
-    for (const each of Object.values(estimates))
-      if (each.reason !== undefined) return `The half-width ${each.reason}.`
   }
   return undefined
+}
+
+/** What the service says about fields, and how the form names them. */
+const NAMES_IN_FORM: readonly (readonly [string, string])[] = [
+  ['give supposed.rows', 'state the supposed number of rows under “Further options”'],
+  ['no counts are released; set counts', 'is that of counts, and none are released'],
+]
+
+/** Returns why a half-width is not known, that of the first statistic where there are several. */
+export function reasonOf({ reason, estimates = {} }: Accuracy): string | undefined {
+  const [first] = Object.values(estimates).flatMap((estimate) => estimate.reason ?? [])
+  const stated = first ?? reason
+  return NAMES_IN_FORM.reduce<string | undefined>((text, [field, name]) => text?.replace(field, name), stated)
 }
 
 /**

@@ -5,7 +5,7 @@ import { Gauge } from '../../components/gauge.tsx'
 import { formatAmount, sizeOf, smallerOf, unitOf } from '../../format/amount.ts'
 import { formatExact, formatHalfWidth, formatRisk, formatShare } from '../../format/number.ts'
 import styles from './ask.module.css'
-import { errorDensity } from './sketch.ts'
+import { errorDensity, sketchOf } from './sketch.ts'
 
 type Schemas = components['schemas']
 
@@ -26,6 +26,9 @@ export const PreviewFigures = memo(function PreviewFigures({ preview }: PreviewP
 
 function Figures({ preview: { accuracy, contribution, cost, disclosureRisk } }: PreviewPart) {
   const { query, statement } = disclosureRisk
+  const { rowsToAppear, peopleToAppear } = accuracy
+  const appearing = rowsToAppear ?? peopleToAppear
+  const unitOfAppearing = rowsToAppear === undefined ? 'people' : 'rows'
   return (
     <>
       <dl className={styles.figures}>
@@ -48,8 +51,10 @@ function Figures({ preview: { accuracy, contribution, cost, disclosureRisk } }: 
           The noise is {formatHalfWidth(contribution.factor)} times as large as with one row of each person.
         </p>
       )}
-      {accuracy.halfWidth === null && accuracy.estimates === undefined && accuracy.reason !== undefined && (
-        <p className={styles.quiet}>{accuracy.reason}</p>
+      {appearing !== undefined && (
+        <p className={styles.quiet}>
+          A text needs about {formatHalfWidth(appearing)} {unitOfAppearing} to appear.
+        </p>
       )}
     </>
   )
@@ -63,22 +68,39 @@ function halfWidthText({ halfWidth, unit, estimates }: Schemas['Accuracy']): str
   return known.length === 0 ? 'depends on the data' : known.join(', ')
 }
 
+/** What a half-width in rows or people is about, where it is no rank. */
+const RANKED: Readonly<Record<string, string>> = {
+  noisyMax: 'the count of the chosen candidate',
+  keySelection: 'each count',
+}
+
 /** Sketch of where the answer may fall around the true value, with the half-width as a band. */
-function AnswerSketch({ preview: { accuracy, noise } }: PreviewPart) {
-  const { halfWidth, confidence, unit } = accuracy
-  if (halfWidth === null || halfWidth === 0 || unit === 'rows' || unit === 'people') return undefined
-  const points = errorDensity(noise.mechanism, halfWidth, confidence)
+function AnswerSketch({ preview }: PreviewPart) {
+  const sketch = sketchOf(preview)
+  if (sketch === undefined) return undefined
+  const { confidence } = preview.accuracy
+  if (sketch.kind === 'rank')
+    return (
+      <p className={styles.quiet}>
+        With a probability of {formatShare(confidence)}, {RANKED[preview.kind] ?? 'the rank of the value'} is
+        within {formatHalfWidth(sketch.halfWidth)} {sketch.unit} of{' '}
+        {preview.kind === 'noisyMax' ? 'the largest' : 'the true one'}.
+      </p>
+    )
+  const { halfWidth, mechanism, statistic, unit } = sketch
+  const points = errorDensity(mechanism, halfWidth, confidence)
   const reach = Math.abs(points[0]?.x ?? halfWidth)
+  const subject = statistic ?? 'the answer'
   return (
     <Curve
-      label={`The answer is within ${formatHalfWidth(halfWidth)} of the true value with a probability of ${formatShare(confidence)}.`}
+      label={`With a probability of ${formatShare(confidence)}, ${subject} is within ${formatHalfWidth(halfWidth)} of the true value.`}
       x={{
         title: `distance from the true value${unit === undefined ? '' : ` (${unit})`}`,
         scale: { kind: 'linear', lower: -reach, upper: reach },
         format: formatExact,
       }}
       y={{ title: '', scale: { kind: 'linear', lower: 0, upper: 1.05 }, hidden: true }}
-      lines={[{ name: 'how likely the answer is', points }]}
+      lines={[{ name: `how likely ${subject} is`, points }]}
       bands={[
         {
           name: `± ${formatHalfWidth(halfWidth)}`,

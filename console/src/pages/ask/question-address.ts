@@ -1,6 +1,6 @@
 import { type EpsilonLimits, epsilonRange } from './half-widths.ts'
 import { type DatasetFacts, questionOf } from './kinds.ts'
-import { type Question, queriesOf, readQuestion, USUAL_EPSILON } from './question.ts'
+import { isQuestion, type Question, queriesOf, readQuestion, USUAL_EPSILON } from './question.ts'
 
 /** Public facts of a dataset from which the first question is made. */
 export type FirstFacts = DatasetFacts & EpsilonLimits
@@ -17,17 +17,48 @@ export interface AddressDraft extends Draft {
   readonly isUnreadable: boolean
 }
 
-/** Reads the draft of an address. Without a question it is the first of the batch, or a count. */
-export function readDraft(parameters: URLSearchParams, dataset: FirstFacts): AddressDraft {
-  const [q, batchText] = [parameters.get('q'), parameters.get('batch')]
+/** Most characters of the parameters of an address. Servers refuse addresses of more than about 16,000 characters. */
+const MOST_CHARACTERS = 8_000
+
+/** Where a draft is kept: in the address, or beside it in the history of the tab if it is too long for an address. */
+export interface DraftPlace {
+  readonly parameters: URLSearchParams
+  readonly state: Draft | null
+}
+
+/** Returns where a draft is kept. */
+export function placeOf(draft: Draft): DraftPlace {
+  const parameters = draftParameters(draft)
+  if (parameters.toString().length <= MOST_CHARACTERS) return { parameters, state: null }
+  return { parameters: new URLSearchParams({ long: 'true' }), state: draft }
+}
+
+/**
+ * Reads the draft of an address. Without a question it is the first of the batch, or a count.
+ * @param state what the history of the tab keeps beside the address
+ */
+export function readDraft(
+  parameters: URLSearchParams,
+  dataset: FirstFacts,
+  state: unknown = null,
+): AddressDraft {
+  if (parameters.has('long') && isDraft(state)) return { ...state, isUnreadable: false }
+  const [q, batchText] = [parameters.get('q') || null, parameters.get('batch') || null]
   const question = questionIn(q)
   const batch = (question && queriesOf(question)) ?? queriesOf(questionIn(batchText) ?? {}) ?? []
   const single = question !== undefined && queriesOf(question) === undefined ? question : batch[0]
   return {
     question: single ?? firstQuestion(dataset),
     batch,
-    isUnreadable: (q !== null && question === undefined) || (batchText !== null && batch.length === 0),
+    isUnreadable:
+      parameters.has('long') ||
+      (q !== null && question === undefined) ||
+      (batchText !== null && batch.length === 0),
   }
+}
+
+function isDraft(state: unknown): state is Draft {
+  return isQuestion(state) && isQuestion(state.question) && Array.isArray(state.batch)
 }
 
 /** Returns a count at the usual epsilon, or at the one next to it that the dataset permits. */
@@ -43,7 +74,7 @@ function questionIn(text: string | null): Question | undefined {
 }
 
 /** Returns the parameters of the address of a draft. */
-export function draftParameters({ question, batch }: Draft): URLSearchParams {
+function draftParameters({ question, batch }: Draft): URLSearchParams {
   return new URLSearchParams({
     q: JSON.stringify(question),
     ...(batch.length === 0 ? {} : { batch: JSON.stringify({ queries: batch }) }),

@@ -10,14 +10,12 @@ export function QuestionJson({ question, onChange, onPending }: WrittenQuestionP
   const [text, setText] = useState(shown)
   const read = readQuestion(text)
   // The text follows the question, but a text that means the question stays as it was typed.
-  useEffect(
-    () =>
-      setText((typed) => {
-        const now = readQuestion(typed)
-        return 'question' in now && JSON.stringify(now.question, undefined, 2) === shown ? typed : shown
-      }),
-    [shown],
-  )
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only another question changes the text
+  useEffect(() => {
+    if ('question' in read && JSON.stringify(read.question, undefined, 2) === shown) return
+    setText(shown)
+    onPending(false)
+  }, [shown])
   return (
     <Field
       label="Question as JSON"

@@ -1,3 +1,7 @@
+import type { components } from 'sotto-client'
+
+type Schemas = components['schemas']
+
 /** Points of a sketch. */
 const POINTS = 81
 /** Half-widths that a sketch reaches to either side. */
@@ -23,7 +27,7 @@ export function errorDensity(
   return Array.from({ length: POINTS }, (_, place) => {
     const scaled = REACH * ((2 * place) / (POINTS - 1) - 1)
     const y =
-      mechanism === 'geometric' || mechanism === 'laplace'
+      mechanism.includes('geometric') || mechanism === 'laplace'
         ? Math.exp(-laplaceRate * Math.abs(scaled))
         : Math.exp(-0.5 * (normalBound * scaled) ** 2)
     return { x: scaled * halfWidth, y }
@@ -51,4 +55,39 @@ function probabilityWithin(z: number): number {
     sum += weight * Math.exp(-0.5 * (place * width) ** 2)
   }
   return ((2 * width) / 3) * (sum / Math.sqrt(2 * Math.PI))
+}
+
+/** Error of an answer that can be sketched, or what the half-width means if it is no distance. */
+export type Sketch =
+  | {
+      readonly kind: 'density'
+      /** Name of the statistic, if the answer has several. */
+      readonly statistic?: string
+      readonly mechanism: string
+      readonly halfWidth: number
+      readonly unit?: string
+    }
+  | { readonly kind: 'rank'; readonly halfWidth: number; readonly unit: string }
+
+/** Returns what can be sketched of the error of an answer: of several statistics, the first whose error is known. */
+export function sketchOf({
+  accuracy,
+  noise,
+}: Pick<Schemas['Preview'], 'accuracy' | 'noise'>): Sketch | undefined {
+  const { halfWidth, unit, estimates = {} } = accuracy
+  const mechanism = 'parts' in noise ? (noise.parts[0]?.mechanism ?? noise.mechanism) : noise.mechanism
+  if (halfWidth === 0) return undefined
+  if (halfWidth !== null && (unit === 'rows' || unit === 'people')) return { kind: 'rank', halfWidth, unit }
+  if (halfWidth !== null)
+    return { kind: 'density', mechanism, halfWidth, ...(unit === undefined ? {} : { unit }) }
+  for (const [statistic, estimate] of Object.entries(estimates))
+    if (estimate.halfWidth !== null && estimate.halfWidth > 0 && estimate.unit !== 'rows')
+      return {
+        kind: 'density',
+        statistic,
+        mechanism,
+        halfWidth: estimate.halfWidth,
+        ...(estimate.unit === undefined ? {} : { unit: estimate.unit }),
+      }
+  return undefined
 }

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'react'
 import { useSearchParams } from 'wouter'
-import { type Draft, draftParameters, type FirstFacts, readDraft } from './question-address.ts'
+import { type Draft, type FirstFacts, placeOf, readDraft } from './question-address.ts'
 
 /** Time after the last change before the address changes; browsers limit how often it may. */
 const ADDRESS_DELAY_MS = 300
@@ -11,16 +11,16 @@ const ADDRESS_DELAY_MS = 300
  */
 export function useQuestionAddress(dataset: FirstFacts) {
   const [parameters, setParameters] = useSearchParams()
-  const [draft, setDraft] = useState(() => readDraft(parameters, dataset))
+  const [draft, setDraft] = useState(() => readDraft(parameters, dataset, history.state))
   const shown = parameters.toString()
   const known = useRef(shown)
   const unwritten = useRef<Draft>(undefined)
   const write = () => {
     if (unwritten.current === undefined) return
-    const next = draftParameters(unwritten.current)
+    const { parameters: next, state } = placeOf(unwritten.current)
     unwritten.current = undefined
     known.current = next.toString()
-    setParameters(next, { replace: true })
+    setParameters(next, { replace: true, state })
   }
   const latestWrite = useRef(write)
   useEffect(() => {
@@ -37,7 +37,7 @@ export function useQuestionAddress(dataset: FirstFacts) {
     if (shown === known.current) return
     known.current = shown
     unwritten.current = undefined
-    setDraft(readDraft(parameters, dataset))
+    setDraft(readDraft(parameters, dataset, history.state))
   }, [shown])
   useEffect(() => {
     const leave = () => latestWrite.current()
