@@ -2,6 +2,7 @@ import { generateKeyPairSync, sign } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { type Chain, type ExportVerification, verifyExport } from '../../console/src/pages/audit/chain.ts'
 import { checksOf, type Findings, isSound } from '../../console/src/pages/audit/checks.ts'
+import { factsText } from '../../console/src/pages/audit/event-text.ts'
 import { keepHead, keptHead } from '../../console/src/pages/audit/kept-heads.ts'
 import { findNoted, readNoted } from '../../console/src/pages/audit/receipt.ts'
 import { receiptChecks } from '../../console/src/pages/audit/receipt-checks.ts'
@@ -326,4 +327,15 @@ test('a browser notes one head of each chain', () => {
   expect(keptHead('other', storage)?.sequence).toBe(1)
   storage.setItem('sotto.heads', 'not JSON')
   expect(keptHead('census', storage)).toBeUndefined()
+})
+
+test('the facts of an act are written as words and times', () => {
+  const facts = {
+    changedAt: '2026-01-31T12:00:05.000Z',
+    datasets: ['a', 'b'],
+    synthetic: true,
+    sequence: 3,
+    hash: 'x',
+  }
+  expect(factsText({ facts })).toBe('changed at: 31 Jan 2026, 12:00:05 UTC · datasets: a, b · synthetic: yes')
 })

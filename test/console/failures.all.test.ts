@@ -132,6 +132,31 @@ describe.skipIf(CHROMIUM === undefined)(
       await context.close()
     })
 
+    test('a grant whose connection is lost is not advised to be repeated blindly', async () => {
+      const { page, context } = await openAs('custodian')
+      await page.goto('/datasets/census/manage')
+      const capBefore = await capOfDemo()
+      await page.getByRole('button', { name: 'Raise the cap' }).click()
+      const dialog = page.getByRole('dialog')
+      await dialog.getByLabel('Epsilon').fill('1')
+      await dialog.getByLabel('Reason').fill('A second study.')
+      await page.route('**/grants', async (route) => {
+        await route.fetch()
+        await route.abort('connectionreset')
+      })
+      await dialog.getByRole('button', { name: 'Grant' }).click()
+      await dialog.getByText('a repeat adds the amount a second time').waitFor()
+      expect(await capOfDemo()).toBe(capBefore + 1)
+      await dialog.getByRole('button', { name: 'Cancel' }).click()
+      await page.getByText(`of ${capBefore + 1} epsilon spent`).waitFor()
+      await context.close()
+    })
+
+    async function capOfDemo(): Promise<number> {
+      const { body } = await service.as('custodian').get('/v1/datasets/census/budget').expect(200)
+      return body.cap.epsilon
+    }
+
     test('a verification whose connection is lost can be repeated', async () => {
       const { page, context } = await openAs('auditor')
       await page.goto('/audit/census/verification')

@@ -17,6 +17,8 @@ const ADVICE: Readonly<Record<string, string>> = {
     'Ask with a smaller epsilon, or ask the custodian to raise your allotment. Nothing was charged.',
   'dataset-suspended':
     'A custodian has to look at the dataset before it answers again. Stored answers stay available.',
+  'dataset-exists':
+    'If the connection was lost while you published, the dataset may be yours: look at it. Otherwise choose another id.',
   'session-used-up': 'Open a further session. The answers of this one stay available.',
   'session-dataset-changed': 'Open a session on the present version. The answers of this one stay available.',
   'unknown-session': 'Continue one of your own sessions, or open a new one.',
@@ -36,8 +38,11 @@ const ADVICE: Readonly<Record<string, string>> = {
   'query-in-flight': 'The same question is being answered. Try again in a moment; it is charged once.',
 }
 
-/** Returns the title of an error, and what the person can do. */
-export function adviceOn(error: unknown): Advice {
+/**
+ * Returns the title of an error, and what the person can do.
+ * @param lost advice in place of the usual one if the connection was lost, for requests that are no questions
+ */
+export function adviceOn(error: unknown, lost?: string): Advice {
   if (error instanceof Problem) {
     const advice = ADVICE[error.code]
     return { title: error.title, ...(advice === undefined ? {} : { advice }) }
@@ -46,6 +51,7 @@ export function adviceOn(error: unknown): Advice {
     return {
       title: 'The service did not answer',
       advice:
+        lost ??
         'Check your connection, then try again. A question that was already charged is not charged twice.',
     }
   if (error instanceof UnexpectedResponse)

@@ -47,6 +47,8 @@ export interface FormDialogProps<Result> extends DialogProps {
   readonly look?: ButtonLook
   /** False while the form cannot be submitted. */
   readonly ready?: boolean
+  /** Advice if the connection is lost, where a repeat may carry the action out a second time. */
+  readonly lost?: string
   /** Carries out the action. If it fails, the dialog stays open and shows the error; otherwise it closes. */
   readonly onSubmit: () => Promise<Result>
   /** Called with the result, after the dialog was closed. */
@@ -59,6 +61,7 @@ export function FormDialog<Result>({
   action,
   look = 'primary',
   ready = true,
+  lost,
   onSubmit,
   onDone,
   onClose,
@@ -86,7 +89,7 @@ export function FormDialog<Result>({
     <Dialog title={title} onClose={close}>
       <form className={styles.form} onSubmit={submit}>
         {children}
-        {attempt.error !== undefined && <ProblemNotice error={attempt.error} />}
+        {attempt.error !== undefined && <ProblemNotice error={attempt.error} lost={lost} />}
         <div className={styles.actions}>
           <Button onClick={close}>Cancel</Button>
           <Button type="submit" look={look} busy={attempt.busy} disabled={!ready}>

@@ -5,13 +5,15 @@ import { Notice } from './notice.tsx'
 
 export interface ProblemNoticeProps {
   readonly error: unknown
+  /** Advice if the connection was lost, for a request whose repeat may change something twice. */
+  readonly lost?: string | undefined
   /** Repeats what failed. */
   readonly onRetry?: () => void
 }
 
 /** Says what went wrong, which field breaks which rule, and what to do about it. */
-export function ProblemNotice({ error, onRetry }: ProblemNoticeProps) {
-  const { title, advice } = adviceOn(error)
+export function ProblemNotice({ error, lost, onRetry }: ProblemNoticeProps) {
+  const { title, advice } = adviceOn(error, lost)
   const problem = error instanceof Problem ? error : undefined
   const errors = problem?.errors ?? []
   // The detail of a single error often is the error itself.

@@ -34,7 +34,7 @@ export default function AuditPage() {
             columns={[
               { title: 'Dataset', cell: ({ id }) => <Link href={`/audit/${id}`}>{id}</Link> },
               { title: 'Title', cell: ({ title }) => title },
-              { title: 'Budget', cell: ({ id }) => <BudgetGauge dataset={id} /> },
+              { title: 'Budget', cell: BudgetCell },
               {
                 title: '',
                 cell: ({ id }) => (
@@ -73,5 +73,13 @@ export default function AuditPage() {
         </Section>
       )}
     </Page>
+  )
+}
+
+function BudgetCell({ id }: { readonly id: string }) {
+  return (
+    <div className={styles.budget}>
+      <BudgetGauge dataset={id} />
+    </div>
   )
 }

@@ -1,5 +1,6 @@
 import type { components } from 'sotto-client'
 import { formatAmount } from '../../format/amount.ts'
+import { formatTime } from '../../format/time.ts'
 
 export type LedgerEntry = components['schemas']['LedgerEntry']
 export type Act = components['schemas']['AdministrativeAct']
@@ -101,9 +102,23 @@ export function actText({ kind, principal, subject }: Act): string {
 }
 
 /** Formats the further facts of an act, without the reference to an event of a dataset. */
-export function factsText({ facts }: Act): string {
+export function factsText({ facts }: Pick<Act, 'facts'>): string {
   return Object.entries(facts)
     .filter(([name]) => name !== 'sequence' && name !== 'hash')
-    .map(([name, value]) => `${name}: ${Array.isArray(value) ? value.join(', ') : value}`)
+    .map(([name, value]) => `${wordsOf(name)}: ${factText(value)}`)
     .join(' · ')
+}
+
+/** Writes a name such as `changedAt` as words. */
+function wordsOf(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
+}
+
+function factText(value: Act['facts'][string]): string {
+  if (Array.isArray(value)) return value.join(', ')
+  if (value === true) return 'yes'
+  if (value === false) return 'no'
+  return typeof value === 'string' && /^\d{4}-\d\d-\d\dT/.test(value)
+    ? `${formatTime(value)} UTC`
+    : String(value)
 }

@@ -26,7 +26,14 @@ export function RotateDialog({ apiKey: { id }, onIssued, onClose }: RotateDialog
   const rotate = () =>
     bodyOf(requests.POST('/v1/keys/{id}/rotate', { params: { path: { id } }, body: { overlapSeconds } }))
   return (
-    <FormDialog title={`Rotate ${id}`} action="Rotate" onSubmit={rotate} onDone={onIssued} onClose={onClose}>
+    <FormDialog
+      title={`Rotate ${id}`}
+      action="Rotate"
+      lost="The key may have been rotated, but the text of the new one is lost. Rotate it once more."
+      onSubmit={rotate}
+      onDone={onIssued}
+      onClose={onClose}
+    >
       <p>The service issues a new key under the same id. Spending, allotments and answers stay.</p>
       <Field label="Validity of the previous key" hint="Its users change to the new key in this time.">
         {(attributes) => (

@@ -67,6 +67,7 @@ export function NewKeyDialog({ keys, onIssued, onClose }: NewKeyDialogProps) {
       title="Create a key"
       action="Create the key"
       ready={isComplete(form)}
+      lost="The key may have been created, but its text is lost. Close this dialog, reload the page, and delete the key if it is there."
       onSubmit={create}
       onDone={onIssued}
       onClose={onClose}

@@ -178,16 +178,21 @@ function CapDialog({ dataset, act, onClose }: CapDialogProps) {
   const [form, setForm] = useState(EMPTY)
   const options = { params: { path: { dataset } }, body: bodyOfAmount(form) }
   const isGrant = act === 'grant'
+  const send = (): Promise<unknown> =>
+    isGrant
+      ? requests.POST('/v1/datasets/{dataset}/grants', options)
+      : requests.PUT('/v1/datasets/{dataset}/budget', options)
   return (
     <FormDialog
       title={isGrant ? 'Raise the cap' : 'Replace the cap'}
       action={isGrant ? 'Grant' : 'Replace'}
       ready={isComplete(form)}
-      onSubmit={() =>
-        isGrant
-          ? requests.POST('/v1/datasets/{dataset}/grants', options)
-          : requests.PUT('/v1/datasets/{dataset}/budget', options)
-      }
+      {...(isGrant
+        ? {
+            lost: 'The cap may have been raised. Close this dialog and look at the cap before you grant again: a repeat adds the amount a second time.',
+          }
+        : {})}
+      onSubmit={() => send().catch(askedAnyway)}
       onDone={refreshAll}
       onClose={onClose}
     >
@@ -218,6 +223,12 @@ function RemovalDialog({ dataset, analyst, onClose }: AllotmentDialogProps) {
       <p>Only the cap of the dataset then limits what {analyst} may spend.</p>
     </FormDialog>
   )
+}
+
+/** Shows the present budget behind a dialog that failed: the service may have acted before the connection was lost. */
+function askedAnyway(error: unknown): never {
+  void refreshAll()
+  throw error
 }
 
 interface AllotmentDialogProps {

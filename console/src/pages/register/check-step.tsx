@@ -148,7 +148,10 @@ function Failure({ error, registration, form, onChange }: FailureProps) {
   const fields = error instanceof Problem ? error.errors : []
   return (
     <>
-      <ProblemNotice error={error} />
+      <ProblemNotice
+        error={error}
+        lost="The service may still read the source. Wait a moment, and look at the list of datasets before you publish again."
+      />
       {fields.length > 0 && (
         <p>
           Change{' '}

@@ -31,7 +31,10 @@ export function IngestionProgress({ dataset }: { readonly dataset: string }) {
   const stop = () =>
     found === undefined
       ? undefined
-      : requests.DELETE('/v1/ingestions/{ingestion}', { params: { path: { ingestion: found.id } } })
+      : requests
+          .DELETE('/v1/ingestions/{ingestion}', { params: { path: { ingestion: found.id } } })
+          // It has ended meanwhile, which the page shows, or it can be stopped once more.
+          .catch(() => undefined)
   return (
     <div className={styles.progress} role="status">
       <span>
