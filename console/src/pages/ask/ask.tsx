@@ -26,6 +26,11 @@ type Mode = (typeof MODES)[number][0]
 
 /** Page on which an analyst writes a question, sees its price, and asks it. The address contains the question. */
 export default function Ask({ dataset }: DatasetPart) {
+  // Another dataset has another question and another answer.
+  return <AskDataset key={dataset.id} dataset={dataset} />
+}
+
+function AskDataset({ dataset }: DatasetPart) {
   const [{ question, batch, isUnreadable }, change] = useQuestionAddress(dataset)
   const [practice, setPractice] = useState(false)
   const [isPending, setPending] = useState(false)

@@ -60,7 +60,7 @@ function useBatchPreview(id: string, queries: readonly Question[]) {
     'post',
     '/v1/datasets/{dataset}/queries/batch/preview',
     { params: { path: { dataset: id } }, body: { queries: queries as unknown as Schemas['Query'][] } },
-    { placeholderData: keepPreviousData, retry: false },
+    { placeholderData: keepPreviousData },
   )
   return { preview: isPlaceholderData || error !== null ? undefined : data, error, retry: refetch }
 }

@@ -102,7 +102,6 @@ function useCurvePreview(id: string, question: Question, epsilons: readonly numb
       enabled: epsilons.length > 0,
       placeholderData: keepPreviousData,
       staleTime: Number.POSITIVE_INFINITY,
-      retry: false,
     },
   )
 }

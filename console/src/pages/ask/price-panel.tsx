@@ -47,7 +47,11 @@ export function PricePanel({ dataset, question, onChange, practice, busy, onAsk 
       <div className={styles.price}>
         <PriceChoice dataset={dataset} question={question} preview={known} onChange={onChange} />
         {error !== null && <ProblemNotice error={error} onRetry={retry} />}
-        {known !== undefined && <PreviewFigures preview={known} />}
+        {known !== undefined && (
+          <div className={styles.preview} data-current={isCurrent}>
+            <PreviewFigures preview={known} />
+          </div>
+        )}
         <HalfWidthCurve
           dataset={dataset}
           question={question}
@@ -84,7 +88,7 @@ function usePreview(id: string, question: Question) {
     'post',
     '/v1/datasets/{dataset}/queries/preview',
     { params: { path: { dataset: id } }, body: settled as unknown as Schemas['Query'] },
-    { placeholderData: keepPreviousData, retry: false },
+    { placeholderData: keepPreviousData },
   )
   // A question is asked only while the button shows its own price, not that of the question before.
   const isCurrent = !isPlaceholderData && settledText === text

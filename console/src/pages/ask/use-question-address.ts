@@ -46,7 +46,10 @@ export function useQuestionAddress(dataset: FirstFacts) {
       target instanceof Element && target.closest('a, button') !== null && leave()
     document.addEventListener('click', leaveByClick, { capture: true })
     addEventListener('pagehide', leave)
+    const { pathname } = location
     return () => {
+      // The sign-in replaces the page, and leads back to its address.
+      if (location.pathname === pathname) leave()
       document.removeEventListener('click', leaveByClick, { capture: true })
       removeEventListener('pagehide', leave)
     }
