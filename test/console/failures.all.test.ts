@@ -132,6 +132,21 @@ describe.skipIf(CHROMIUM === undefined)(
       await context.close()
     })
 
+    test('a person who signs in after another sees nothing of them', async () => {
+      const brief = await briefKey('brief-role', 'custodian')
+      const { page, context } = await openAs('custodian', brief.key)
+      await page.goto('/datasets/census')
+      await page.getByRole('link', { name: 'Manage', exact: true }).waitFor()
+      await brief.end()
+      await page.getByRole('link', { name: 'Manage', exact: true }).click()
+      await signInAgain(page, 'analyst')
+      await page.getByRole('link', { name: 'Overview', exact: true }).click()
+      await page.getByRole('link', { name: 'Ask', exact: true }).waitFor()
+      expect(await page.getByRole('link', { name: 'Keys', exact: true }).count()).toBe(0)
+      expect(await page.getByText('brief-role').count()).toBe(0)
+      await context.close()
+    })
+
     test('a grant whose connection is lost is not advised to be repeated blindly', async () => {
       const { page, context } = await openAs('custodian')
       await page.goto('/datasets/census/manage')

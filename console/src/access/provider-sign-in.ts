@@ -1,4 +1,5 @@
 import type { components } from 'sotto-client'
+import { queryClient } from '../api/api.ts'
 import { keepCredential } from '../api/credential.ts'
 
 /** OpenID provider with which people sign in. */
@@ -64,6 +65,8 @@ export async function returnFromProvider(): Promise<string> {
     { pkceCodeVerifier: verifier, expectedState: state },
     { resource: provider.audience },
   )
+  // Nothing that another person was shown in this tab stays.
+  queryClient.clear()
   keepCredential(tokens.access_token, remember)
   return returnTo
 }

@@ -1,6 +1,6 @@
 import { type FormEvent, useState } from 'react'
 import { useLocation } from 'wouter'
-import { api } from '../api/api.ts'
+import { api, queryClient } from '../api/api.ts'
 import { keepCredential, type SignedOut } from '../api/credential.ts'
 import { Button } from '../components/button.tsx'
 import { Field } from '../components/field.tsx'
@@ -24,6 +24,8 @@ export function SignInPage({ reason }: { readonly reason: SignedOut | 'provider'
     try {
       const token = key.trim()
       await checkKey(token)
+      // Nothing that another person was shown in this tab stays.
+      queryClient.clear()
       keepCredential(token, remember)
     } catch (error) {
       setAttempt({ busy: false, error })

@@ -210,13 +210,21 @@ export function describeSource({ source }: Pick<RegistrationForm, 'source'>): st
 const STORED = 'sotto.registration'
 
 function useStoredForm() {
-  const [form, setForm] = useState<RegistrationForm | undefined>(() => {
-    const stored = sessionStorage.getItem(STORED)
-    return stored === null ? undefined : JSON.parse(stored)
-  })
+  const [form, setForm] = useState(storedForm)
   useEffect(() => {
     if (form === undefined) sessionStorage.removeItem(STORED)
-    else sessionStorage.setItem(STORED, JSON.stringify(form))
+    else
+      try {
+        sessionStorage.setItem(STORED, JSON.stringify(form))
+      } catch {
+        // Lists of categories may exceed what a browser stores. Then a reload begins again.
+        sessionStorage.removeItem(STORED)
+      }
   }, [form])
   return [form, setForm] as const
+}
+
+function storedForm(): RegistrationForm | undefined {
+  const stored = sessionStorage.getItem(STORED)
+  return stored === null ? undefined : JSON.parse(stored)
 }
