@@ -282,6 +282,57 @@ describe.skipIf(CHROMIUM === undefined)('Custodians in Chromium (skipped if it i
     await context.close()
   })
 
+  test('change a limit of a dataset: copy its declaration, withdraw it, and register it again', async () => {
+    const csv = (rows: number) => Buffer.from(`age\n${'41\n17\n'.repeat(rows)}`)
+    const { page, context, complaints } = await openTab(browser, {
+      url: service.url,
+      key: service.keyOf('custodian'),
+    })
+    const upload = async (rows: number) => {
+      await page.goto('/register')
+      await page
+        .getByLabel('File', { exact: true })
+        .setInputFiles({ name: 'limited.csv', mimeType: 'text/csv', buffer: csv(rows) })
+      await page.getByRole('button', { name: 'Continue', exact: true }).click()
+    }
+    await upload(50)
+    const age = page.getByRole('group', { name: 'age', exact: true })
+    await age.getByLabel('Smallest plausible').fill('0')
+    await age.getByLabel('Largest plausible').fill('110')
+    await page.getByRole('link', { name: '3. People' }).click()
+    await page.getByLabel('One row').check()
+    await page.getByRole('link', { name: '4. Budget' }).click()
+    await page.getByLabel('By number').check()
+    await page.getByRole('textbox', { name: 'Epsilon', exact: true }).fill('2')
+    await page.getByRole('link', { name: '5. Check and publish' }).click()
+    await page.getByRole('button', { name: 'Publish' }).click()
+    await page.getByText('The dataset limited can be queried').waitFor()
+    await service
+      .as('analyst')
+      .post('/v1/datasets/limited/queries')
+      .send({ kind: 'count', epsilon: 0.5 })
+      .expect(200)
+
+    await upload(51)
+    await page.getByText('Copy the declaration of a dataset').click()
+    await page.getByRole('combobox', { name: 'Dataset' }).selectOption('Limited (limited)')
+    await expect.poll(() => age.getByLabel('Largest plausible').inputValue()).toBe('110')
+    await expectAccessible(page)
+    await page.getByRole('link', { name: '4. Budget' }).click()
+    await page.getByText('Limits of each question, release times').click()
+    await page.getByLabel('Largest epsilon of a question').fill('0.25')
+    await page.getByRole('link', { name: '5. Check and publish' }).click()
+    await service.as('custodian').delete('/v1/datasets/limited').expect(204)
+    await page.getByRole('button', { name: 'Publish' }).click()
+    await page.getByText('The dataset limited can be queried').waitFor()
+    const { body } = await service.as('analyst').get('/v1/datasets/limited/budget').expect(200)
+    expect(body).toMatchObject({ cap: { epsilon: 2 }, spent: { epsilon: 0.5 } })
+    await page.getByRole('link', { name: 'Manage it' }).click()
+    await page.getByText('0.25', { exact: true }).waitFor()
+    expect(complaints).toEqual([])
+    await context.close()
+  })
+
   test('see why a dataset is suspended, and resume it', async () => {
     const query = { kind: 'count', where: { column: 'Age', op: '>=', value: 40 }, epsilon: 0.25 }
     await suspendDemo(service)

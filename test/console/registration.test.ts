@@ -3,6 +3,8 @@ import { describe, expect, test } from 'vitest'
 import { budgetRisk, epsilonForRisk } from '../../console/src/pages/register/budget-risk.ts'
 import { declaredColumn, formOfColumn, openFieldsOf } from '../../console/src/pages/register/column-form.ts'
 import {
+  type DeclaredBefore,
+  formLikeDataset,
   formOfDraft,
   formOfMadeUpPeople,
   labelOf,
@@ -99,6 +101,27 @@ describe('The form of a registration', () => {
     })
     expect(declared.columns?.[3]).toMatchObject({ categories: ['north', 'south'], nullable: true })
     expect(declared.columns?.[4]).toMatchObject({ unit: 'EUR', step: 0.01 })
+  })
+
+  test('takes over the declaration of a dataset, and keeps its own source and further columns', () => {
+    const limits = { queryLimits: { maxEpsilon: 0.5 }, timing: { slotMs: 100 }, failureLimit: 5 }
+    const declared = registration.parse({ ...registrationOf(answeredForm()), ...limits, sharing: true })
+    const dataset = { ...declared, ...limits, version: '1' } as unknown as DeclaredBefore['dataset']
+    const fresh = draftedForm()
+    const copied = formLikeDataset(
+      { ...fresh, source: { kind: 'file', path: 'new.csv', format: 'csv' } },
+      { dataset, granted: { epsilon: 3, delta: 0 } },
+    )
+    expect(openFields(copied)).toEqual([])
+    expect(registration.parse(registrationOf(copied))).toEqual({
+      ...declared,
+      source: { kind: 'file', path: 'new.csv', format: 'csv' },
+      budget: { epsilon: 3, delta: 0 },
+    })
+    const fewer = { ...dataset, columns: dataset.columns.filter(({ name }) => name !== 'age') }
+    const partial = formLikeDataset(fresh, { dataset: fewer, granted: { epsilon: 3, delta: 1e-6 } })
+    expect(openFields(partial).map(({ label }) => label)).toEqual(['age: lower', 'age: upper'])
+    expect(registrationOf(partial).budget).toEqual({ epsilon: 3, delta: 1e-6 })
   })
 
   test('leaves out columns that are not declared, and their questions', () => {

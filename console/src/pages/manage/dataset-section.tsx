@@ -1,5 +1,5 @@
 import { useState } from 'react'
-import { useLocation } from 'wouter'
+import { Link, useLocation } from 'wouter'
 import { queryClient, requests } from '../../api/api.ts'
 import { Button } from '../../components/button.tsx'
 import { FormDialog } from '../../components/dialog.tsx'
@@ -20,7 +20,13 @@ export function DatasetSection({ dataset }: DatasetPart) {
   return (
     <Section
       title="Declaration"
-      lead="Limits and release times are part of the declaration. To change them, withdraw the dataset and register it again under the same id: the budget and what is spent stay."
+      lead={
+        <>
+          Limits and release times are part of the declaration. To change them,{' '}
+          <Link href="/register">register the rows again</Link>: the columns step copies this declaration.
+          Withdraw the dataset before you publish. The budget and what is spent stay.
+        </>
+      }
       aside={
         <div className={styles.buttons}>
           <Button onClick={() => open('texts')}>Change the texts</Button>

@@ -4,6 +4,7 @@ import { Notice } from '../../components/notice.tsx'
 import { Section } from '../../components/section.tsx'
 import { ColumnEditor, TimeZones } from './column-editor.tsx'
 import type { ColumnForm } from './column-form.ts'
+import { CopyDeclaration } from './copy-declaration.tsx'
 import styles from './register.module.css'
 import type { StepProps } from './register-page.tsx'
 
@@ -49,6 +50,7 @@ export function ColumnsStep({ form, onChange }: StepProps) {
               />
             )}
           </Field>
+          <CopyDeclaration onChange={onChange} />
           {general.length > 0 && (
             <ul className={styles.notes}>
               {general.map(({ field, text }) => (

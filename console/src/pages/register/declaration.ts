@@ -103,6 +103,56 @@ export function formOfMadeUpPeople(
   }
 }
 
+/** Public facts of a dataset, and the amount that was granted to its budget. */
+export interface DeclaredBefore {
+  readonly dataset: components['schemas']['Dataset']
+  readonly granted: { readonly epsilon: number; readonly delta: number }
+}
+
+/**
+ * Returns a form with the declaration of a dataset in place of its own: the id, the texts, the columns of the same names,
+ * the people, the budget and the limits. The source, and columns that the dataset does not have, stay.
+ */
+export function formLikeDataset(
+  form: RegistrationForm,
+  { dataset, granted }: DeclaredBefore,
+): RegistrationForm {
+  const { privacyUnit, queryLimits, timing, columns } = dataset
+  const limitOf = (name: keyof typeof queryLimits) => String(queryLimits[name] ?? '')
+  return {
+    ...form,
+    id: dataset.id,
+    title: dataset.title,
+    description: dataset.description ?? '',
+    columns: form.columns?.map((column) => {
+      const declared = columns.find(({ name }) => name === column.name)
+      return declared === undefined ? column : formOfColumn({ ...declared }, column.position)
+    }),
+    unit: privacyUnit.kind,
+    personColumn: privacyUnit.kind === 'person' ? privacyUnit.column : '',
+    maxRows: privacyUnit.kind === 'person' ? String(privacyUnit.maxRows) : '',
+    neighbours: dataset.neighbours,
+    epsilon: String(granted.epsilon),
+    delta: granted.delta === 0 ? '' : String(granted.delta),
+    accounting: dataset.accounting,
+    sharing: dataset.sharing,
+    failureLimit: String(dataset.failureLimit),
+    minEpsilon: limitOf('minEpsilon'),
+    maxEpsilon: limitOf('maxEpsilon'),
+    minHalfWidth: limitOf('minHalfWidth'),
+    ...timingFieldsOf(timing),
+  }
+}
+
+function timingFieldsOf(
+  timing: DeclaredBefore['dataset']['timing'],
+): Pick<RegistrationForm, 'timing' | 'timingMs'> {
+  if (timing === 'off') return { timing, timingMs: '' }
+  return 'slotMs' in timing
+    ? { timing: 'slot', timingMs: String(timing.slotMs) }
+    : { timing: 'deadline', timingMs: String(timing.deadlineMs) }
+}
+
 /** Returns the registration that a form describes. Send it only if {@link openFields} finds nothing. */
 export function registrationOf(form: RegistrationForm): Registration {
   const columns = form.columns?.filter(({ included }) => included).map(declaredColumn)
