@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { answer, batchAnswer } from '../schemas/answer.ts'
-import { svg, theme } from '../schemas/plots.ts'
+import { picture, plotFormat, theme } from '../schemas/plots.ts'
 import { problemResponses } from '../schemas/problem.ts'
 import { postprocessing, releaseParameters } from '../schemas/releases.ts'
 import type { Authenticator } from '../src/access/authenticator.ts'
@@ -71,16 +71,19 @@ export const releaseViewsRoutes: FastifyPluginAsyncZod<ReleaseViewsOptions> = as
           'custodians all.',
         security: readers.security,
         params: releaseParameters,
-        querystring: z.strictObject({ theme }),
-        response: { 200: svg, ...problemResponses },
+        querystring: z.strictObject({ theme, format: plotFormat }),
+        response: { 200: picture, ...problemResponses },
       },
     },
     async (request, reply) => {
       const principal = principalOf(request)
       const { answer: stored } = await requireRelease(ledger, principal, request.params.id)
       const asked = { timeoutMs: PLOT_TIMEOUT_MS, givenUp: givenUpSignal(reply), principal: principal.name }
-      const picture = { picture: 'release', stored } as const
-      return sendPicture(reply, await plotPool.run('draw', { picture, theme: request.query.theme }, asked))
+      const { theme, format } = request.query
+      const drawing = { picture: { picture: 'release', stored }, theme } as const
+      if (format === 'vega')
+        return reply.type('application/json').send(await plotPool.run('interactivePicture', drawing, asked))
+      return sendPicture(reply, await plotPool.run('draw', drawing, asked))
     },
   )
 }

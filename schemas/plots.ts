@@ -51,4 +51,32 @@ export const svg = {
   content: { 'image/svg+xml': { schema: z.string() } },
 }
 
+/** Form of a plot of a release. */
+export const plotFormat = z
+  .enum(['svg', 'vega'])
+  .default('svg')
+  .describe('`svg`: a picture. `vega`: Vega specifications with all data, for a page that draws them itself.')
+
+/** Plots for a page that draws them itself. */
+export const interactivePicture = z
+  .strictObject({
+    panels: z
+      .array(
+        z.strictObject({
+          title: z.string(),
+          description: z.string().describe('Text for screen readers.'),
+          specification: z.looseObject({}).describe('Vega specification with all data, 800 pixels wide.'),
+        }),
+      )
+      .readonly()
+      .describe('Plots, to be shown below each other.'),
+  })
+  .meta({ id: 'InteractivePicture', description: 'Plots for a page that draws them itself.' })
+
+/** Response with a picture, or with the specifications of its plots. */
+export const picture = {
+  description: 'SVG picture, 800 pixels wide, or the Vega specifications of its plots.',
+  content: { ...svg.content, 'application/json': { schema: interactivePicture } },
+}
+
 export type DistributionRequest = z.output<typeof distributionRequest>

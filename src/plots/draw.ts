@@ -1,4 +1,4 @@
-import { type Loader, parse, Error as reportErrors, View } from 'vega'
+import { type Loader, parse, Error as reportErrors, type Spec, View } from 'vega'
 import { compile } from 'vega-lite'
 import { type Figure, WIDTH } from './figure.ts'
 import type { Plot, Theme } from './plot.ts'
@@ -34,12 +34,41 @@ export async function drawPanels(plots: readonly Plot[], theme: Theme): Promise<
   return framed(panels)
 }
 
+/** A plot for a page that draws it itself. */
+export interface InteractivePlot {
+  readonly title: string
+  /** Text for screen readers. */
+  readonly description: string
+  /** Vega specification with all data. The marks of a table's values have tooltips. */
+  readonly specification: Spec
+}
+
+/**
+ * Compiles plots for a page that draws them with Vega.
+ * @throws RangeError as {@link drawPlot}
+ */
+export function interactivePlots(plots: readonly Plot[], theme: Theme): readonly InteractivePlot[] {
+  return plots.map((plot) => {
+    const figure = figureOf(plot, palettes[theme])
+    const { title, description } = figure
+    return {
+      title: plainText(title),
+      description: plainText(description),
+      specification: vegaOf(figure, theme),
+    }
+  })
+}
+
+/** Compiles a figure to Vega. */
+function vegaOf(figure: Figure, theme: Theme): Spec {
+  const { spec } = compile(specificationOf(figure, palettes[theme]))
+  // Views side by side have no common size unless it is given.
+  return { ...spec, ...extentOf(figure) }
+}
+
 /** Draws a figure, without a root element. */
 async function drawFigure(figure: Figure, theme: Theme): Promise<string> {
-  const palette = palettes[theme]
-  const { spec } = compile(specificationOf(figure, palette))
-  // Views side by side have no common size unless it is given.
-  const view = new View(parse({ ...spec, ...extentOf(figure) }), {
+  const view = new View(parse(vegaOf(figure, theme)), {
     renderer: 'none',
     logLevel: reportErrors,
     loader: NOTHING_TO_LOAD,

@@ -206,39 +206,58 @@ function axisOf(plot: NoisyTablePlot, { width }: Layout) {
 /** For each style the error bars and the noisy values, and above them all true values. */
 function valueLayers(plot: NoisyTablePlot, { inColour, styles }: Styling, layout: Layout, palette: Palette) {
   const x = axisOf(plot, layout)
+  const tell = (cell: Cell) => (plot.times ? spokenTime(cell) : spokenCell(cell, plot.unit))
   const rowsOfStyle = (index: number) =>
     layout.rows.filter(({ category }) => (inColour ? category === index : index === 0))
   return [
     ...styles.flatMap((style, index) => {
       const rows = rowsOfStyle(index)
-      return rows.length === 0 ? [] : [...barLayers(rows, style, x), ...pointLayers(rows, style, x)]
+      return rows.length === 0
+        ? []
+        : [...barLayers(rows, style, x, tell), ...pointLayers(rows, style, x, tell)]
     }),
     ...truthLayers(layout.rows, palette, x),
   ]
 }
 
+/** Tooltip of a value and its interval. */
+const TOOLTIP = { field: 'told', type: 'nominal' } as const
+
 type AlongAxis = ReturnType<typeof along> | ReturnType<typeof alongTime>
 
-function barLayers(rows: readonly Row[], { color }: PointStyle, x: AlongAxis): readonly Layer[] {
-  const values = rows.flatMap(({ y, cell: { value, halfWidth } }) =>
-    halfWidth === null ? [] : [{ y, lower: value - halfWidth, upper: value + halfWidth }],
-  )
+function barLayers(
+  rows: readonly Row[],
+  { color }: PointStyle,
+  x: AlongAxis,
+  tell: (cell: Cell) => string,
+): readonly Layer[] {
+  const values = rows.flatMap(({ y, cell }) => {
+    const { value, halfWidth } = cell
+    return halfWidth === null
+      ? []
+      : [{ y, lower: value - halfWidth, upper: value + halfWidth, told: tell(cell) }]
+  })
   if (values.length === 0) return []
   return [
     {
       data: { values },
       mark: { type: 'rule', color, strokeWidth: 2 },
-      encoding: { x: x('lower'), x2: { field: 'upper' }, y: pixels('y') },
+      encoding: { x: x('lower'), x2: { field: 'upper' }, y: pixels('y'), tooltip: TOOLTIP },
     },
   ]
 }
 
-function pointLayers(rows: readonly Row[], style: PointStyle, x: AlongAxis): readonly Layer[] {
+function pointLayers(
+  rows: readonly Row[],
+  style: PointStyle,
+  x: AlongAxis,
+  tell: (cell: Cell) => string,
+): readonly Layer[] {
   return [
     {
-      data: { values: rows.map(({ y, cell }) => ({ y, value: cell.value })) },
+      data: { values: rows.map(({ y, cell }) => ({ y, value: cell.value, told: tell(cell) })) },
       mark: pointMark(style),
-      encoding: { x: x('value'), y: pixels('y') },
+      encoding: { x: x('value'), y: pixels('y'), tooltip: TOOLTIP },
     },
   ]
 }

@@ -95,6 +95,16 @@ export const draw = computation(
   loadDrawing,
 )
 
+/** Compiles a picture for a page that draws it itself. The result is JSON. */
+export const interactivePicture = computation(
+  async ({ picture, theme }: { readonly picture: Picture; readonly theme: Theme }): Promise<string> => {
+    const plots = await plotsOf(picture, systemEntropy())
+    const { interactivePlots } = await loadDrawing()
+    return JSON.stringify({ panels: interactivePlots(plots, theme) })
+  },
+  loadDrawing,
+)
+
 /** Evaluates a query. The result is JSON, which is faster to transfer than the objects. */
 export const evaluation = computation(async (input: EvaluationInput, onProgress): Promise<string> => {
   const { runs, shown } = input

@@ -110,4 +110,22 @@ describe('a picture', () => {
     }
     expect(await spent()).toEqual(before)
   })
+
+  test.each(['table', 'batch', 'session'] as const)(
+    'of a %s as specifications with all data',
+    async (name) => {
+      const { body } = await service
+        .as('analyst')
+        .get(`/v1/releases/${ids[name]}/plot`)
+        .query({ format: 'vega' })
+        .expect(200)
+        .expect('content-type', /^application\/json/)
+      for (const { title, description, specification } of body.panels) {
+        expect(title).toContain('census')
+        expect(description).not.toBe('')
+        expect(specification.$schema).toMatch(/\/vega\//)
+        expect(JSON.stringify(specification)).not.toContain('"url"')
+      }
+    },
+  )
 })

@@ -3455,6 +3455,19 @@ export interface components {
              */
             step?: number;
         };
+        /** @description Plots for a page that draws them itself. */
+        InteractivePicture: {
+            /** @description Plots, to be shown below each other. */
+            panels: {
+                title: string;
+                /** @description Text for screen readers. */
+                description: string;
+                /** @description Vega specification with all data, 800 pixels wide. */
+                specification: {
+                    [key: string]: unknown;
+                };
+            }[];
+        };
         /** @description A new or rotated API key. */
         IssuedKey: {
             /** @description The name and a number. An id is never used again. */
@@ -9825,6 +9838,8 @@ export interface operations {
             query?: {
                 /** @description Background of the page that shows the picture. */
                 theme?: "light" | "dark";
+                /** @description `svg`: a picture. `vega`: Vega specifications with all data, for a page that draws them itself. */
+                format?: "svg" | "vega";
             };
             header?: never;
             path: {
@@ -9835,13 +9850,14 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description SVG picture, 800 pixels wide. */
+            /** @description SVG picture, 800 pixels wide, or the Vega specifications of its plots. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "image/svg+xml": string;
+                    "application/json": components["schemas"]["InteractivePicture"];
                 };
             };
             /** @description The request was refused. */

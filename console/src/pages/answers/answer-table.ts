@@ -73,6 +73,17 @@ function groupsTable({ groups }: Schemas['GroupsResult'], accuracy: Schemas['Acc
   )
 }
 
+/** Returns the values of an answer as CSV: its table, or a line with its one value and half-width. */
+export function csvOfPart(part: AnswerPart): string {
+  const { result, accuracy } = part
+  const rows = tableOf(part)
+  if (rows !== undefined) return csvOf(rows)
+  if (!('value' in result)) throw new TypeError('an answer is a value or a table')
+  return csvOf(
+    table(numbers('value', boundTitle(accuracy)), [[estimate(result.value, accuracy), bound(accuracy)]]),
+  )
+}
+
 /** Returns a table as CSV (RFC 4180), with values as they were released. */
 export function csvOf({ columns, rows }: AnswerTable): string {
   const lines = [columns.map(({ title }) => title), ...rows.map((row) => row.map(({ value }) => value))]

@@ -1,23 +1,20 @@
 import { useState } from 'react'
 import type { Amount, components } from 'sotto-client'
 import { api } from '../../api/api.ts'
-import { saveFile } from '../../api/save-file.ts'
-import { Button } from '../../components/button.tsx'
+import { ButtonLink } from '../../components/button.tsx'
 import { Checkbox } from '../../components/choice.tsx'
 import { Loading } from '../../components/loading.tsx'
 import { Notice } from '../../components/notice.tsx'
-import { Picture } from '../../components/picture.tsx'
 import { ProblemNotice } from '../../components/problem-notice.tsx'
 import { Section } from '../../components/section.tsx'
-import { Table } from '../../components/table.tsx'
-import { useTheme } from '../../components/use-theme.ts'
 import { formatAmount } from '../../format/amount.ts'
-import { formatHalfWidth, formatShare } from '../../format/number.ts'
-import { type AnswerCell, csvOf, tableOf } from './answer-table.ts'
-import { type AnswerPart, answerText, valueText } from './answer-text.ts'
+import { answerText } from './answer-text.ts'
+import { AnswerValues } from './answer-values.tsx'
 import styles from './answers.module.css'
+import { DownloadAnswer, DownloadCsv, DownloadDocument } from './downloads.tsx'
 import { QuestionCode } from './question-code-section.tsx'
 import { type Question, questionText } from './question-text.ts'
+import { ReleasePicture } from './release-picture.tsx'
 
 type Schemas = components['schemas']
 
@@ -32,10 +29,12 @@ export interface AnswerViewProps {
   readonly document: AnswerDocument
   /** True if a stored answer was sent again, at no cost. */
   readonly replayed?: boolean
+  /** True on the page of the release, which has the stored answer to download. */
+  readonly isInHistory?: boolean
 }
 
 /** An answer: its values with their half-widths, a picture, post-processing, and what it cost. */
-export function AnswerView({ document, replayed = false }: AnswerViewProps) {
+export function AnswerView({ document, replayed = false, isInHistory = false }: AnswerViewProps) {
   const isDummy = 'dummy' in document
   const [processing, setProcessing] = useState({ round: false, nonNegative: false })
   const isProcessed = processing.round || processing.nonNegative
@@ -50,6 +49,7 @@ export function AnswerView({ document, replayed = false }: AnswerViewProps) {
     { enabled: isProcessed && !isDummy, staleTime: Number.POSITIVE_INFINITY },
   )
   const shown = isProcessed && processed !== undefined ? processed : document
+  const name = `${isDummy ? 'made-up' : 'release'}-${document.id}`
   return (
     <Section title="Answer" lead={costSentence(document, replayed)}>
       {isDummy && (
@@ -62,33 +62,34 @@ export function AnswerView({ document, replayed = false }: AnswerViewProps) {
           // biome-ignore lint/suspicious/noArrayIndexKey: the answers of a batch have no other name
           <div key={place} className={styles.part}>
             <h3>{partTitle(shown, place)}</h3>
-            <Values part={part} />
+            <AnswerValues part={part} />
+            <DownloadCsv name={`${name}-${place + 1}`} part={part} />
           </div>
         ))
       ) : (
-        <Values part={shown} />
+        <AnswerValues part={shown} />
       )}
       {!isDummy && (
         <>
-          <div className={styles.processing}>
-            <Checkbox
-              label="Round to whole numbers"
-              checked={processing.round}
-              onChange={(round) => setProcessing({ ...processing, round })}
-            />
-            <Checkbox
-              label="Replace negative values by 0"
-              checked={processing.nonNegative}
-              onChange={(nonNegative) => setProcessing({ ...processing, nonNegative })}
-            />
-            <span className={styles.free}>Free: it uses the paid answer only.</span>
-          </div>
+          <Processing processing={processing} onChange={setProcessing} />
           {isProcessed && isFetching && <Loading what="the post-processed values" />}
           {isProcessed && error !== null && <ProblemNotice error={error} />}
           <ReleasePicture id={document.id} label={answerText(document)} />
         </>
       )}
-      <Downloads document={shown} />
+      <div className={styles.downloads}>
+        {!('answers' in shown) && <DownloadCsv name={name} part={shown} />}
+        {isDummy || isProcessed ? (
+          <DownloadDocument name={name} document={shown} />
+        ) : (
+          !isInHistory && <DownloadAnswer id={document.id} look="quiet" />
+        )}
+        {!isDummy && !isInHistory && (
+          <ButtonLink href={`/history/${document.id}`} look="quiet">
+            Open in history
+          </ButtonLink>
+        )}
+      </div>
       {document.question !== undefined && (
         <QuestionCode
           question={document.question as Question}
@@ -97,6 +98,35 @@ export function AnswerView({ document, replayed = false }: AnswerViewProps) {
         />
       )}
     </Section>
+  )
+}
+
+interface PostProcessing {
+  readonly round: boolean
+  readonly nonNegative: boolean
+}
+
+interface ProcessingProps {
+  readonly processing: PostProcessing
+  readonly onChange: (processing: PostProcessing) => void
+}
+
+/** Choice of post-processing, which is free. */
+function Processing({ processing, onChange }: ProcessingProps) {
+  return (
+    <div className={styles.processing}>
+      <Checkbox
+        label="Round to whole numbers"
+        checked={processing.round}
+        onChange={(round) => onChange({ ...processing, round })}
+      />
+      <Checkbox
+        label="Replace negative values by 0"
+        checked={processing.nonNegative}
+        onChange={(nonNegative) => onChange({ ...processing, nonNegative })}
+      />
+      <span className={styles.free}>Free: it uses the paid answer only.</span>
+    </div>
   )
 }
 
@@ -115,92 +145,4 @@ function paidText({ paid }: { readonly paid?: Amount }): string {
 function partTitle(document: Extract<AnswerDocument, { answers: unknown }>, place: number): string {
   const question = document.question?.queries[place] as Question | undefined
   return question === undefined ? `Question ${place + 1}` : questionText(question)
-}
-
-interface NumberedRow {
-  readonly cells: readonly AnswerCell[]
-  readonly place: number
-}
-
-/** Values of one answer: a large number, or a table. */
-function Values({ part }: { readonly part: AnswerPart }) {
-  const { result, accuracy } = part
-  const table = tableOf(part)
-  if (table === undefined)
-    return 'value' in result ? (
-      <div className={styles.figure}>
-        <output className={styles.value}>{valueText(result.value)}</output>
-        <span className={styles.bound}>{boundSentence(accuracy)}</span>
-      </div>
-    ) : null
-  return (
-    <>
-      <Table
-        label="Values"
-        rows={table.rows.map((cells, place) => ({ cells, place }))}
-        keyOf={({ place }: NumberedRow) => String(place)}
-        columns={table.columns.map(({ title, isNumber }, column) => ({
-          key: String(column),
-          title,
-          align: isNumber ? ('right' as const) : ('left' as const),
-          cell: ({ cells }: NumberedRow) => cells[column]?.shown,
-        }))}
-        empty="The answer is empty."
-      />
-      <p className={styles.free}>
-        Half-widths (±) hold with a probability of {formatShare(accuracy.confidence)}.
-      </p>
-    </>
-  )
-}
-
-function boundSentence({ halfWidth, unit, confidence, reason }: AnswerPart['accuracy']): string {
-  if (halfWidth === null) return reason ?? 'No bound on the error is known.'
-  const shown = `± ${formatHalfWidth(halfWidth)}`
-  const of = unit === 'rows' || unit === 'people' ? ` ${unit} in rank` : unit === undefined ? '' : ` ${unit}`
-  return `${shown}${of}, with a probability of ${formatShare(confidence)}`
-}
-
-/** Picture of a release in the colours of the page. */
-function ReleasePicture({ id, label }: { readonly id: string; readonly label: string }) {
-  const theme = useTheme()
-  const { data, error, refetch } = api.useQuery(
-    'get',
-    '/v1/releases/{id}/plot',
-    { params: { path: { id }, query: { theme } }, parseAs: 'text' },
-    { staleTime: Number.POSITIVE_INFINITY },
-  )
-  if (error !== null) return <ProblemNotice error={error} onRetry={refetch} />
-  if (typeof data !== 'string') return <div className={styles.awaited} />
-  return (
-    <>
-      <Picture svg={data} label={`Chart: ${label}`} />
-      <Button
-        look="quiet"
-        onClick={() => saveFile(`release-${id}.svg`, new Blob([data], { type: 'image/svg+xml' }))}
-      >
-        Download SVG
-      </Button>
-    </>
-  )
-}
-
-function Downloads({ document }: { readonly document: AnswerDocument }) {
-  const parts: readonly AnswerPart[] = 'answers' in document ? document.answers : [document]
-  const tables = parts.flatMap((part) => tableOf(part) ?? [])
-  const [table] = tables
-  return (
-    <div className={styles.downloads}>
-      {tables.length === 1 && table !== undefined && (
-        <Button
-          look="quiet"
-          onClick={() =>
-            saveFile(`release-${document.id}.csv`, new Blob([csvOf(table)], { type: 'text/csv' }))
-          }
-        >
-          Download CSV
-        </Button>
-      )}
-    </div>
-  )
 }

@@ -1,8 +1,7 @@
 import { Link, useParams } from 'wouter'
 import { api } from '../../api/api.ts'
 import { useMe } from '../../api/me.ts'
-import { saveFile } from '../../api/save-file.ts'
-import { Button, ButtonLink } from '../../components/button.tsx'
+import { ButtonLink } from '../../components/button.tsx'
 import { DateTime } from '../../components/date-time.tsx'
 import { Facts } from '../../components/facts.tsx'
 import { Loading } from '../../components/loading.tsx'
@@ -12,6 +11,7 @@ import { Section } from '../../components/section.tsx'
 import { formatAmount } from '../../format/amount.ts'
 import type { StoredDocument } from '../answers/answer-text.ts'
 import { AnswerView } from '../answers/answer-view.tsx'
+import { DownloadAnswer } from '../answers/downloads.tsx'
 import { type Question, questionText } from '../answers/question-text.ts'
 import styles from './history.module.css'
 import { askAgainAddress } from './history-filter.ts'
@@ -49,7 +49,7 @@ export default function ReleasePage() {
       }
       actions={<Actions document={data} question={question} />}
     >
-      {'positivesLeft' in data ? <SessionAnswers id={data.id} /> : <AnswerView document={data} />}
+      {'positivesLeft' in data ? <SessionAnswers id={data.id} /> : <AnswerView document={data} isInHistory />}
       <ChargeFacts document={data} />
       {question !== undefined && (
         <Section title="Question" lead="The question as it was asked. It can be sent again as it is.">
@@ -75,29 +75,6 @@ function Actions({ document, question }: ActionsProps) {
       )}
       {!isSession && <ButtonLink href={`/history/compare?one=${document.id}`}>Compare</ButtonLink>}
       <DownloadAnswer id={document.id} />
-    </>
-  )
-}
-
-/** Saves the answer byte by byte, so that its hash is the one in the ledger. */
-function DownloadAnswer({ id }: { readonly id: string }) {
-  const { refetch, error, isFetching } = api.useQuery(
-    'get',
-    '/v1/releases/{id}',
-    { params: { path: { id } }, parseAs: 'text' },
-    { enabled: false },
-  )
-  const download = async () => {
-    const { data } = await refetch()
-    if (data !== undefined)
-      saveFile(`release-${id}.json`, new Blob([data as unknown as string], { type: 'application/json' }))
-  }
-  return (
-    <>
-      <Button onClick={download} busy={isFetching}>
-        Download JSON
-      </Button>
-      {error !== null && <ProblemNotice error={error} onRetry={download} />}
     </>
   )
 }

@@ -1,0 +1,49 @@
+import { Table } from '../../components/table.tsx'
+import { formatHalfWidth, formatShare } from '../../format/number.ts'
+import { type AnswerCell, tableOf } from './answer-table.ts'
+import { type AnswerPart, valueText } from './answer-text.ts'
+import styles from './answers.module.css'
+
+interface NumberedRow {
+  readonly cells: readonly AnswerCell[]
+  readonly place: number
+}
+
+/** Values of one answer: a large number, or a table. */
+export function AnswerValues({ part }: { readonly part: AnswerPart }) {
+  const { result, accuracy } = part
+  const table = tableOf(part)
+  if (table === undefined)
+    return 'value' in result ? (
+      <div className={styles.figure}>
+        <output className={styles.value}>{valueText(result.value)}</output>
+        <span className={styles.bound}>{boundSentence(accuracy)}</span>
+      </div>
+    ) : null
+  return (
+    <>
+      <Table
+        label="Values"
+        rows={table.rows.map((cells, place) => ({ cells, place }))}
+        keyOf={({ place }: NumberedRow) => String(place)}
+        columns={table.columns.map(({ title, isNumber }, column) => ({
+          key: String(column),
+          title,
+          align: isNumber ? ('right' as const) : ('left' as const),
+          cell: ({ cells }: NumberedRow) => cells[column]?.shown,
+        }))}
+        empty="The answer is empty."
+      />
+      <p className={styles.free}>
+        Half-widths (±) hold with a probability of {formatShare(accuracy.confidence)}.
+      </p>
+    </>
+  )
+}
+
+function boundSentence({ halfWidth, unit, confidence, reason }: AnswerPart['accuracy']): string {
+  if (halfWidth === null) return reason ?? 'No bound on the error is known.'
+  const shown = `± ${formatHalfWidth(halfWidth)}`
+  const of = unit === 'rows' || unit === 'people' ? ` ${unit} in rank` : unit === undefined ? '' : ` ${unit}`
+  return `${shown}${of}, with a probability of ${formatShare(confidence)}`
+}

@@ -1,0 +1,50 @@
+import { api } from '../../api/api.ts'
+import { saveFile } from '../../api/save-file.ts'
+import { Button, type ButtonLook } from '../../components/button.tsx'
+import { ProblemNotice } from '../../components/problem-notice.tsx'
+import { csvOfPart } from './answer-table.ts'
+import type { AnswerPart } from './answer-text.ts'
+
+/** Saves the answer byte by byte, so that its hash is the one in the ledger. */
+export function DownloadAnswer({ id, look = 'plain' }: { readonly id: string; readonly look?: ButtonLook }) {
+  const { refetch, error, isFetching } = api.useQuery(
+    'get',
+    '/v1/releases/{id}',
+    { params: { path: { id } }, parseAs: 'text' },
+    { enabled: false },
+  )
+  const download = async () => {
+    const { data } = await refetch()
+    if (data !== undefined)
+      saveFile(`release-${id}.json`, new Blob([data as unknown as string], { type: 'application/json' }))
+  }
+  return (
+    <>
+      <Button look={look} onClick={download} busy={isFetching}>
+        Download JSON
+      </Button>
+      {error !== null && <ProblemNotice error={error} onRetry={download} />}
+    </>
+  )
+}
+
+/** Saves values that are not stored in this form, such as post-processed ones, as JSON. */
+export function DownloadDocument({ name, document }: { readonly name: string; readonly document: object }) {
+  const save = () =>
+    saveFile(`${name}.json`, new Blob([JSON.stringify(document, undefined, 2)], { type: 'application/json' }))
+  return (
+    <Button look="quiet" onClick={save}>
+      Download JSON
+    </Button>
+  )
+}
+
+/** Saves the values of one answer as CSV. */
+export function DownloadCsv({ name, part }: { readonly name: string; readonly part: AnswerPart }) {
+  const save = () => saveFile(`${name}.csv`, new Blob([csvOfPart(part)], { type: 'text/csv' }))
+  return (
+    <Button look="quiet" onClick={save}>
+      Download CSV
+    </Button>
+  )
+}
