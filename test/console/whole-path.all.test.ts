@@ -56,7 +56,7 @@ describe.skipIf(CHROMIUM === undefined)('The whole path in Chromium (skipped if 
     await asking.getByRole('link', { name: 'Ask' }).click()
     await asking.getByLabel('Statistic', { exact: true }).selectOption('histogram')
     await asking.getByRole('button', { name: 'Ask for epsilon 0.1' }).click()
-    await asking.getByText('Cost epsilon 0.1. epsilon 0.9').waitFor()
+    await asking.getByText('Cost epsilon 0.1. Left: epsilon 0.9').waitFor()
     await asking.getByRole('link', { name: 'History', exact: true }).first().click()
     await asking.getByText('rows by age in 5 bins').first().click()
     await asking.getByRole('link', { name: 'Ask again' }).click()

@@ -132,7 +132,7 @@ function Processing({ processing, onChange }: ProcessingProps) {
 
 function costSentence(document: AnswerDocument, replayed: boolean): string {
   const { budget } = document
-  const left = `${formatAmount(budget.remaining)} of ${formatAmount(budget.cap)} left`
+  const left = `Left: ${formatAmount(budget.remaining)} of ${formatAmount(budget.cap)}`
   if ('dummy' in document) return `Free. On the data it would cost ${formatAmount(document.cost)}.`
   if (replayed) return `Free: this question was paid before${paidText(document)}. ${left}.`
   return `Cost ${formatAmount(document.cost)}. ${left}.`
