@@ -13,7 +13,7 @@ import {
   factorColumns,
   groupingColumns,
   measuredColumns,
-  PERSON_VALUES,
+  personValues,
   selectableColumns,
 } from './kinds.ts'
 import { NumberInput } from './number-input.tsx'
@@ -180,7 +180,7 @@ function PerPersonField({ dataset, question, onChange }: QuestionPart) {
           value={String(question.perPerson ?? '')}
           onChange={({ target }) => change(target.value === '' ? undefined : target.value)}
         >
-          {PERSON_VALUES.map(([value, title]) => (
+          {personValues(dataset.columns).map(([value, title]) => (
             <option key={value} value={value}>
               {title}
             </option>

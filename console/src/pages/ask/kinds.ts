@@ -94,12 +94,20 @@ export const GROUP_STATISTICS = [
 ] as const
 
 /** Values that replace the rows of a person, and their names. */
-export const PERSON_VALUES: readonly (readonly [value: string, title: string])[] = [
+const PERSON_VALUES = [
   ['', 'of each row'],
   ['sum', 'sum of each person'],
   ['mean', 'mean of each person'],
   ['count', 'number of rows of each person'],
-]
+] as const
+
+/** Returns the values that can replace the rows of a person; sums and means only of numbers. */
+export function personValues(
+  columns: readonly Column[],
+): readonly (readonly [value: string, title: string])[] {
+  const hasNumbers = columns.some(({ type }) => type === 'integer' || type === 'number')
+  return PERSON_VALUES.filter(([value]) => hasNumbers || (value !== 'sum' && value !== 'mean'))
+}
 
 /** Returns the entry of a kind. */
 export function entryOf(kind: unknown): KindEntry | undefined {

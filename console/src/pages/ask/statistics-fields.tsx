@@ -1,7 +1,7 @@
 import { Button } from '../../components/button.tsx'
 import { ConditionField } from './condition-field.tsx'
 import { GroupingField } from './grouping-field.tsx'
-import { entryOf, GROUP_STATISTICS, groupingColumns, PERSON_VALUES } from './kinds.ts'
+import { entryOf, GROUP_STATISTICS, groupingColumns, personValues } from './kinds.ts'
 import { NumberInput } from './number-input.tsx'
 import { isQuestion, type Question, withField } from './question.ts'
 import type { QuestionPart } from './question-form.tsx'
@@ -89,7 +89,7 @@ function StatisticFields({ dataset, statistic, onChange }: StatisticPart) {
         <>
           <ColumnChoice dataset={dataset} statistic={statistic} onChange={onChange} />
           {statistic.kind === 'mean' && isPeople && (
-            <PersonValueChoice statistic={statistic} onChange={onChange} />
+            <PersonValueChoice dataset={dataset} statistic={statistic} onChange={onChange} />
           )}
           {statistic.kind === 'percentile' && (
             <NumberInput
@@ -136,7 +136,8 @@ function CountedChoice({ statistic, onChange }: Omit<StatisticPart, 'dataset'>) 
   )
 }
 
-function PersonValueChoice({ statistic, onChange }: Omit<StatisticPart, 'dataset'>) {
+function PersonValueChoice({ dataset, statistic, onChange }: StatisticPart) {
+  const columns = dataset.columns.filter(({ name }) => name === statistic.column)
   return (
     <select
       aria-label="Values"
@@ -145,7 +146,7 @@ function PersonValueChoice({ statistic, onChange }: Omit<StatisticPart, 'dataset
         onChange(withField(statistic, 'perPerson', target.value === '' ? undefined : target.value))
       }
     >
-      {PERSON_VALUES.map(([value, title]) => (
+      {personValues(columns).map(([value, title]) => (
         <option key={value} value={value}>
           {title}
         </option>
