@@ -8,9 +8,9 @@ import {
   withFittingContribution,
   withLimit,
 } from '../../console/src/pages/ask/contribution.ts'
-import { KINDS, offeredKinds, questionOf } from '../../console/src/pages/ask/kinds.ts'
+import { KINDS, offeredKinds, questionOf, valueColumns } from '../../console/src/pages/ask/kinds.ts'
 import type { Question } from '../../console/src/pages/ask/question.ts'
-import { nextStatistic, statisticOf } from '../../console/src/pages/ask/statistics.ts'
+import { nextStatistic, statisticOf, withPersonValue } from '../../console/src/pages/ask/statistics.ts'
 import { query as querySchema } from '../../schemas/query.ts'
 import { plan } from '../../src/planner/plan.ts'
 import { Refusal } from '../../src/privacy/refusal.ts'
@@ -148,6 +148,29 @@ describe('the statistics of groups', () => {
 
 const only = (...columns: readonly object[]) => knownDataset(columns)
 const named = (name: string) => COLUMNS.filter((column) => column.name === name)
+
+test.each(['day', 'age', 'diagnosis'])(
+  'a mean of values per person keeps to columns that fit: %s',
+  (column) => {
+    for (const perPerson of ['sum', 'mean', 'count', undefined]) {
+      const statistic = withPersonValue({ kind: 'mean', column, perPerson: 'count' }, perPerson, PEOPLE.facts)
+      expect(
+        refusalOf({ kind: 'groupBy', keys: ['Region'], statistics: [statistic] }, PEOPLE),
+      ).toBeUndefined()
+      for (const kind of ['mean', 'median']) {
+        const columns = valueColumns(perPerson, PEOPLE.facts, ['integer', 'number', 'date', 'timestamp'])
+        for (const { name } of columns)
+          expect([
+            name,
+            refusalOf(
+              { kind, column: name, ...(perPerson && { perPerson }), contribution: { rows: 3 } },
+              PEOPLE,
+            ),
+          ]).toEqual([name, undefined])
+      }
+    }
+  },
+)
 
 describe('a dataset with few columns', () => {
   test.each<[string, KnownDataset]>([

@@ -12,9 +12,9 @@ import {
   type FieldKind,
   factorColumns,
   groupingColumns,
-  measuredColumns,
   personValues,
   selectableColumns,
+  valueColumns,
 } from './kinds.ts'
 import { NumberInput } from './number-input.tsx'
 import { withField } from './question.ts'
@@ -45,11 +45,7 @@ export const KIND_FIELDS: Readonly<Record<FieldKind, (part: QuestionPart) => Rea
 }
 
 function MeasuredField({ dataset, question, onChange }: QuestionPart) {
-  // The number of rows of each person can be told from a column of any type.
-  const counts = question.perPerson === 'count'
-  const columns = counts
-    ? dataset.columns.filter(({ type }) => type !== 'identifier')
-    : measuredColumns(dataset, entryOf(question.kind)?.measures ?? [])
+  const columns = valueColumns(question.perPerson, dataset, entryOf(question.kind)?.measures ?? [])
   return (
     <SelectColumn
       label="Column"
@@ -165,11 +161,9 @@ function CountedField({ dataset, question, onChange }: QuestionPart) {
 function PerPersonField({ dataset, question, onChange }: QuestionPart) {
   if (dataset.privacyUnit.kind === 'row') return undefined
   const change = (perPerson: string | undefined) => {
-    const isMeasured = measuredColumns(dataset, entryOf(question.kind)?.measures ?? []).some(
-      ({ name, type }) => name === question.column && (perPerson === undefined || isNumeric(type)),
-    )
-    const numeric = measuredColumns(dataset, ['integer', 'number'])[0]?.name
-    const column = isMeasured || perPerson === 'count' ? question.column : numeric
+    const columns = valueColumns(perPerson, dataset, entryOf(question.kind)?.measures ?? [])
+    const fits = columns.some(({ name }) => name === question.column)
+    const column = fits ? question.column : columns[0]?.name
     onChange(withField({ ...question, column }, 'perPerson', perPerson))
   }
   return (
@@ -189,10 +183,6 @@ function PerPersonField({ dataset, question, onChange }: QuestionPart) {
       )}
     </Field>
   )
-}
-
-function isNumeric(type: string): boolean {
-  return type === 'integer' || type === 'number'
 }
 
 function GapField({ question, onChange }: QuestionPart) {

@@ -109,6 +109,19 @@ export function personValues(
   return PERSON_VALUES.filter(([value]) => hasNumbers || (value !== 'sum' && value !== 'mean'))
 }
 
+/**
+ * Returns the columns of which a person can have a value: numbers for a sum or mean, any for the number of rows.
+ * @param types types of the column that the kind measures without a value per person
+ */
+export function valueColumns(
+  perPerson: unknown,
+  dataset: DatasetFacts,
+  types: readonly Column['type'][],
+): readonly Column[] {
+  if (perPerson === 'count') return dataset.columns.filter(({ type }) => type !== 'identifier')
+  return measuredColumns(dataset, perPerson === undefined ? types : NUMBERS)
+}
+
 /** Returns the entry of a kind. */
 export function entryOf(kind: unknown): KindEntry | undefined {
   return KINDS.find((entry) => entry.kind === kind)

@@ -6,7 +6,13 @@ import { NumberInput } from './number-input.tsx'
 import { isQuestion, type Question, withField } from './question.ts'
 import type { QuestionPart } from './question-form.tsx'
 import { Removable } from './removable.tsx'
-import { MOST_STATISTICS, nextStatistic, statisticColumns, statisticOf } from './statistics.ts'
+import {
+  MOST_STATISTICS,
+  nextStatistic,
+  statisticColumns,
+  statisticOf,
+  withPersonValue,
+} from './statistics.ts'
 
 /** Statistics of each group. */
 export function StatisticsFields({ dataset, question, onChange }: QuestionPart) {
@@ -106,7 +112,7 @@ function StatisticFields({ dataset, statistic, onChange }: StatisticPart) {
 }
 
 function ColumnChoice({ dataset, statistic, onChange }: StatisticPart) {
-  const columns = statisticColumns(statistic.kind, dataset)
+  const columns = statisticColumns(statistic, dataset)
   return (
     <select
       aria-label="Column of the statistic"
@@ -137,16 +143,15 @@ function CountedChoice({ statistic, onChange }: Omit<StatisticPart, 'dataset'>) 
 }
 
 function PersonValueChoice({ dataset, statistic, onChange }: StatisticPart) {
-  const columns = dataset.columns.filter(({ name }) => name === statistic.column)
   return (
     <select
       aria-label="Values"
       value={String(statistic.perPerson ?? '')}
       onChange={({ target }) =>
-        onChange(withField(statistic, 'perPerson', target.value === '' ? undefined : target.value))
+        onChange(withPersonValue(statistic, target.value === '' ? undefined : target.value, dataset))
       }
     >
-      {personValues(columns).map(([value, title]) => (
+      {personValues(dataset.columns).map(([value, title]) => (
         <option key={value} value={value}>
           {title}
         </option>

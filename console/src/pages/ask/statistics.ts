@@ -1,5 +1,12 @@
-import { type DatasetFacts, groupingColumns, groupingOf, initialCondition, measuredColumns } from './kinds.ts'
-import type { Question } from './question.ts'
+import {
+  type DatasetFacts,
+  groupingColumns,
+  groupingOf,
+  initialCondition,
+  measuredColumns,
+  valueColumns,
+} from './kinds.ts'
+import { type Question, withField } from './question.ts'
 
 /** Most statistics of one question. */
 export const MOST_STATISTICS = 8
@@ -8,9 +15,10 @@ const NUMBERS = ['integer', 'number'] as const
 const ORDERED = ['integer', 'number', 'date', 'timestamp'] as const
 
 /** Returns the columns that a statistic of groups can measure. */
-export function statisticColumns(kind: unknown, dataset: DatasetFacts) {
+export function statisticColumns({ kind, perPerson }: Question, dataset: DatasetFacts) {
   switch (kind) {
     case 'mean':
+      return valueColumns(perPerson, dataset, ORDERED)
     case 'median':
     case 'percentile':
       return measuredColumns(dataset, ORDERED)
@@ -33,11 +41,22 @@ export function statisticOf(
 ): Question | undefined {
   if (kind === 'count') return { kind }
   if (kind === 'proportion') return { kind, of: initialCondition(dataset) }
-  const columns = statisticColumns(kind, dataset)
+  const columns = statisticColumns({ kind }, dataset)
   const column = columns.find(({ name }) => name === before.column) ?? columns[0]
   if (column === undefined) return undefined
   if (kind === 'countDistinct') return { kind, column: groupingOf(column) }
   return { kind, column: column.name, ...(kind === 'percentile' ? { p: 90 } : {}) }
+}
+
+/** Returns a mean of a value of each person, or of rows. It keeps the column if that fits. */
+export function withPersonValue(
+  statistic: Question,
+  perPerson: string | undefined,
+  dataset: DatasetFacts,
+): Question {
+  const next = withField(statistic, 'perPerson', perPerson)
+  const columns = statisticColumns(next, dataset)
+  return columns.some(({ name }) => name === next.column) ? next : { ...next, column: columns[0]?.name }
 }
 
 /** Returns a statistic that is not yet listed: the mean of another column, a proportion, or undefined. */
