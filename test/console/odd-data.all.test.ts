@@ -40,7 +40,7 @@ describe.skipIf(CHROMIUM === undefined)('Odd data in Chromium (skipped if it is 
 
   async function openPage(role: 'custodian' | 'analyst' | 'auditor', address: string) {
     const tab = await openTab(browser, { url: service.url, key: service.keyOf(role) })
-    tab.context.setDefaultTimeout(120_000)
+    tab.context.setDefaultTimeout(60_000)
     await tab.page.goto(address)
     return tab
   }
@@ -106,6 +106,54 @@ describe.skipIf(CHROMIUM === undefined)('Odd data in Chromium (skipped if it is 
     await page.goto('/register')
     await upload(page, 'too-large.csv', Buffer.alloc(LARGE_BYTES + 1_000, 'age\n41\n17\n'))
     await page.getByRole('alert').getByText('Ask the operator to copy the file').waitFor()
+    await context.close()
+  })
+
+  test('one column, and people with one row, are described and cannot be asked for what they lack', async () => {
+    const upload = async (text: string) => {
+      const { body } = await service
+        .as('custodian')
+        .post('/v1/sources')
+        .attach('file', Buffer.from(text), 'rows.csv')
+        .expect(201)
+      return { kind: 'upload', upload: body.id, format: 'csv' }
+    }
+    const facts = { title: 'Few', neighbours: 'add-remove', budget: { epsilon: 5 } }
+    const register = (dataset: object) =>
+      service
+        .as('custodian')
+        .post('/v1/datasets')
+        .send({ ...facts, ...dataset })
+        .expect(201)
+    await register({
+      id: 'people-only',
+      source: await upload('who\na\nb\n'),
+      columns: [{ name: 'who', type: 'identifier' }],
+      privacyUnit: { kind: 'person', column: 'who', maxRows: 2 },
+    })
+    await register({
+      id: 'single',
+      source: await upload('who,age\na,41\n'),
+      columns: [
+        { name: 'who', type: 'identifier' },
+        { name: 'age', type: 'integer', lower: 0, upper: 110 },
+      ],
+      privacyUnit: { kind: 'person', column: 'who', maxRows: 1 },
+    })
+    const { page, context, complaints } = await openPage('analyst', '/datasets')
+    await page.getByText('1 column · protects the presence of a person with up to 2 rows').waitFor()
+    await page.getByText('2 columns · protects the presence of a person with up to 1 row').waitFor()
+    await page.goto('/datasets/people-only/sessions?threshold=1')
+    await page.getByRole('button', { name: 'Open for epsilon 0.5' }).click()
+    await page.getByRole('heading', { name: 'At least 1 row?' }).waitFor()
+    await page.getByText('the dataset has no column that a condition can test').waitFor()
+    const ask = page.getByRole('button', { name: 'Ask, paid with the session' })
+    expect(await ask.isDisabled()).toBe(true)
+    await page.goto('/datasets/single/sessions?threshold=1&of=people')
+    await page.getByRole('button', { name: 'Open for epsilon 0.5' }).click()
+    await ask.click()
+    await page.getByText(/^Question 1:/).waitFor()
+    expect(complaints).toEqual([])
     await context.close()
   })
 

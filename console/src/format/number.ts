@@ -25,6 +25,11 @@ export function formatExact(value: number): string {
   return exact.format(value)
 }
 
+/** Formats a number of things: `1 row`, `1,000 rows`. */
+export function formatCount(count: number, one: string, several = `${one}s`): string {
+  return `${exact.format(count)} ${count === 1 ? one : several}`
+}
+
 /** Formats a half-width with the two digits that matter. */
 export function formatHalfWidth(value: number): string {
   return value >= 100 ? exact.format(Math.round(value)) : rounded.format(value)

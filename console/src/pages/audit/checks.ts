@@ -1,4 +1,5 @@
 import type { Amount } from 'sotto-client'
+import { formatCount } from '../../format/number.ts'
 import { formatTime } from '../../format/time.ts'
 import { ADMINISTRATION, type Chain, type ExportVerification } from './chain.ts'
 import type { KeptHead } from './kept-heads.ts'
@@ -58,7 +59,7 @@ export function checksOf({ own, head, signature, kept, stated }: Findings): read
   return [
     {
       state: 'good',
-      title: `${counted(chain.events.length, 'event')} verified in this browser`,
+      title: `${formatCount(chain.events.length, 'event')} verified in this browser`,
       text:
         chain.dataset === ADMINISTRATION
           ? 'Every hash was recomputed, and each event names the hash of the one before it.'
@@ -74,7 +75,7 @@ export function checksOf({ own, head, signature, kept, stated }: Findings): read
 
 function requestCheck({ requests: { referredTo, verified } }: Chain): readonly Check[] {
   if (referredTo === 0) return []
-  const title = `${verified} of ${counted(referredTo, 'request')} compared`
+  const title = `${verified} of ${formatCount(referredTo, 'request')} compared`
   return verified === 0
     ? [{ state: 'unknown', title, text: 'The export contains no requests, as those of earlier versions.' }]
     : [{ state: 'good', title, text: 'The text of each request has the hash that its event contains.' }]
@@ -107,7 +108,7 @@ function keptCheck(chain: Chain, kept: KeptHead | undefined): Check {
     return {
       state: 'good',
       title: 'Nothing was removed or rewritten since the last verification',
-      text: `Event ${kept.sequence}, ${since}, is still there. ${counted(chain.events.length - kept.sequence, 'event')} came after it.`,
+      text: `Event ${kept.sequence}, ${since}, is still there. ${formatCount(chain.events.length - kept.sequence, 'event')} came after it.`,
     }
   return {
     state: 'bad',
@@ -126,7 +127,7 @@ function statedCheck(chain: Chain | undefined, stated: StatedVerification): Chec
       title: 'The service found a fault itself',
       text: `Event ${stated.sequence}: ${stated.reason}.`,
     }
-  const claim = `The service verified ${counted(stated.events, 'event')} itself`
+  const claim = `The service verified ${formatCount(stated.events, 'event')} itself`
   if (chain === undefined)
     return {
       state: 'bad',
@@ -137,7 +138,7 @@ function statedCheck(chain: Chain | undefined, stated: StatedVerification): Chec
   if (later > 0)
     return {
       state: 'unknown',
-      title: `The service went on: ${counted(later, 'later event')}`,
+      title: `The service went on: ${formatCount(later, 'later event')}`,
       text: `${claim}. Verify again to compare the results.`,
     }
   const same =
@@ -204,8 +205,4 @@ function signatureCheck(signature: SignatureCheck | undefined): Check {
         text: 'It has no Ed25519. Check the head with `npx sotto ledger verify`.',
       }
   }
-}
-
-function counted(count: number, noun: string): string {
-  return `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`
 }

@@ -7,6 +7,7 @@ import { Notice } from '../../components/notice.tsx'
 import { Page } from '../../components/page.tsx'
 import { Pill } from '../../components/pill.tsx'
 import { ProblemNotice } from '../../components/problem-notice.tsx'
+import { formatCount } from '../../format/number.ts'
 import { BudgetGauge } from './budget-gauge.tsx'
 import { type Dataset, protectionOf } from './dataset-kind.ts'
 import styles from './datasets.module.css'
@@ -52,7 +53,7 @@ function DatasetCard({ dataset }: { readonly dataset: Dataset }) {
       <code className={styles.id}>{id}</code>
       {description !== undefined && <p className={styles.description}>{description}</p>}
       <p className={styles.facts}>
-        {columns.length} columns · {protectionOf(dataset)}
+        {formatCount(columns.length, 'column')} · {protectionOf(dataset)}
       </p>
       <BudgetGauge dataset={id} />
     </li>

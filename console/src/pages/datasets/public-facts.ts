@@ -1,4 +1,4 @@
-import { formatExact } from '../../format/number.ts'
+import { formatCount, formatExact } from '../../format/number.ts'
 import type { Dataset } from './dataset-kind.ts'
 
 /** Returns the public facts of a dataset that are not about its columns, as names and sentences. */
@@ -11,7 +11,7 @@ export function publicFactsOf(
       'A person contributes',
       privacyUnit.kind === 'row'
         ? 'one row'
-        : `up to ${formatExact(privacyUnit.maxRows)} rows, those with the same ${privacyUnit.column}`,
+        : `up to ${formatCount(privacyUnit.maxRows, 'row')}, those with the same ${privacyUnit.column}`,
     ],
     [
       'Answers hide',

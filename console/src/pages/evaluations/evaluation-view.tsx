@@ -1,7 +1,13 @@
 import { Pill } from '../../components/pill.tsx'
 import { Section } from '../../components/section.tsx'
 import { Table } from '../../components/table.tsx'
-import { formatEstimate, formatExact, formatHalfWidth, formatShare } from '../../format/number.ts'
+import {
+  formatCount,
+  formatEstimate,
+  formatExact,
+  formatHalfWidth,
+  formatShare,
+} from '../../format/number.ts'
 import { labelText } from '../answers/answer-text.ts'
 import {
   besideTheory,
@@ -40,7 +46,7 @@ interface ErrorsProps<Shown> {
 
 function NumberErrors({ evaluation, title }: ErrorsProps<NumberEvaluation>) {
   return (
-    <Section title={title} lead={runsText(evaluation.runs)}>
+    <Section title={title} lead={formatCount(evaluation.runs, 'run')}>
       <NumberFacts evaluation={evaluation} />
       <NumberTable evaluation={evaluation} />
       <p className={styles.note}>
@@ -49,10 +55,6 @@ function NumberErrors({ evaluation, title }: ErrorsProps<NumberEvaluation>) {
       </p>
     </Section>
   )
-}
-
-function runsText(runs: number): string {
-  return `${formatExact(runs)} ${runs === 1 ? 'run' : 'runs'}`
 }
 
 /** Errors of all numbers together. */
@@ -192,7 +194,7 @@ function Whisker({ error }: { readonly error: RelativeError | undefined }) {
 function SelectionErrors({ evaluation, title }: ErrorsProps<Candidates>) {
   const { candidates, runs, shortfallRows, withinHalfWidth, confidence, accuracy } = evaluation
   return (
-    <Section title={title} lead={runsText(runs)}>
+    <Section title={title} lead={formatCount(runs, 'run')}>
       <div className={styles.facts}>
         <p>
           A selected candidate falls short of the best by {shown(shortfallRows.value)} rows on average.{' '}
@@ -236,7 +238,10 @@ function Share({ share }: { readonly share: number }) {
 function KeyErrors({ evaluation, title }: ErrorsProps<Keys>) {
   const { keys, runs, distinctKeys } = evaluation
   return (
-    <Section title={title} lead={`${runsText(runs)}; ${formatExact(distinctKeys)} keys in the data`}>
+    <Section
+      title={title}
+      lead={`${formatCount(runs, 'run')}; ${formatExact(distinctKeys)} keys in the data`}
+    >
       <Table
         label="Keys with the most rows"
         rows={keys}

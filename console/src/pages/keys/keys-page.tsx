@@ -9,6 +9,7 @@ import { Pill } from '../../components/pill.tsx'
 import { ProblemNotice } from '../../components/problem-notice.tsx'
 import { Section } from '../../components/section.tsx'
 import { Table } from '../../components/table.tsx'
+import { formatCount } from '../../format/number.ts'
 import { DeleteDialog, RotateDialog } from './change-dialogs.tsx'
 import { IssuedKeyDialog } from './issued-key-dialog.tsx'
 import { type ApiKey, type IssuedKey, keysMatching, validityOf } from './key-request.ts'
@@ -49,7 +50,7 @@ export default function KeysPage() {
       {error !== null && <ProblemNotice error={error} onRetry={refetch} />}
       {data === undefined && error === null && <Loading what="the keys" />}
       {data !== undefined && (
-        <Section title={`${data.keys.length} ${data.keys.length === 1 ? 'key' : 'keys'}`}>
+        <Section title={formatCount(data.keys.length, 'key')}>
           {data.keys.length >= MANY_KEYS && (
             <input
               type="search"

@@ -8,6 +8,7 @@ import { Notice } from '../../components/notice.tsx'
 import { ProblemNotice } from '../../components/problem-notice.tsx'
 import { Section } from '../../components/section.tsx'
 import { formatAmount } from '../../format/amount.ts'
+import { formatCount } from '../../format/number.ts'
 import {
   labelOf,
   type OpenRegistrationField,
@@ -118,7 +119,7 @@ function Summary({ form, registration }: Pick<StepProps, 'form'> & { readonly re
   const unit =
     privacyUnit.kind === 'row'
       ? 'one row is one person'
-      : `at most ${privacyUnit.maxRows} rows of a person, by ${privacyUnit.column}`
+      : `at most ${formatCount(privacyUnit.maxRows, 'row')} of a person, by ${privacyUnit.column}`
   return (
     <Section title={registration.title}>
       <Facts

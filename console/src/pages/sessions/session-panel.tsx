@@ -10,9 +10,9 @@ import { Notice } from '../../components/notice.tsx'
 import { ProblemNotice } from '../../components/problem-notice.tsx'
 import { Section } from '../../components/section.tsx'
 import { formatAmount } from '../../format/amount.ts'
-import { formatExact } from '../../format/number.ts'
+import { formatCount, formatExact } from '../../format/number.ts'
 import { ConditionField } from '../ask/condition-field.tsx'
-import { initialCondition, type Question } from '../ask/kinds.ts'
+import { conditionColumns, initialCondition, type Question } from '../ask/kinds.ts'
 import { BudgetGauge } from '../datasets/budget-gauge.tsx'
 import type { Dataset } from '../datasets/dataset-kind.ts'
 import { AnswersSection } from './answers-section.tsx'
@@ -53,7 +53,7 @@ export function SessionPanel({ id, dataset, before, wasReplayed }: SessionPanelP
   return (
     <>
       <Section
-        title={`At least ${formatExact(data.threshold)} ${data.of ?? 'rows'}?`}
+        title={`At least ${data.of === 'people' ? formatCount(data.threshold, 'person', 'people') : formatCount(data.threshold, 'row')}?`}
         aside={leave}
         lead="You can return to the session by its address, or from the list of your sessions."
       >
@@ -137,7 +137,12 @@ function NextQuestion({ session, dataset, onAnswer }: NextQuestionProps) {
             }}
           />
           <div>
-            <Button look="primary" busy={asking.isPending} onClick={() => asking.mutate(where)}>
+            <Button
+              look="primary"
+              busy={asking.isPending}
+              disabled={conditionColumns(dataset).length === 0}
+              onClick={() => asking.mutate(where)}
+            >
               Ask, paid with the session
             </Button>
           </div>
