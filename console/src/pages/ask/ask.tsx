@@ -38,7 +38,7 @@ function AskDataset({ dataset }: DatasetPart) {
   const priced = withPrice(question, priceOf(question))
   const changeQuestion = (next: Question) => {
     const queries = queriesOf(next)
-    change(queries === undefined ? { question: next, batch } : { question, batch: queries })
+    change(queries === undefined ? { question: next } : { batch: queries })
   }
   const part = { dataset, question, onChange: changeQuestion }
   const state = { practice, busy: asking.isPending || isPending }
@@ -55,17 +55,10 @@ function AskDataset({ dataset }: DatasetPart) {
           practice={practice}
           busy={isPending}
           onPending={setPending}
-          onAdd={() => change({ question, batch: [...batch, priced] })}
+          onAdd={() => change({ batch: [...batch, priced] })}
         />
         {batch.length > 0 && (
-          <BatchSection
-            {...state}
-            dataset={dataset}
-            queries={batch}
-            onChange={(queries) => change({ question, batch: queries })}
-            onEdit={(edited) => change({ question: edited, batch })}
-            onAsk={() => asking.ask({ questions: batch, isBatch: true, practice })}
-          />
+          <BatchSection {...state} dataset={dataset} queries={batch} onChange={change} onAsk={asking.ask} />
         )}
       </div>
       <div className={styles.side}>
@@ -81,7 +74,12 @@ function AskDataset({ dataset }: DatasetPart) {
           onChange={setPractice}
         />
       </div>
-      <AnswerRegion asking={asking} />
+      <AnswerRegion
+        submittedAt={asking.submittedAt}
+        isPending={asking.isPending}
+        error={asking.error}
+        data={asking.data}
+      />
     </div>
   )
 }
@@ -135,10 +133,11 @@ function ModeChoice({ mode, onChange }: { readonly mode: Mode; readonly onChange
   )
 }
 
-/** The last answer, or why there is none. */
-function AnswerRegion({ asking }: { readonly asking: ReturnType<typeof useAsking> }) {
+type AnswerRegionProps = Pick<ReturnType<typeof useAsking>, 'submittedAt' | 'isPending' | 'error' | 'data'>
+
+/** The last answer, or why there is none. It is not drawn again while a question is typed. */
+const AnswerRegion = memo(function AnswerRegion({ submittedAt, isPending, error, data }: AnswerRegionProps) {
   const region = useRef<HTMLDivElement>(null)
-  const { submittedAt, isPending, error, data } = asking
   // On narrow screens the answer is below the price.
   useEffect(() => {
     if (submittedAt > 0 && !isPending) region.current?.scrollIntoView({ block: 'nearest' })
@@ -149,4 +148,4 @@ function AnswerRegion({ asking }: { readonly asking: ReturnType<typeof useAsking
       {data !== undefined && <AnswerView {...data} key={submittedAt} />}
     </div>
   )
-}
+})

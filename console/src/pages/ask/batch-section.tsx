@@ -1,4 +1,5 @@
 import { keepPreviousData } from '@tanstack/react-query'
+import { memo } from 'react'
 import type { components } from 'sotto-client'
 import { api } from '../../api/api.ts'
 import { Button } from '../../components/button.tsx'
@@ -13,28 +14,30 @@ import type { Dataset } from '../datasets/dataset-kind.ts'
 import styles from './ask.module.css'
 import { BudgetAfter } from './preview-figures.tsx'
 import { isQuestion, type Question } from './question.ts'
+import type { Draft } from './question-address.ts'
+import type { Asked } from './use-asking.ts'
 
 type Schemas = components['schemas']
 
 export interface BatchSectionProps {
   readonly dataset: Dataset
   readonly queries: readonly Question[]
-  readonly onChange: (queries: readonly Question[]) => void
-  /** Puts a question of the batch into the form. */
-  readonly onEdit: (question: Question) => void
+  /** Changes the batch, or puts a question of it into the form. */
+  readonly onChange: (changes: Partial<Draft>) => void
   /** True if made-up rows answer, at no cost. */
   readonly practice: boolean
   readonly busy: boolean
-  readonly onAsk: () => void
+  readonly onAsk: (asked: Asked) => void
 }
 
-/** Questions that are charged together, all or none, and their common price. */
-export function BatchSection({ dataset, queries, practice, busy, onAsk, ...actions }: BatchSectionProps) {
+/** Questions that are charged together, all or none, and their common price. It is drawn again only if they change. */
+export const BatchSection = memo(function BatchSection(props: BatchSectionProps) {
+  const { dataset, queries, practice, busy, onChange, onAsk } = props
   const { preview, error, retry } = useBatchPreview(dataset.id, queries)
   return (
     <Section title="Batch" lead="Asked together for one price, all or none.">
       <div className={styles.price}>
-        <BatchTable queries={queries} answers={preview?.answers ?? []} {...actions} />
+        <BatchTable queries={queries} answers={preview?.answers ?? []} onChange={onChange} />
         {error !== null && <ProblemNotice error={error} onRetry={retry} />}
         {preview !== undefined && <BatchFigures preview={preview} practice={practice} />}
         <div>
@@ -42,7 +45,7 @@ export function BatchSection({ dataset, queries, practice, busy, onAsk, ...actio
             look="primary"
             busy={busy || (!practice && preview === undefined)}
             disabled={error !== null}
-            onClick={onAsk}
+            onClick={() => onAsk({ questions: queries, isBatch: true, practice })}
           >
             {practice || preview === undefined
               ? 'Ask the batch'
@@ -52,7 +55,7 @@ export function BatchSection({ dataset, queries, practice, busy, onAsk, ...actio
       </div>
     </Section>
   )
-}
+})
 
 /** Returns the preview of a batch, undefined while it is not known. */
 function useBatchPreview(id: string, queries: readonly Question[]) {
@@ -70,11 +73,11 @@ interface BatchRow {
   readonly place: number
 }
 
-interface BatchTableProps extends Pick<BatchSectionProps, 'queries' | 'onChange' | 'onEdit'> {
+interface BatchTableProps extends Pick<BatchSectionProps, 'queries' | 'onChange'> {
   readonly answers: readonly BatchPart[]
 }
 
-function BatchTable({ queries, answers, onChange, onEdit }: BatchTableProps) {
+function BatchTable({ queries, answers, onChange }: BatchTableProps) {
   return (
     <Table
       label="Questions of the batch"
@@ -89,14 +92,14 @@ function BatchTable({ queries, answers, onChange, onEdit }: BatchTableProps) {
           key: 'actions',
           cell: ({ question, place }) => (
             <div className={styles.actions}>
-              <Button look="quiet" onClick={() => onEdit(question)}>
+              <Button look="quiet" onClick={() => onChange({ question })}>
                 Open
               </Button>
               <Button
                 look="quiet"
                 aria-label={`Remove question ${place + 1}`}
                 title={`Remove question ${place + 1}`}
-                onClick={() => onChange(queries.toSpliced(place, 1))}
+                onClick={() => onChange({ batch: queries.toSpliced(place, 1) })}
               >
                 <span aria-hidden="true">✕</span>
               </Button>

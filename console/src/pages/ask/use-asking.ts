@@ -1,4 +1,5 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useCallback } from 'react'
 import type { Answer, Batch, Query } from 'sotto-client'
 import { client } from '../../api/api.ts'
 import type { AnswerDocument } from '../answers/answer-view.tsx'
@@ -20,9 +21,8 @@ export interface Answered {
 /** Asks questions. A repeat of a question is answered at no cost, so that a lost connection costs nothing either. */
 export function useAsking(id: string) {
   const queries = useQueryClient()
-  const mutationKey = ['ask', id]
   const mutation = useMutation<Answered, Error, Asked>({
-    mutationKey,
+    mutationKey: ['ask', id],
     mutationFn: async ({ questions, isBatch, practice }) => {
       const dataset = client.dataset(id, practice ? { on: 'dummy' } : undefined)
       const asked = questions.map((body) => ({ kind: body.kind, body })) as unknown as readonly Query[]
@@ -33,7 +33,13 @@ export function useAsking(id: string) {
     },
     onSuccess: () => queries.invalidateQueries(),
   })
+  const { mutate } = mutation
   // The second click of a double click can come before the button is drawn as busy.
-  const ask = (asked: Asked) => queries.isMutating({ mutationKey }) === 0 && mutation.mutate(asked)
+  const ask = useCallback(
+    (asked: Asked) => {
+      if (queries.isMutating({ mutationKey: ['ask', id] }) === 0) mutate(asked)
+    },
+    [queries, id, mutate],
+  )
   return { ...mutation, ask }
 }

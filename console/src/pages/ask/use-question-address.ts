@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'react'
+import { useCallback, useEffect, useRef, useState } from 'react'
 import { useSearchParams } from 'wouter'
 import { type Draft, type FirstFacts, placeOf, readDraft } from './question-address.ts'
 
@@ -54,9 +54,16 @@ export function useQuestionAddress(dataset: FirstFacts) {
       removeEventListener('pagehide', leave)
     }
   }, [])
-  const change = (next: Draft) => {
+  const latest = useRef<Draft>(draft)
+  useEffect(() => {
+    latest.current = draft
+  }, [draft])
+  const change = useCallback(({ question, batch }: Partial<Draft>) => {
+    const before = latest.current
+    const next = { question: question ?? before.question, batch: batch ?? before.batch }
+    latest.current = next
     unwritten.current = next
     setDraft({ ...next, isUnreadable: false })
-  }
+  }, [])
   return [draft, change] as const
 }
