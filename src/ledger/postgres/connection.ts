@@ -129,6 +129,9 @@ export interface Connections {
   end(): Promise<void>
 }
 
+/** Store of a database, as messages name it. */
+export type StoreName = 'ledger' | 'catalog'
+
 /**
  * Creates a pool of at most `most` connections to the database at `url`, opened on demand.
  * @param prepare checks each new connection, and throws if it must not be used
@@ -137,6 +140,7 @@ export function openConnections(
   url: string,
   most: number,
   prepare: (client: ClientBase) => Promise<void>,
+  store: StoreName = 'ledger',
 ): Connections {
   const pool = new Pool({
     ...connectionOptions(url),
@@ -158,7 +162,7 @@ export function openConnections(
         const goesOn = performance.now() < startMs + RECONNECT_WITHIN_MS && !pool.ending
         if (failure.kind === 'lost' && goesOn) continue
         const kind = failure.kind === 'unusable' ? 'unusable' : 'unknown'
-        throw new LedgerFault(kind, `the ledger's database cannot be reached: ${failure.message}`)
+        throw new LedgerFault(kind, `the ${store}'s database cannot be reached: ${failure.message}`)
       }
     }
   }
@@ -191,13 +195,17 @@ export function openConnections(
  * Runs `work` with a new, separate connection, without a time limit on the client side.
  * @throws StatementError; LedgerFault `unusable` if the server must not be used.
  */
-export async function useOnce(url: string, work: (client: ClientBase) => Promise<void>): Promise<void> {
+export async function useOnce(
+  url: string,
+  work: (client: ClientBase) => Promise<void>,
+  store: StoreName = 'ledger',
+): Promise<void> {
   let client: Client | undefined
   try {
     client = new Client(connectionOptions(url))
     client.on('error', () => {})
     await client.connect()
-    await prepareConnection(client)
+    await prepareConnection(client, store)
     await work(client)
   } catch (error) {
     throw error instanceof LedgerFault ? error : statementError(error)
@@ -237,7 +245,7 @@ const SETTINGS = `
  * Applies the settings to a new connection and checks its server.
  * @throws LedgerFault `unusable` if the server may lose or change acknowledged data.
  */
-export async function prepareConnection(client: ClientBase): Promise<void> {
+export async function prepareConnection(client: ClientBase, store: StoreName = 'ledger'): Promise<void> {
   await ask(client, SETTINGS)
   const { rows } = await ask(
     client,
@@ -247,7 +255,7 @@ export async function prepareConnection(client: ClientBase): Promise<void> {
   )
   const { standby, fsync, full_page_writes, encoding, version } = rows[0] ?? {}
   const expectServer = (fits: boolean, why: string) => {
-    if (!fits) throw new LedgerFault('unusable', `the ledger's PostgreSQL server cannot be used: ${why}`)
+    if (!fits) throw new LedgerFault('unusable', `the ${store}'s PostgreSQL server cannot be used: ${why}`)
   }
   expectServer(
     version >= OLDEST_VERSION,

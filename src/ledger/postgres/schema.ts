@@ -1,7 +1,6 @@
 import type { ClientBase } from 'pg'
 import { ONE_DELTA_ATTO } from '../../privacy/loss.ts'
 import { ADMINISTRATION } from '../act.ts'
-import { LedgerFault } from '../ledger.ts'
 import {
   MAX_CAP_DELTA_ATTO,
   MAX_COUNT,
@@ -10,7 +9,8 @@ import {
   MAX_THRESHOLD_NOISE,
   MAX_TIME_MS,
 } from '../range.ts'
-import { ask, CHANGED_ROW_STATE } from './connection.ts'
+import { CHANGED_ROW_STATE } from './connection.ts'
+import { migrateSchema, schemaVersion } from './migration.ts'
 
 /** Key of the advisory lock (`Stt1`) for migrations, so that replicas that start together migrate once. */
 const MIGRATION_LOCK = 0x53747431
@@ -697,64 +697,20 @@ export const MIGRATIONS: readonly string[] = [
   `,
 ]
 
+const SCHEMA = { name: 'sotto', store: 'ledger', lock: MIGRATION_LOCK } as const
+
 /**
- * Migrates the schema to the newest version in one transaction. If it is already there, no right to change the schema
- * is needed.
+ * Migrates the schema of the ledger to the newest version, as {@link migrateSchema} does.
  * @param migrations those of an earlier release, for tests of a migration
- * @throws LedgerFault `unusable` if the schema is from a newer release or another program; StatementError.
  */
-export async function migratePostgres(
+export function migratePostgres(
   client: ClientBase,
   migrations: readonly string[] = MIGRATIONS,
 ): Promise<void> {
-  if ((await knownVersion(client, migrations.length)) === migrations.length) return
-  // Migrations, here or in another replica, may take long.
-  await ask(client, 'BEGIN; SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = 0')
-  try {
-    await ask(client, `SELECT pg_advisory_xact_lock(${MIGRATION_LOCK})`)
-    const version = await knownVersion(client, migrations.length)
-    if (version === 0) {
-      const { rows } = await ask(client, `SELECT to_regnamespace('sotto') IS NULL AS missing`)
-      // An operator may have created the schema. Creating it needs a right that filling it does not.
-      if (rows[0]?.missing === true) await ask(client, 'CREATE SCHEMA sotto')
-      await ask(
-        client,
-        `CREATE TABLE sotto.schema_version (version integer NOT NULL CHECK (version > 0));
-        CREATE UNIQUE INDEX one_schema_version ON sotto.schema_version ((true));
-        INSERT INTO sotto.schema_version VALUES (${migrations.length})`,
-      )
-    }
-    for (const step of migrations.slice(version)) await ask(client, step)
-    await ask(client, `UPDATE sotto.schema_version SET version = ${migrations.length}; COMMIT`)
-  } catch (error) {
-    // If the connection is lost, the transaction has ended.
-    await ask(client, 'ROLLBACK').catch(() => {})
-    throw error
-  }
+  return migrateSchema(client, { ...SCHEMA, migrations })
 }
 
-/**
- * Reads the version of the schema; 0 if there is none.
- * @throws LedgerFault `unusable` if it is newer than `newest` or belongs to another program.
- */
-export async function knownVersion(client: ClientBase, newest = MIGRATIONS.length): Promise<number> {
-  const { rows } = await ask(
-    client,
-    `SELECT to_regclass('sotto.schema_version') IS NOT NULL AS versioned,
-      EXISTS (SELECT 1 FROM pg_class WHERE relnamespace = to_regnamespace('sotto')) AS used`,
-  )
-  if (rows[0]?.versioned !== true) {
-    if (rows[0]?.used === true)
-      throw new LedgerFault('unusable', 'the schema sotto belongs to another program')
-    return 0
-  }
-  const found = await ask(client, 'SELECT version FROM sotto.schema_version')
-  const version = Number(found.rows[0]?.version)
-  if (version > newest) {
-    throw new LedgerFault(
-      'unusable',
-      `the ledger has schema version ${version}; this release supports up to ${newest}`,
-    )
-  }
-  return version
+/** Reads the version of the ledger's schema, as {@link schemaVersion} does. */
+export function knownVersion(client: ClientBase): Promise<number> {
+  return schemaVersion(client, { ...SCHEMA, migrations: MIGRATIONS })
 }
