@@ -38,7 +38,7 @@ export const keysRoutes: FastifyPluginAsyncZod<KeysOptions> = async (
         response: { 200: keyList, ...problemResponses },
       },
     },
-    async (request) => ({ keys: keys.list(principalOf(request)) }),
+    async (request) => ({ keys: await keys.list(principalOf(request)) }),
   )
 
   app.post(

@@ -73,7 +73,9 @@ export const sparseVectorRoutes: FastifyPluginAsyncZod<SparseVectorOptions> = as
     async (request, reply) => {
       const { dataset } = requireDataset(catalog, principalOf(request), request.params.dataset)
       const caller = callerOf(request, reply, request.headers)
-      const stored = await sessions.open({ ...caller, dataset, request: request.body })
+      const opening = { ...caller, dataset, request: request.body }
+      // Opening reads no data. It is refused nevertheless where no question could be answered.
+      const stored = await dependencies.versionUses.during(dataset, () => sessions.open(opening))
       return sendAnswer(reply.code(stored.replayed ? 200 : 201), stored)
     },
   )

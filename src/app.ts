@@ -51,6 +51,7 @@ import type { Catalog } from './catalog/catalog.ts'
 import type { VersionUses } from './catalog/version-uses.ts'
 import type { WatchedConnections } from './connections/watch.ts'
 import type { Extent } from './custody/verification.ts'
+import type { Documents } from './documents/documents.ts'
 import type { Dummies } from './dummy/dummies.ts'
 import type { FreeSpace } from './files/free-space.ts'
 import { createAllowedMethods } from './http/allowed-methods.ts'
@@ -75,6 +76,8 @@ export interface AppDependencies extends AnswerDependencies {
   /** The OpenID provider with which Swagger UI and the console sign in, if any. */
   readonly signIn?: SignIn
   readonly catalog: Catalog
+  /** The database of the catalog and the keys; absent if they are in the data folder. */
+  readonly documents?: Pick<Documents, 'healthy'>
   readonly registry: Registry
   /** Counts the requests under way on each version of a dataset. */
   readonly versionUses: VersionUses
@@ -304,7 +307,7 @@ async function createServer(dependencies: AppDependencies) {
  */
 function drainBeforeClose(
   app: FastifyInstance,
-  { ledger, engine, registry, disk, drainMs, ...pools }: AppDependencies,
+  { ledger, engine, documents, registry, disk, drainMs, ...pools }: AppDependencies,
 ): () => Promise<boolean> {
   let stopping = false
   const sockets = new Set<Socket>()
@@ -328,7 +331,11 @@ function drainBeforeClose(
     done()
   })
   const check = async () =>
-    !stopping && (await disk.isSufficient()) && (await ledger.healthy()) && (await engine.healthy())
+    !stopping &&
+    (await disk.isSufficient()) &&
+    (await ledger.healthy()) &&
+    (await engine.healthy()) &&
+    ((await documents?.healthy()) ?? true)
   // Concurrent requests share one check: it needs no key, and uses a connection of every dataset.
   let checking: Promise<boolean> | undefined
   return () => {

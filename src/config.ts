@@ -74,6 +74,13 @@ export const environmentSchema = z.object({
       .default('ledger.sqlite')
       .describe('Ledger: a SQLite file, relative to the data folder, or a postgres:// URL.'),
   ),
+  SOTTO_CATALOG_URL: secret(
+    z
+      .string()
+      .regex(/^postgres(ql)?:\/\//i, 'must be a postgres:// URL')
+      .optional()
+      .describe('API keys and catalog: a postgres:// URL. Without it, they are in the data folder.'),
+  ),
   SOTTO_CONNECTIONS: z
     .string()
     .min(1)
@@ -259,6 +266,8 @@ export interface Config {
   readonly dataDirectory: string
   /** A postgres:// URL, which may contain a password, or the path of a SQLite file. */
   readonly ledgerUrl: string
+  /** A postgres:// URL, which may contain a password. Absent if the catalog and the keys are in the data folder. */
+  readonly catalogUrl?: string
   /** True if other processes may use the same ledger and data folder. */
   readonly replicated: boolean
   /** File of the databases whose tables may be registered. */
@@ -335,6 +344,8 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   if (!isPostgres && /^[a-z][a-z0-9+.-]*:/i.test(url)) {
     throw new ConfigError('SOTTO_LEDGER_URL: must be the path of a SQLite file, or a postgres:// URL')
   }
+  requireSharedLedger(values, isPostgres)
+  if (values.SOTTO_CATALOG_URL !== undefined) requireNoGeneratedFiles(ours)
   requireTwoPorts(values)
   requirePublication(values)
   requireEnoughMemory(values)
@@ -347,6 +358,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     ...(trustedProxies === undefined ? {} : { trustedProxies }),
     dataDirectory,
     ledgerUrl: isPostgres ? url : path.resolve(dataDirectory, url),
+    ...(values.SOTTO_CATALOG_URL === undefined ? {} : { catalogUrl: values.SOTTO_CATALOG_URL }),
     replicated: isPostgres,
     ...(values.SOTTO_CONNECTIONS === undefined
       ? {}
@@ -362,7 +374,8 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     ...(values.SOTTO_METRICS_PORT === undefined ? {} : { metricsPort: values.SOTTO_METRICS_PORT }),
     ...tracesTarget(values),
     logLevel: values.SOTTO_LOG_LEVEL,
-    demo: values.SOTTO_DEMO,
+    // The rows of the demo are a file, which replicas without a shared volume do not have.
+    demo: values.SOTTO_DEMO && values.SOTTO_CATALOG_URL === undefined,
     audit: values.SOTTO_AUDIT,
     queryTimeoutMs: values.SOTTO_QUERY_TIMEOUT_MS,
     ingestTimeoutMs: values.SOTTO_INGEST_TIMEOUT_MS,
@@ -438,6 +451,30 @@ function readSecret(file: string): { readonly value: string } | { readonly rule:
   const value = text.replace(/\r?\n$/, '')
   if (value === '') return { rule: 'must be a file that is not empty' }
   return value.length > MOST_SECRET_BYTES ? { rule: 'must be a file of at most 64 kB' } : { value }
+}
+
+/**
+ * Checks that replicas that share a catalog share the ledger, too.
+ * @throws ConfigError if the ledger is a file of one replica.
+ */
+function requireSharedLedger(
+  { SOTTO_CATALOG_URL: catalog }: z.output<typeof environmentSchema>,
+  isPostgres: boolean,
+): void {
+  if (catalog !== undefined && !isPostgres)
+    throw new ConfigError('SOTTO_CATALOG_URL: needs SOTTO_LEDGER_URL to be a postgres:// URL, too')
+}
+
+/**
+ * Checks that no dataset is generated at the start whose rows would be a file of one replica.
+ * @throws ConfigError for a variable that asks for one.
+ */
+function requireNoGeneratedFiles(given: Readonly<Record<string, string | undefined>>): void {
+  const asked = ['SOTTO_DEMO', 'SOTTO_AUDIT'].filter((name) => given[name] === 'true')
+  if (asked.length === 0) return
+  throw new ConfigError(
+    asked.map((name) => `${name}: must not be true with SOTTO_CATALOG_URL, which shares no files`).join('\n'),
+  )
 }
 
 /**

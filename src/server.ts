@@ -7,6 +7,8 @@ import type { FastifyInstance } from 'fastify'
 import { type Logger, pino } from 'pino'
 import type { MetricsAccess } from '../routes/metrics.ts'
 import { openIdentity } from './access/identity.ts'
+import { openKeyDocument } from './access/key-document.ts'
+import { openKeyFile } from './access/key-file.ts'
 import { createFirstKeys } from './access/keys.ts'
 import { createQuotas } from './access/quotas.ts'
 import { createAdmission } from './answers/admission.ts'
@@ -14,9 +16,10 @@ import { registerAuditedDatasets } from './answers/audited-datasets.ts'
 import { longestDelayMs, systemClock } from './answers/release-time.ts'
 import { SOFTWARE_VERSION } from './answers/software-version.ts'
 import { type AppDependencies, buildApp, buildMetricsApp } from './app.ts'
+import { createAbsentRows } from './catalog/absent-rows.ts'
 import { openCatalog } from './catalog/catalog.ts'
-import type { Dataset } from './catalog/dataset.ts'
-import { readKeyedUnit } from './catalog/person-key.ts'
+import { type Dataset, isLiveSource } from './catalog/dataset.ts'
+import { openEntryDocuments } from './catalog/entry-documents.ts'
 import { createVersionUses } from './catalog/version-uses.ts'
 import { printWelcome } from './commands/welcome.ts'
 import { type Config, ConfigError, readConfig } from './config.ts'
@@ -25,6 +28,8 @@ import { type OpenTableEngine, openConnections } from './connections/open.ts'
 import { openTableEngine } from './connections/table-engines.ts'
 import type { ConnectionState } from './connections/watch.ts'
 import { type CustodyOptions, openCustody } from './custody/custody.ts'
+import { type Documents, openDocuments } from './documents/documents.ts'
+import { DocumentsFault } from './documents/fault.ts'
 import { openDummies } from './dummy/dummies.ts'
 import { openDuckDbEngine } from './engines/duckdb/engine.ts'
 import { createDatasetEngine } from './engines/routing.ts'
@@ -137,11 +142,17 @@ async function openParts(
   const metrics = createMetrics()
   const { opened: databases, connections } = await openDatabases(config, logger, tableEngines)
   opened.defer(() => connections.close())
-  const { temporaryDirectory, ...stores } = await openStores(config, { metrics, logger, databases }, opened)
+  const documents = await openSharedDocuments(config, logger, opened)
+  const { temporaryDirectory, ...stores } = await openStores(
+    config,
+    { metrics, logger, databases, documents },
+    opened,
+  )
   const { ledger } = stores
-  await createFirstKeys(dataDirectory)
+  const keyPlace = documents === undefined ? openKeyFile(dataDirectory) : openKeyDocument(documents)
+  await createFirstKeys(dataDirectory, keyPlace)
   const { authenticator, keys, keyActs, close } = await openIdentity({
-    dataDirectory,
+    keyPlace,
     ...(oidc === undefined ? {} : { oidc }),
     record: (act) => ledger.recordAct(act),
     onError: (err, what) => logger.error({ err }, what),
@@ -169,6 +180,7 @@ async function openParts(
   return {
     ...stores,
     ...pools,
+    ...(documents === undefined ? {} : { documents }),
     dummies,
     connections,
     authenticator,
@@ -226,6 +238,22 @@ async function openTraces(
   return sink
 }
 
+/** Opens the database of the catalog and the keys, if it is configured. */
+async function openSharedDocuments(
+  { catalogUrl }: Config,
+  logger: Logger,
+  opened: AsyncDisposableStack,
+): Promise<Documents | undefined> {
+  if (catalogUrl === undefined) return undefined
+  const documents = await openDocuments(catalogUrl)
+  opened.defer(() => documents.close())
+  logger.info(
+    'the catalog and the keys are in PostgreSQL. Source files, uploads and ingested rows are not: a dataset over files is ' +
+      'answered only by replicas on the volume with its rows',
+  )
+  return documents
+}
+
 /** @throws ConfigError for a file of connections that cannot be used. */
 async function openDatabases(
   { connectionsFile: file, queryTimeoutMs }: Config,
@@ -257,12 +285,14 @@ interface StoreParts {
   readonly metrics: Metrics
   readonly logger: Logger
   readonly databases: Connections
+  /** Absent if the catalog is in the data folder. */
+  readonly documents: Documents | undefined
 }
 
 /** Opens the ledger, the catalog, and the ingested rows of every registered dataset. */
 async function openStores(
   config: Config,
-  { metrics, logger, databases }: StoreParts,
+  { metrics, logger, databases, documents }: StoreParts,
   opened: AsyncDisposableStack,
 ) {
   const { dataDirectory, replicated: shared } = config
@@ -271,7 +301,10 @@ async function openStores(
   const store = await openLedger({ url: config.ledgerUrl })
   const observed = observeLedger(store, metrics.ledgerObserver)
   opened.defer(() => observed.close())
-  const catalog = await openCatalog(path.join(dataDirectory, 'datasets'), { shared })
+  const catalog = await openCatalog(path.join(dataDirectory, 'datasets'), {
+    shared,
+    ...(documents === undefined ? {} : { entries: openEntryDocuments(documents) }),
+  })
   const { ledger, extent, close } = await openCustody(observed, {
     dataDirectory,
     datasets: catalog.ids(),
@@ -293,19 +326,27 @@ async function openStores(
   const engine = createDatasetEngine({
     duckDb,
     tables: new Map(Array.from(databases, ([name, database]) => [name, database.engine])),
-    keyedUnit: (dataset) => readKeyedUnit(dataset.privacyUnit, catalog.personKeyFile(dataset)),
+    keyedUnit: catalog.keyedUnit,
   })
   opened.defer(() => engine.close())
+  const absent =
+    documents === undefined
+      ? undefined
+      : createAbsentRows(catalog, engine.open, ({ id }) =>
+          logger.error({ dataset: id }, 'the rows of the dataset are a file that this replica does not have'),
+        )
+  const open = absent?.open ?? engine.open
   for (const entry of catalog.list()) {
     const { dataset } = entry
     warnOfMissingConnection(dataset, databases, logger)
-    await engine.open(entry).catch((cause: unknown) => {
+    if (documents !== undefined) warnOfLocalRows(dataset, logger)
+    await open(entry).catch((cause: unknown) => {
       throw new Error(`the rows of the dataset ${dataset.id} cannot be opened`, { cause })
     })
   }
-  const versionUses = createVersionUses()
+  const versionUses = createVersionUses(absent?.require)
   const registry = createRegistry({
-    ...{ catalog, engine, ledger, dataDirectory, connections: databases, versionUses },
+    ...{ catalog, engine: { ...engine, open }, ledger, dataDirectory, connections: databases, versionUses },
     onError: (err) => logger.error({ err }, 'an earlier version of a dataset cannot be closed or removed'),
     ingestTimeoutMs: config.ingestTimeoutMs,
     sourceBounds: config.sourceBounds,
@@ -334,6 +375,15 @@ function warnOfMissingConnection({ id, source }: Dataset, databases: Connections
   logger.error(
     { dataset: id, connection: source.connection },
     `SOTTO_CONNECTIONS has no such connection: ${consequence}`,
+  )
+}
+
+/** Logs that a dataset is answered by one replica only, unless all have one volume. */
+function warnOfLocalRows({ id, source }: Dataset, logger: Logger): void {
+  if (isLiveSource(source)) return
+  logger.warn(
+    { dataset: id },
+    'SOTTO_CATALOG_URL does not share files: only replicas on the volume with the rows of the dataset can answer',
   )
 }
 
@@ -453,9 +503,10 @@ if (import.meta.main) {
   }
 }
 
-/** Describes an error of the start. If the ledger cannot be opened, names the variable that says where it is. */
+/** Describes an error of the start. If a database cannot be opened, names the variable that says where it is. */
 function describe(error: unknown): string {
   if (error instanceof LedgerFault && (error.kind === 'unusable' || error.kind === 'in-use'))
     return `SOTTO_LEDGER_URL: ${error.message}`
+  if (error instanceof DocumentsFault) return `SOTTO_CATALOG_URL: ${error.message}`
   return error instanceof Error ? error.message : String(error)
 }

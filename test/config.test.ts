@@ -132,6 +132,7 @@ describe('secrets in files', () => {
   test('a file gives the value of each variable with a secret, without its final line break', () => {
     const values = {
       SOTTO_LEDGER_URL: 'postgres://sotto:secret@ledger.example/sotto',
+      SOTTO_CATALOG_URL: 'postgres://sotto:other@ledger.example/sotto',
       SOTTO_HEADS_PUBLISH: 'https://log.example/heads?token=secret',
       SOTTO_METRICS_KEY: key,
       SOTTO_TRACES_HEADERS: 'authorization=Bearer secret',

@@ -1,6 +1,6 @@
 import { type Authenticator, createAuthenticator } from './authenticator.ts'
 import { type KeyActRecorder, startKeyActRecorder } from './key-acts.ts'
-import type { KeyAct } from './key-file.ts'
+import type { KeyAct, KeyFileAccess } from './key-file.ts'
 import { type KeyStore, openKeyStore } from './keys.ts'
 import { createTokenAuthenticator, type OidcSettings } from './oidc.ts'
 import { createRefusedSignInCounter } from './refused-sign-ins.ts'
@@ -11,7 +11,8 @@ export interface IdentityAct extends Pick<KeyAct, 'principal' | 'subject' | 'fac
 }
 
 export interface IdentityOptions {
-  readonly dataDirectory: string
+  /** The data folder with the keys, or another place of theirs. */
+  readonly keyPlace: string | KeyFileAccess
   /** Absent if no tokens are accepted. */
   readonly oidc?: OidcSettings
   /** Appends an act to the chain of administrative acts, durably. */
@@ -30,16 +31,11 @@ export interface Identity {
 }
 
 /**
- * Opens the keys of a data folder and the tokens of the configured provider, and starts recording changes of keys and
+ * Opens the keys and the tokens of the configured provider, and starts recording changes of keys and
  * refused sign-ins. The changes made while no service was running are recorded when this resolves.
  */
-export async function openIdentity({
-  dataDirectory,
-  oidc,
-  record,
-  onError,
-}: IdentityOptions): Promise<Identity> {
-  const keys = openKeyStore(dataDirectory)
+export async function openIdentity({ keyPlace, oidc, record, onError }: IdentityOptions): Promise<Identity> {
+  const keys = openKeyStore(keyPlace)
   const keyActs = startKeyActRecorder(
     keys,
     ({ kind, principal, subject, facts, at }) =>

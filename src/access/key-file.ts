@@ -62,7 +62,8 @@ export type KeyAct = KeyFile['acts'][number]
 /** The keys cannot be read or changed at present. The message contains no digest. */
 export class KeyFileFault extends Error {}
 
-const EMPTY: KeyFile = { version: 2, keys: [], names: {}, acts: [] }
+/** The keys before the first one. */
+export const NO_KEYS: KeyFile = { version: 2, keys: [], names: {}, acts: [] }
 
 /**
  * Time after a change of a file within which another change may have the same time stamp. A copy that was read within it is
@@ -83,23 +84,30 @@ export interface Change<Result> {
   readonly result: Result
 }
 
-/** The key file of a data folder: `keys.json`. */
+/** The stored keys: the file `keys.json` of a data folder, or a document in a database. */
 export interface KeyFileAccess {
   /**
-   * Returns the contents, read again if the file has changed. Calls in one turn of the event loop share one look at the file.
-   * @throws KeyFileFault if the file is missing or damaged.
+   * Returns the contents as they are when this is called, or later. Unchanged contents are the same object.
+   * @throws KeyFileFault if the keys are missing or damaged; DocumentsFault if the database does not respond.
    */
-  read(): KeyFile
-  /** True if the file exists. */
-  exists(): boolean
+  read(): Promise<KeyFile>
+  /** True if there are stored keys. */
+  exists(): Promise<boolean>
   /**
    * Replaces the contents while no other process does the same, and returns the result of the change. The new contents
    * are durable when this resolves. Nothing is written if the change throws or returns the contents that it was given.
    */
   update<Result>(change: (contents: KeyFile) => Change<Result> | Promise<Change<Result>>): Promise<Result>
+  /**
+   * Runs the task that records acts while no other process does the same. Changes of the keys do not wait for it.
+   */
+  whileDelivering(task: () => Promise<void>): Promise<void>
 }
 
-/** Gives access to the key file of a data folder, which several processes may share. */
+/**
+ * Gives access to the key file of a data folder, which several processes may share. Reads in one turn of the event loop
+ * share one look at the file.
+ */
 export function openKeyFile(dataDirectory: string): KeyFileAccess {
   const file = path.join(dataDirectory, 'keys.json')
   let copy: Copy | undefined
@@ -126,17 +134,17 @@ export function openKeyFile(dataDirectory: string): KeyFileAccess {
   }
 
   return {
-    read,
-    exists,
+    read: async () => read(),
+    exists: async () => exists(),
+    whileDelivering: (task) => withFileLock(path.join(dataDirectory, 'keys-acts.lock'), task),
     async update(change) {
       await createWritableFolder(dataDirectory)
       return whileLocked(path.join(dataDirectory, 'keys.lock'), async () => {
         copy = undefined
         forget()
-        const before = exists() ? read() : EMPTY
+        const before = exists() ? read() : NO_KEYS
         const { contents, result } = await change(before)
-        // Validated as at reading, so that no change can write a file that cannot be read.
-        if (contents !== before) await writePrivately(file, textOf(currentFile.parse(contents)))
+        if (contents !== before) await writePrivately(file, keyFileText(contents))
         forget()
         return result
       })
@@ -144,8 +152,9 @@ export function openKeyFile(dataDirectory: string): KeyFileAccess {
   }
 }
 
-function textOf(contents: KeyFile): string {
-  return `${JSON.stringify(contents, null, 2)}\n`
+/** Returns the text of a key file, validated as at reading, so that no change can write one that cannot be read. */
+export function keyFileText(contents: KeyFile): string {
+  return `${JSON.stringify(currentFile.parse(contents), null, 2)}\n`
 }
 
 /** @throws KeyFileFault if another process holds the lock too long */
@@ -174,14 +183,19 @@ function readIfChanged(file: string, last: Copy | undefined): Copy | undefined {
     if (last?.settled && last.stamp === stamp) return last
     const settled = Date.now() - Number(mtimeMs) > STAMP_MS
     const text = readFileSync(descriptor, 'utf8')
-    const contents = last?.text === text ? last.contents : parse(file, text)
+    const contents = last?.text === text ? last.contents : parseKeyFile(file, text)
     return { stamp, text, contents, settled }
   } finally {
     closeSync(descriptor)
   }
 }
 
-function parse(file: string, text: string): KeyFile {
+/**
+ * Parses a key file of this or an earlier release.
+ * @param file its name for messages
+ * @throws KeyFileFault if it is damaged, or of a newer release.
+ */
+export function parseKeyFile(file: string, text: string): KeyFile {
   const damaged = (reason: string) =>
     new KeyFileFault(`${file} is damaged: ${reason}. Restore it from a copy; see docs/operations.md`)
   let json: unknown
@@ -202,5 +216,5 @@ function parse(file: string, text: string): KeyFile {
 function upgraded(keys: z.output<typeof earlierFile>): KeyFile {
   const names: Record<string, { role: Role; keys: number }> = {}
   for (const key of keys) names[key.name] = { role: key.role, keys: 1 }
-  return { ...EMPTY, keys: keys.map((key) => ({ ...key, id: `${key.name}.1`, earlier: [] })), names }
+  return { ...NO_KEYS, keys: keys.map((key) => ({ ...key, id: `${key.name}.1`, earlier: [] })), names }
 }

@@ -1,6 +1,5 @@
 import path from 'node:path'
 import { writePrivately } from '../files/durable-file.ts'
-import { withFileLock } from '../files/file-lock.ts'
 import { Refusal } from '../privacy/refusal.ts'
 import {
   type Author,
@@ -12,7 +11,7 @@ import {
   removeKey,
   rotateKey,
 } from './key-changes.ts'
-import { type KeyAct, type KeyFile, openKeyFile, type StoredKey } from './key-file.ts'
+import { type KeyAct, type KeyFile, type KeyFileAccess, openKeyFile, type StoredKey } from './key-file.ts'
 import { digestOfKey, drawKeyText, isKeyText } from './key-text.ts'
 import type { Principal, Role } from './principal.ts'
 
@@ -28,18 +27,18 @@ export interface IssuedKey {
   readonly text: string
 }
 
-/** The API keys of a data folder. Processes that share the folder see each other's changes at once. */
+/** The API keys. Processes that share a data folder or a database see each other's changes at once. */
 export interface KeyStore {
   /**
    * Returns the principal of a key, or `undefined` if the text is no valid key.
    * @throws Refusal `unauthenticated` if the key was valid and has ended.
-   * @throws KeyFileFault if the keys cannot be read.
+   * @throws KeyFileFault or DocumentsFault if the keys cannot be read.
    */
-  authenticate(text: string): Principal | undefined
+  authenticate(text: string): Promise<Principal | undefined>
   /** Returns true if an analyst of this name has a key. */
-  hasAnalyst(name: string): boolean
+  hasAnalyst(name: string): Promise<boolean>
   /** Returns the keys that a custodian may manage, oldest first. */
-  list(by: Author): readonly ApiKey[]
+  list(by: Author): Promise<readonly ApiKey[]>
   /**
    * Creates a key. It is durable and valid when this resolves.
    * @throws Refusal `key-name-taken`, `forbidden` or `invalid-request`
@@ -63,30 +62,32 @@ export interface KeyStore {
   deliverActs(record: (act: KeyAct) => Promise<void>): Promise<void>
 }
 
-/** Opens the keys of a data folder. The folder and the file are created with the first key. */
-export function openKeyStore(dataDirectory: string, now: () => number = Date.now): KeyStore {
-  const file = openKeyFile(dataDirectory)
+/**
+ * Opens the keys of a data folder, where the folder and the file are created with the first key, or those of another
+ * place.
+ */
+export function openKeyStore(place: string | KeyFileAccess, now: () => number = Date.now): KeyStore {
+  const file = typeof place === 'string' ? openKeyFile(place) : place
   let index: { readonly contents: KeyFile; readonly byDigest: ReadonlyMap<string, Entry> } | undefined
-  const byDigest = () => {
-    const contents = file.read()
+  const byDigest = async () => {
+    const contents = await file.read()
     if (index?.contents !== contents) index = { contents, byDigest: indexByDigest(contents) }
     return index.byDigest
   }
   return {
-    authenticate(text) {
+    async authenticate(text) {
       if (!isKeyText(text)) return undefined
-      const entry = byDigest().get(digestOfKey(text))
+      const entry = (await byDigest()).get(digestOfKey(text))
       if (entry === undefined) return undefined
       if (entry.validUntil.every((time) => now() < Date.parse(time))) return entry.principal
       throw new Refusal('unauthenticated', 'The API key has expired or was replaced.')
     },
-    hasAnalyst: (name) =>
-      file.read().keys.some((key) => key.role === 'analyst' && key.name === name && isValid(key, now())),
-    list: (by) =>
-      file
-        .read()
-        .keys.filter((key) => mayManage(by, key))
-        .map((key) => describe(key, now())),
+    hasAnalyst: async (name) =>
+      (await file.read()).keys.some(
+        (key) => key.role === 'analyst' && key.name === name && isValid(key, now()),
+      ),
+    list: async (by) =>
+      (await file.read()).keys.filter((key) => mayManage(by, key)).map((key) => describe(key, now())),
     async create(request, by) {
       const text = drawKeyText()
       const created = await file.update((contents) => addKey(contents, request, text, { by, atMs: now() }))
@@ -103,11 +104,11 @@ export function openKeyStore(dataDirectory: string, now: () => number = Date.now
       await file.update((contents) => removeKey(contents, id, { by, atMs: now() }))
     },
     async deliverActs(record) {
-      if (!file.exists() || file.read().acts.length === 0) return
+      if (!(await file.exists()) || (await file.read()).acts.length === 0) return
       // A lock of its own, because the deletion of a key must not wait for the ledger.
-      await withFileLock(path.join(dataDirectory, 'keys-acts.lock'), async () => {
+      await file.whileDelivering(async () => {
         const delivered = new Set<string>()
-        for (const act of file.read().acts) {
+        for (const act of (await file.read()).acts) {
           await record(act)
           delivered.add(act.id)
         }
@@ -125,11 +126,15 @@ export function openKeyStore(dataDirectory: string, now: () => number = Date.now
 
 /**
  * Creates the keys of the first start, for one analyst and one custodian, and writes each to `<role>.key` in the data
- * folder, readable by the owner only. Does nothing if the folder already has a key of either role. An auditor's key
- * may exist before.
+ * folder, readable by the owner only. Does nothing if there is a key of either role already. An auditor's key may exist
+ * before.
+ * @param file the stored keys; default: those of the data folder
  */
-export async function createFirstKeys(dataDirectory: string): Promise<void> {
-  await openKeyFile(dataDirectory).update(async (contents) => {
+export async function createFirstKeys(
+  dataDirectory: string,
+  file: KeyFileAccess = openKeyFile(dataDirectory),
+): Promise<void> {
+  await file.update(async (contents) => {
     if (contents.keys.some(({ role }) => role !== 'auditor')) return { contents, result: undefined }
     let after = contents
     for (const role of ['analyst', 'custodian'] as const satisfies readonly Role[]) {

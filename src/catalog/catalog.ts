@@ -1,9 +1,13 @@
 import { mkdir, readdir, rm, rmdir } from 'node:fs/promises'
 import path from 'node:path'
-import { publishFile, synchronise } from '../files/durable-file.ts'
+import { publishFile } from '../files/durable-file.ts'
 import { type Dataset, isGenerated, isLive, type TableColumn } from './dataset.ts'
 import type { DatasetDeclaration } from './declaration.ts'
-import { ENTRY_FILE, entryStamp, isMissing, type RemovedEntry, readEntry, writeEntry } from './entry-file.ts'
+import { ENTRY_FILE, isMissing, type RemovedEntry } from './entry-file.ts'
+import { openEntryFolder } from './entry-folder.ts'
+import type { EntryStore } from './entry-store.ts'
+import { type KeyedPrivacyUnit, withKey } from './person-key.ts'
+import { personKeyFileName, rowsFileName } from './version-files.ts'
 import { createWorkspace, isWorkspace, type Workspace } from './workspace.ts'
 
 /** A registered dataset: its declaration and derived facts. */
@@ -86,7 +90,7 @@ export interface Misfits {
   readonly first?: readonly number[]
 }
 
-/** Registry of datasets' public facts: one folder per dataset. Changes are durable before a call resolves. */
+/** Registry of datasets' public facts. Changes are durable before a call resolves. */
 export interface Catalog {
   get(id: string): CatalogEntry | undefined
   /** Returns all entries in the order of their ids. */
@@ -117,7 +121,7 @@ export interface Catalog {
    */
   registeredSources(): readonly RegisteredSource[]
   /**
-   * Reads changes that other processes made to the folder. A dataset becomes visible only after its rows are open,
+   * Reads changes that other processes made. A dataset becomes visible only after its rows are open,
    * and is hidden before they are closed. A failed step is retried at the next call.
    */
   refresh(rows: RowsOpener): Promise<void>
@@ -132,8 +136,11 @@ export interface Catalog {
   discard(dataset: Dataset): Promise<void>
   /** Returns the path of the ingested rows of one version of a dataset. */
   rowsFile(dataset: Pick<Dataset, 'id' | 'version'>): string
-  /** Returns the path of the key that chose the rows of one version of a dataset, if people are its privacy units. */
-  personKeyFile(dataset: Pick<Dataset, 'id' | 'version'>): string
+  /**
+   * Returns the privacy unit of one version of a dataset, for people with the key that was created at its publication.
+   * @throws Error for a key that cannot be read.
+   */
+  keyedUnit(dataset: Dataset): Promise<KeyedPrivacyUnit>
 }
 
 /** Facts that the last registration of an id declared. */
@@ -153,16 +160,24 @@ export interface RowsOpener {
   closeDataset(dataset: Dataset): Promise<void>
 }
 
+/** Options of a catalog. */
+export interface CatalogOptions {
+  /** True if other processes may use the folder or the entries; then nothing is cleaned up. */
+  readonly shared?: boolean
+  /** The entries and the keys of people. Default: those in the folder. */
+  readonly entries?: EntryStore
+}
+
 /**
- * Opens the catalog in a folder and creates the folder if necessary.
- * @param shared true if other processes may use the folder; then nothing is cleaned up
+ * Opens the catalog and creates its folder, which contains the ingested rows, if necessary.
+ * @throws Error for a damaged entry; DocumentsFault if the entries' database does not respond.
  */
-export async function openCatalog(
-  directory: string,
-  { shared = false }: { readonly shared?: boolean } = {},
-): Promise<Catalog> {
+export async function openCatalog(directory: string, options: CatalogOptions = {}): Promise<Catalog> {
+  const { shared = false, entries: store = openEntryFolder(directory) } = options
   await mkdir(directory, { recursive: true, mode: 0o700 })
   const folderOf = (id: string) => path.join(directory, id)
+  /** True if the process that withdraws a dataset or replaces a version may have no access to this folder. */
+  const isLocal = options.entries !== undefined
   const entries = new Map<string, CatalogEntry>()
   const removed = new Map<string, RemovedEntry>()
   const take = (id: string, found: CatalogEntry | RemovedEntry): void => {
@@ -172,21 +187,21 @@ export async function openCatalog(
     else entries.set(id, found)
   }
 
-  const idsOnDisk = async () => (await readdir(directory)).filter((name) => !isWorkspace(name))
-  if (!shared) await removeWorkspaces(directory)
-  for (const id of await idsOnDisk()) {
-    const found = await readEntry(folderOf(id))
-    if (found !== undefined) take(id, found)
+  if (!shared) await removeUnfinished(directory, store)
+  for (const id of (await store.stamps()).keys()) {
+    const found = await store.read(id)
+    if (found === undefined) continue
+    take(id, found)
     if (!shared) await cleanUp(folderOf(id), found)
+    else if (isLocal) await removeOldRows(folderOf(id), found)
   }
 
-  /** Stamps of the entry files that were read. An unchanged file is not read again. */
+  /** Stamps of the entries that were read. An unchanged entry is not read again. */
   const lastStamps = new Map<string, string>()
 
-  const refreshOne = async (id: string, rows: RowsOpener): Promise<void> => {
-    const stamp = await entryStamp(folderOf(id))
+  const refreshOne = async (id: string, stamp: string, rows: RowsOpener): Promise<void> => {
     if (lastStamps.get(id) === stamp) return
-    const found = await readEntry(folderOf(id))
+    const found = await store.read(id)
     if (found === undefined) return
     const before = entries.get(id)?.dataset
     const after = 'state' in found ? undefined : found
@@ -194,6 +209,7 @@ export async function openCatalog(
     if (isNewVersion && after !== undefined) await rows.open(after)
     take(id, found)
     if (isNewVersion && before !== undefined) await rows.closeDataset(before)
+    if (isLocal) await removeOldRows(folderOf(id), found)
     lastStamps.set(id, stamp)
   }
 
@@ -202,7 +218,10 @@ export async function openCatalog(
     list: () => [...entries.values()].sort((a, b) => (a.dataset.id < b.dataset.id ? -1 : 1)),
     ids: () => [...entries.keys(), ...removed.keys()],
     rowsFile: (dataset) => path.join(folderOf(dataset.id), rowsFileName(dataset)),
-    personKeyFile: (dataset) => path.join(folderOf(dataset.id), personKeyFileName(dataset)),
+    keyedUnit: async (dataset) =>
+      dataset.privacyUnit.kind === 'row'
+        ? dataset.privacyUnit
+        : withKey(dataset.privacyUnit, await store.readPersonKey(dataset)),
     wasRemoved: (id) => removed.has(id),
     lastVersion: (id) => Number(entries.get(id)?.dataset.version ?? removed.get(id)?.version ?? 0),
     lastDeclared: (id) => entries.get(id)?.dataset ?? removed.get(id) ?? {},
@@ -213,36 +232,34 @@ export async function openCatalog(
       ),
     ],
     async refresh(rows) {
-      const attempts = (await idsOnDisk()).map((id) => refreshOne(id, rows))
-      for (const attempt of await Promise.allSettled(attempts)) {
-        // A folder without an entry belongs to a registration that is being published or was refused.
-        if (attempt.status === 'rejected' && !isMissing(attempt.reason)) throw attempt.reason
-      }
+      const stamps = [...(await store.stamps())]
+      const attempts = await Promise.allSettled(stamps.map(([id, stamp]) => refreshOne(id, stamp, rows)))
+      for (const attempt of attempts) if (attempt.status === 'rejected') throw attempt.reason
     },
     workspace: (timeLimitMs) => createWorkspace(directory, timeLimitMs),
     async adopt({ rowsFile, personKeyFile }, dataset) {
       const folder = folderOf(dataset.id)
+      if (dataset.privacyUnit.kind === 'person') await store.adoptPersonKey(dataset, personKeyFile)
+      if (isLive(dataset)) return
       await mkdir(folder, { recursive: true, mode: 0o700 })
-      if (dataset.privacyUnit.kind === 'person')
-        await publishFile(personKeyFile, path.join(folder, personKeyFileName(dataset)))
-      if (!isLive(dataset)) await publishFile(rowsFile, path.join(folder, rowsFileName(dataset)))
+      await publishFile(rowsFile, path.join(folder, rowsFileName(dataset)))
     },
     async discard(dataset) {
       const folder = folderOf(dataset.id)
-      for (const name of [rowsFileName(dataset), personKeyFileName(dataset)])
-        await rm(path.join(folder, name), { force: true })
+      await rm(path.join(folder, rowsFileName(dataset)), { force: true })
+      await store.removePersonKey(dataset)
       // Succeeds only for an empty folder: that of a refused registration under an id that was never registered.
       await rmdir(folder).catch(() => undefined)
     },
     async add(entry) {
       const { id } = entry.dataset
       const before = entries.get(id)
-      await mkdir(folderOf(id), { recursive: true, mode: 0o700 })
-      await writeEntry(folderOf(id), entry)
-      await synchronise(directory)
+      await store.write(id, entry)
       take(id, entry)
       // The entry is published. What remains is removed with the next version, at the withdrawal or the next start.
-      await cleanUp(folderOf(id), entry, before).catch(() => undefined)
+      await cleanUp(folderOf(id), entry, before)
+        .then(() => store.removeOtherPersonKeys(id, versionsOf(entry, before)))
+        .catch(() => undefined)
     },
     async remove(id) {
       const entry = entries.get(id)
@@ -255,8 +272,9 @@ export async function openCatalog(
       }
       // First, so that no query is charged for rows that are about to be removed.
       take(id, left)
-      await writeEntry(folderOf(id), left)
+      await store.write(id, left)
       await cleanUp(folderOf(id), left)
+      await store.removeOtherPersonKeys(id, [])
     },
   }
 }
@@ -266,35 +284,52 @@ function registeredSourceOf({ dataset, sourceDigest }: CatalogEntry): readonly R
   return isGenerated(source) ? [] : [{ dataset: id, digest: sourceDigest, synthetic }]
 }
 
-/** Name of the file of ingested rows of one version of a dataset. */
-export function rowsFileName({ version }: Pick<Dataset, 'version'>): string {
-  return `${version}.duckdb`
+/**
+ * Removes what a crash has interrupted: workspaces, and the folders of registrations without an entry. No other process may
+ * use the folder.
+ */
+async function removeUnfinished(directory: string, store: EntryStore): Promise<void> {
+  const stamps = await store.stamps()
+  for (const name of await readdir(directory)) {
+    if (isWorkspace(name) || !stamps.has(name)) await rm(path.join(directory, name), { recursive: true })
+  }
 }
 
-/** Name of the file of the key that chose the rows of one version of a dataset. */
-export function personKeyFileName({ version }: Pick<Dataset, 'version'>): string {
-  return `${version}.person-key`
-}
-
-/** Removes the files of ingestions that a crash has interrupted. No other process may use the folder. */
-async function removeWorkspaces(directory: string): Promise<void> {
-  for (const name of (await readdir(directory)).filter(isWorkspace))
-    await rm(path.join(directory, name), { recursive: true })
+function versionsOf(entry: CatalogEntry, before: CatalogEntry | undefined): readonly string[] {
+  return [entry, before].flatMap((each) => (each === undefined ? [] : [each.dataset.version]))
 }
 
 /** Removes the files of interrupted registrations and removals, because rows without an entry must not be kept. */
 async function cleanUp(
   folder: string,
-  entry: CatalogEntry | RemovedEntry | undefined,
+  entry: CatalogEntry | RemovedEntry,
   before?: CatalogEntry,
 ): Promise<void> {
-  if (entry === undefined) return rm(folder, { recursive: true })
   const kept = [ENTRY_FILE]
   for (const each of [entry, before]) {
     if (each !== undefined && !('state' in each))
       kept.push(rowsFileName(each.dataset), personKeyFileName(each.dataset))
   }
-  for (const name of await readdir(folder)) {
+  for (const name of await namesIn(folder)) {
     if (!kept.includes(name)) await rm(path.join(folder, name), { recursive: true })
+  }
+}
+
+/** Removes the rows of a withdrawn dataset, or of versions before the one that was replaced last. */
+async function removeOldRows(folder: string, entry: CatalogEntry | RemovedEntry): Promise<void> {
+  const newest = 'state' in entry ? Number(entry.version) : Number(entry.versions.at(-2)?.version ?? 0) - 1
+  for (const name of await namesIn(folder)) {
+    const version = Number(/^(\d+)\.duckdb$/.exec(name)?.[1])
+    if (version <= newest) await rm(path.join(folder, name), { force: true })
+  }
+}
+
+/** Returns the names in a folder; none if it does not exist, as for a live table whose entry is elsewhere. */
+async function namesIn(folder: string): Promise<readonly string[]> {
+  try {
+    return await readdir(folder)
+  } catch (error) {
+    if (isMissing(error)) return []
+    throw error
   }
 }

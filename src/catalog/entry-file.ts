@@ -74,8 +74,13 @@ export async function readEntry(folder: string): Promise<CatalogEntry | RemovedE
 
 /** Writes the entry of a dataset, durably. */
 export function writeEntry(folder: string, entry: CatalogEntry | RemovedEntry): Promise<void> {
+  return writePrivately(path.join(folder, ENTRY_FILE), entryText(entry))
+}
+
+/** Returns the stored form of an entry as text. */
+export function entryText(entry: CatalogEntry | RemovedEntry): string {
   const stored = 'state' in entry ? entry : storedForm(entry)
-  return writePrivately(path.join(folder, ENTRY_FILE), `${JSON.stringify(stored, null, 2)}\n`)
+  return `${JSON.stringify(stored, null, 2)}\n`
 }
 
 /**
@@ -113,8 +118,12 @@ function storedForm({
   }
 }
 
-/** @throws Error unless the text is a valid entry. */
-function parseEntry(file: string, text: string): CatalogEntry | RemovedEntry {
+/**
+ * Parses the stored form of an entry, of this or an earlier release.
+ * @param file its name for messages
+ * @throws Error unless the text is a valid entry.
+ */
+export function parseEntry(file: string, text: string): CatalogEntry | RemovedEntry {
   const stored = JSON.parse(text) as StoredEntry
   if (!['registered', 'removed'].includes(stored.state) || !/^[1-9]\d*$/.test(stored.version)) {
     throw new Error(`${file} is damaged: it has no known state or no valid version`)

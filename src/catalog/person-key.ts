@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
 import { writePrivately } from '../files/durable-file.ts'
 import type { PrivacyUnit } from '../privacy/neighbours.ts'
 
@@ -28,12 +27,11 @@ export async function keyedUnit(unit: PrivacyUnit, file: string): Promise<KeyedP
 }
 
 /**
- * Reads the privacy unit with the key that {@link keyedUnit} has stored.
- * @throws Error for a file that cannot be read or contains no key.
+ * Adds the key that is stored as a text to the privacy unit of people.
+ * @throws Error for a text that is no key.
  */
-export async function readKeyedUnit(unit: PrivacyUnit, file: string): Promise<KeyedPrivacyUnit> {
-  if (unit.kind === 'row') return unit
-  const key = (await readFile(file, 'utf8')).trim()
-  if (!/^[0-9a-f]{64}$/.test(key)) throw new Error('the file contains no key')
+export function withKey(unit: Extract<PrivacyUnit, { kind: 'person' }>, text: string): KeyedPrivacyUnit {
+  const key = text.trim()
+  if (!/^[0-9a-f]{64}$/.test(key)) throw new Error('the stored text is no key')
   return { ...unit, key }
 }

@@ -17,11 +17,17 @@ interface Use {
   readonly ended: PromiseWithResolvers<void>
 }
 
-/** Creates the counts of one process. */
-export function createVersionUses(): VersionUses {
+/**
+ * Creates the counts of one process.
+ * @param requireRows throws a refusal for a version that this process cannot read
+ */
+export function createVersionUses(
+  requireRows: (dataset: DatasetVersion) => void = () => undefined,
+): VersionUses {
   const uses = new Map<string, Use>()
   return {
     async during(dataset, task) {
+      requireRows(dataset)
       const key = versionKey(dataset)
       const use = uses.get(key) ?? { tasks: 0, ended: Promise.withResolvers<void>() }
       uses.set(key, use)

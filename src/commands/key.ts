@@ -1,8 +1,10 @@
 import type { Command } from 'commander'
 import { COMMAND_LINE, DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS } from '../access/key-changes.ts'
-import { type ApiKey, openKeyStore } from '../access/keys.ts'
+import { openKeyDocument } from '../access/key-document.ts'
+import { type ApiKey, type KeyStore, openKeyStore } from '../access/keys.ts'
 import { ROLES, type Role } from '../access/principal.ts'
 import { readConfig } from '../config.ts'
+import { openDocuments } from '../documents/documents.ts'
 import { type CommandDefinition, exitingWith, Misuse, SUCCESS } from './command.ts'
 
 interface CreationOptions {
@@ -18,14 +20,17 @@ export const key: CommandDefinition = (command) => {
       `Manages API keys on the host of the service, also while it runs. Changes apply at once. A new or rotated key is printed
 once. Only its digest is stored.`,
     )
-    .addHelpText('after', '\nSOTTO_DATA_DIR names the data folder.')
+    .addHelpText(
+      'after',
+      '\nSOTTO_DATA_DIR names the data folder, SOTTO_CATALOG_URL the database with the keys if they are in one.',
+    )
   for (const role of ROLES) defineCreation(command, role)
   command
     .command('list')
     .description('Lists the keys.')
     .action(
       exitingWith(async () => {
-        for (const each of openKeys().list(COMMAND_LINE)) console.log(describe(each))
+        for (const each of await withKeys((keys) => keys.list(COMMAND_LINE))) console.log(describe(each))
         return SUCCESS
       }),
     )
@@ -39,7 +44,8 @@ once. Only its digest is stored.`,
     )
     .action(
       exitingWith(async (id: string, { overlapSeconds }: { readonly overlapSeconds?: string }) => {
-        console.log((await openKeys().rotate(id, overlapFrom(overlapSeconds), COMMAND_LINE)).text)
+        const seconds = overlapFrom(overlapSeconds)
+        console.log((await withKeys((keys) => keys.rotate(id, seconds, COMMAND_LINE))).text)
         return SUCCESS
       }),
     )
@@ -49,14 +55,22 @@ once. Only its digest is stored.`,
     .argument('<id>', 'the id of the key, such as ada.1')
     .action(
       exitingWith(async (id: string) => {
-        await openKeys().delete(id, COMMAND_LINE)
+        await withKeys((keys) => keys.delete(id, COMMAND_LINE))
         return SUCCESS
       }),
     )
 }
 
-function openKeys() {
-  return openKeyStore(readConfig(process.env).dataDirectory)
+/** Runs a task with the keys of the data folder, or of the database that SOTTO_CATALOG_URL names. */
+async function withKeys<Result>(task: (keys: KeyStore) => Promise<Result>): Promise<Result> {
+  const { dataDirectory, catalogUrl } = readConfig(process.env)
+  if (catalogUrl === undefined) return task(openKeyStore(dataDirectory))
+  const documents = await openDocuments(catalogUrl)
+  try {
+    return await task(openKeyStore(openKeyDocument(documents)))
+  } finally {
+    await documents.close()
+  }
 }
 
 function defineCreation(command: Command, role: Role): void {
@@ -83,7 +97,7 @@ function defineCreation(command: Command, role: Role): void {
           ...(expiresAt === undefined ? {} : { expiresAt }),
           ...(options.samePrincipal ? { samePrincipal: true } : {}),
         }
-        console.log((await openKeys().create(request, COMMAND_LINE)).text)
+        console.log((await withKeys((keys) => keys.create(request, COMMAND_LINE))).text)
         return SUCCESS
       }),
     )

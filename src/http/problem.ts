@@ -3,6 +3,7 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod'
 import { KeyFileFault } from '../access/key-file.ts'
 import { AnswerFailure, QuestionFailure } from '../answers/failure.ts'
+import { DocumentsFault } from '../documents/fault.ts'
 import { LedgerFault } from '../ledger/ledger.ts'
 import { type FieldError, Refusal, type RefusalCode, type RefusalFacts } from '../privacy/refusal.ts'
 import type { AllowedMethods } from './allowed-methods.ts'
@@ -215,6 +216,14 @@ function problemParts(error: unknown, request: FastifyRequest): ProblemParts {
   }
   if (error instanceof KeyFileFault)
     return { code: 'unavailable', detail: 'The API keys cannot be read. The log says why.' }
+  if (error instanceof DocumentsFault) {
+    return {
+      code: 'unavailable',
+      detail:
+        'The database of the API keys and the catalog does not respond. Retry later; nothing was charged.',
+      facts: { retryAfterSeconds: 1 },
+    }
+  }
   if (error instanceof RouteUnknown) return { code: error.code, detail: error.message }
   if (isPrematureClose(error))
     return { code: 'unavailable', detail: 'The client disconnected before the response was complete.' }
@@ -350,6 +359,11 @@ function frameworkParts(
   }
 }
 
+/** True for the failure of a store. Their messages contain nothing of what they store. */
+function isStoreFault(error: unknown): error is Error {
+  return error instanceof LedgerFault || error instanceof KeyFileFault || error instanceof DocumentsFault
+}
+
 /** Codes of refusals, for the log lines of their requests. */
 const refusals = new WeakMap<FastifyRequest, ProblemCode>()
 
@@ -367,7 +381,7 @@ function logProblem(error: unknown, code: ProblemCode, request: FastifyRequest):
     request.log.error({ code, chargeId: error.chargeId, errorClass: error.errorClass }, 'query failed')
   } else if (error instanceof QuestionFailure) {
     request.log.error({ code, session: error.session, errorClass: error.errorClass }, 'question failed')
-  } else if (code === 'internal-error' || error instanceof LedgerFault || error instanceof KeyFileFault) {
+  } else if (code === 'internal-error' || isStoreFault(error)) {
     request.log.error({ code, err: error }, 'request failed')
   } else {
     refusals.set(request, code)

@@ -158,7 +158,7 @@ async function requireEarlierCopy(
 }
 
 /** @throws LedgerFault `in-use` if a service is connected to the database. */
-async function requireUnused(target: ClientBase): Promise<void> {
+export async function requireUnused(target: ClientBase): Promise<void> {
   const { rows } = await ask(
     target,
     `SELECT count(*)::integer AS others FROM pg_stat_activity

@@ -65,8 +65,8 @@ describe('a token', () => {
 
   test('whose sub is the name of a key is not the principal of that key', async () => {
     const keys = {
-      authenticate: () => ({ name: 'ada', role: 'custodian' }) as const,
-      hasAnalyst: (name: string) => name === 'ada',
+      authenticate: async () => ({ name: 'ada', role: 'custodian' }) as const,
+      hasAnalyst: async (name: string) => name === 'ada',
     }
     const authenticator = createAuthenticator(keys, authenticatorWith())
     const principal = await authenticator.authenticate(await provider.sign({ sub: 'ada' }))
@@ -240,7 +240,10 @@ describe('the keys of the provider', () => {
 
   test('do not matter for API keys', async () => {
     provider.answer = () => ({ status: 500, body: '' })
-    const keys = { authenticate: () => ({ name: 'bob', role: 'analyst' }) as const, hasAnalyst: () => true }
+    const keys = {
+      authenticate: async () => ({ name: 'bob', role: 'analyst' }) as const,
+      hasAnalyst: async () => true,
+    }
     const authenticator = createAuthenticator(keys, authenticatorWith())
     expect(await authenticator.authenticate('sotto_anything')).toMatchObject({ name: 'bob' })
     expect(provider.requests).toEqual({})

@@ -56,7 +56,8 @@ test('a process that is killed while it changes keys loses no acknowledged chang
     if (states.get(last) === 'valid') states.set(last, 'uncertain')
     const keys = openKeyStore(directory)
     for (const [text, state] of states)
-      if (state !== 'uncertain') expect(keys.authenticate(text) === undefined, state).toBe(state === 'ended')
+      if (state !== 'uncertain')
+        expect((await keys.authenticate(text)) === undefined, state).toBe(state === 'ended')
     await keys.create({ name: `${prefix}after`, role: 'auditor' }, COMMAND_LINE)
   }
   expect([...states.values()].filter((state) => state === 'valid').length).toBeGreaterThan(ROUNDS)
