@@ -11,7 +11,7 @@ export const backup: CommandDefinition = (command) => {
 <folder>. The service may be running. Verifies the copy of the ledger.
 
 Source files, uploads, the file of connections and the signing key are not part of it. If the ledger is in PostgreSQL,
-run pg_dump after this command.`,
+run pg_dump after this command. With SOTTO_CATALOG_URL, the catalog and the keys are in that dump as well.`,
     )
     .argument('<folder>', 'a new or empty folder')
     .addHelpText('after', '\nSOTTO_DATA_DIR and SOTTO_LEDGER_URL name the data folder and the ledger.')
@@ -29,8 +29,9 @@ run pg_dump after this command.`,
 }
 
 /** The data folder and the ledger of a configuration. */
-export function storedData({ dataDirectory, ledgerUrl, replicated }: Config): StoredData {
-  return replicated ? { dataDirectory } : { dataDirectory, ledgerFile: ledgerUrl }
+export function storedData({ dataDirectory, ledgerUrl, catalogUrl, replicated }: Config): StoredData {
+  const sharesCatalog = catalogUrl !== undefined
+  return replicated ? { dataDirectory, sharesCatalog } : { dataDirectory, ledgerFile: ledgerUrl }
 }
 
 /** Runs a command on a backup and converts its errors to an exit code. */

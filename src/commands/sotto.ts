@@ -82,7 +82,7 @@ const COMMANDS: ReadonlyMap<string, ListedCommand> = new Map(
     'ledger copy': {
       group: HOST,
       summary: 'move a SQLite ledger to PostgreSQL',
-      load: async () => (await import('./copy.ts')).copy,
+      load: async () => (await import('./copy-ledger.ts')).copyLedgerCommand,
     },
     'ledger create-signing-key': {
       group: HOST,
@@ -98,6 +98,11 @@ const COMMANDS: ReadonlyMap<string, ListedCommand> = new Map(
       group: HOST,
       summary: 'write a backup into an empty data folder',
       load: async () => (await import('./restore.ts')).restore,
+    },
+    'copy-catalog': {
+      group: HOST,
+      summary: 'copy the catalog and the keys to PostgreSQL',
+      load: async () => (await import('./copy-catalog.ts')).copyCatalogCommand,
     },
     population: {
       group: OTHER,

@@ -1,6 +1,6 @@
 import { access, copyFile, readdir, readFile, rm } from 'node:fs/promises'
 import path from 'node:path'
-import { copyCatalog } from '../catalog/copy.ts'
+import { copyCatalog, copyRows } from '../catalog/copy.ts'
 import { synchronise, writePrivately } from '../files/durable-file.ts'
 import { createWritableFolder } from '../files/writable-folder.ts'
 import type { Ledger } from '../ledger/ledger.ts'
@@ -28,6 +28,8 @@ interface Manifest {
   readonly createdAt: string
   /** False if the ledger is in PostgreSQL, which has its own backups. */
   readonly hasLedger: boolean
+  /** False if the catalog and the keys are in PostgreSQL. Absent in earlier releases, where they never were. */
+  readonly hasCatalog?: boolean
 }
 
 /** The folders and files of a data folder and its ledger. */
@@ -35,6 +37,8 @@ export interface StoredData {
   readonly dataDirectory: string
   /** The SQLite file of the ledger; missing if the ledger is in PostgreSQL. */
   readonly ledgerFile?: string
+  /** True if the catalog and the keys are in PostgreSQL, and only ingested rows are in the data folder. */
+  readonly sharesCatalog?: boolean
 }
 
 const MANIFEST = 'backup.json'
@@ -55,14 +59,15 @@ export class UnsoundLedger extends Error {}
  * @throws BackupError for a folder that is not empty; UnsoundLedger if the copy is not sound.
  */
 export async function writeBackup(
-  { dataDirectory, ledgerFile }: StoredData,
+  { dataDirectory, ledgerFile, sharesCatalog = false }: StoredData,
   folder: string,
 ): Promise<number | undefined> {
   await requireEmpty(folder)
   const heads = await readKnownHeads(knownHeadsFile(dataDirectory))
   await writePrivately(knownHeadsFile(folder), headLines(heads))
-  await copyIfThere(path.join(dataDirectory, KEYS), path.join(folder, KEYS))
-  await copyCatalog(path.join(dataDirectory, CATALOG), path.join(folder, CATALOG))
+  if (!sharesCatalog) await copyIfThere(path.join(dataDirectory, KEYS), path.join(folder, KEYS))
+  const copyDatasets = sharesCatalog ? copyRows : copyCatalog
+  await copyDatasets(path.join(dataDirectory, CATALOG), path.join(folder, CATALOG))
   const copy = path.join(folder, LEDGER)
   if (ledgerFile !== undefined) await copyLedger(dataDirectory, ledgerFile, copy)
   const events =
@@ -71,6 +76,7 @@ export async function writeBackup(
     layout: 1,
     createdAt: new Date().toISOString(),
     hasLedger: ledgerFile !== undefined,
+    hasCatalog: !sharesCatalog,
   }
   await writePrivately(path.join(folder, MANIFEST), `${JSON.stringify(manifest, null, 2)}\n`)
   return events
@@ -86,22 +92,29 @@ export async function writeBackup(
  */
 export async function restoreBackup(
   folder: string,
-  { dataDirectory, ledgerFile }: StoredData,
+  { dataDirectory, ledgerFile, sharesCatalog = false }: StoredData,
   known: HeadsByDataset,
   openDatabase: () => Promise<Ledger>,
 ): Promise<number> {
-  const { hasLedger } = await readManifest(folder)
+  const { hasLedger, hasCatalog = true } = await readManifest(folder)
   if (hasLedger !== (ledgerFile !== undefined))
     throw new BackupError(
       hasLedger
         ? 'the backup has a SQLite ledger, and SOTTO_LEDGER_URL names a PostgreSQL database'
         : 'the backup has no ledger: restore the PostgreSQL database first, and name it in SOTTO_LEDGER_URL',
     )
+  if (hasCatalog === sharesCatalog)
+    throw new BackupError(
+      hasCatalog
+        ? 'the backup has the catalog and the keys, and SOTTO_CATALOG_URL names a database: restore without it'
+        : 'the backup has no catalog: restore the PostgreSQL database first, and name it in SOTTO_CATALOG_URL',
+    )
   await requireEmpty(dataDirectory)
   if (ledgerFile !== undefined && (await exists(ledgerFile)))
     throw new BackupError(`${ledgerFile} exists; nothing was written`)
   try {
-    await copyCatalog(path.join(folder, CATALOG), path.join(dataDirectory, CATALOG))
+    const copyDatasets = sharesCatalog ? copyRows : copyCatalog
+    await copyDatasets(path.join(folder, CATALOG), path.join(dataDirectory, CATALOG))
     await copyIfThere(path.join(folder, KEYS), path.join(dataDirectory, KEYS))
     const own = await readKnownHeads(knownHeadsFile(folder))
     await writePrivately(knownHeadsFile(dataDirectory), headLines(own))

@@ -76,6 +76,7 @@ test.each([
   ['ledger verify --export census.jsonl --public-key signing.key.pub', 'needs a --head or a --receipt'],
   ['ledger verify', 'no ledger found at'],
   ['ledger copy missing', 'no ledger found at'],
+  ['copy-catalog missing', 'SOTTO_LEDGER_URL: must name a PostgreSQL database'],
   ['ledger sign --export census.jsonl', 'SOTTO_LEDGER_SIGNING_KEY: must name the key'],
   ['ledger create-signing-key', "missing required argument 'file'"],
   ['ledger create-signing-key signing.key', 'nothing was written'],
@@ -143,7 +144,7 @@ test('key creates, lists, rotates and deletes keys that the key store knows', as
   const { code, output } = await key('auditor ada --datasets census,pupils --expires-at 2990-01-01T00:00:00Z')
   expect(code).toBe(0)
   const principal = { name: 'ada', role: 'auditor', key: 'ada.1', datasets: ['census', 'pupils'] }
-  expect(store.authenticate(output.trim())).toEqual(principal)
+  expect(await store.authenticate(output.trim())).toEqual(principal)
   expect(await key('analyst ada')).toMatchObject({
     code: 2,
     errors: expect.stringContaining('samePrincipal'),
@@ -152,10 +153,10 @@ test('key creates, lists, rotates and deletes keys that the key store knows', as
     'ada.1\tauditor\tdatasets census,pupils\texpires 2990-01-01T00:00:00.000Z\n',
   )
   const rotated = await key('rotate ada.1 --overlap-seconds 0')
-  expect(store.authenticate(rotated.output.trim())).toEqual(principal)
-  expect(store.authenticate(output.trim())).toBeUndefined()
+  expect(await store.authenticate(rotated.output.trim())).toEqual(principal)
+  expect(await store.authenticate(output.trim())).toBeUndefined()
   expect(await key('delete ada.1')).toMatchObject({ code: 0, output: '' })
-  expect(store.authenticate(rotated.output.trim())).toBeUndefined()
+  expect(await store.authenticate(rotated.output.trim())).toBeUndefined()
   expect(await key('delete ada.1')).toMatchObject({
     code: 2,
     errors: expect.stringContaining('no key ada.1'),

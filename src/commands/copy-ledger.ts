@@ -3,10 +3,10 @@ import path from 'node:path'
 import { readConfig } from '../config.ts'
 import { LedgerFault } from '../ledger/ledger.ts'
 import { type CommandDefinition, exitingWith, Misuse, SUCCESS } from './command.ts'
-import { readText } from './noted-events.ts'
+import { readDatabaseUrl } from './database-url.ts'
 
 /** `npx sotto ledger copy` */
-export const copy: CommandDefinition = (command) => {
+export const copyLedgerCommand: CommandDefinition = (command) => {
   command
     .description(
       `Copies the ledger from its SQLite file into an empty PostgreSQL database, verifies the copy and compares the heads of
@@ -35,9 +35,7 @@ async function copyToDatabase(file: string): Promise<number> {
     throw new Misuse(
       `no ledger found at ${ledgerUrl}: set SOTTO_DATA_DIR or SOTTO_LEDGER_URL to its location`,
     )
-  const url = readText(path.resolve(file)).trim()
-  if (!/^postgres(ql)?:\/\//i.test(url) || !URL.canParse(url))
-    throw new Misuse(`${file}: must contain a postgres:// URL`)
+  const url = readDatabaseUrl(file)
   const { copyLedger } = await import('../ledger/copy.ts')
   const { earlier, heads } = await copyLedger({ path: ledgerUrl, url }).catch((error: unknown) => {
     const isInUse = error instanceof LedgerFault && error.kind === 'in-use'
