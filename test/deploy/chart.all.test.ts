@@ -108,6 +108,11 @@ describe.skipIf(obstacle !== undefined)(
     test.each([
       ['replicas: 2', 'a SQLite ledger has one replica'],
       ['ledger: {kind: postgres}', 'ledger.postgres.secret: is needed'],
+      ['catalog: {kind: postgres}', 'needs ledger.kind postgres'],
+      [
+        'demo: true\nledger: {kind: postgres, postgres: {secret: url}}\ncatalog: {kind: postgres}',
+        'demo: its rows are a file',
+      ],
       ['ledger: {kind: mysql}', '/ledger/kind'],
       ['replicas: 0', '/replicas'],
       ['replica: 2', "additional properties 'replica' not allowed"],
@@ -177,6 +182,6 @@ describe.skipIf(obstacle !== undefined)(
 function withSecret(name: string, value: string): string {
   if (!SECRET_VARIABLES.some((secret) => name === `${secret}_FILE`)) return value
   const file = path.join(folder, name)
-  writeFileSync(file, name === 'SOTTO_LEDGER_URL_FILE' ? 'postgres://sotto@db/sotto\n' : 'k'.repeat(32))
+  writeFileSync(file, name.endsWith('_URL_FILE') ? 'postgres://sotto@db/sotto\n' : 'k'.repeat(32))
   return file
 }

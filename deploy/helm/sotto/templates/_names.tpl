@@ -26,6 +26,11 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- .Values.persistence.existingClaim | default (include "sotto.name" .) }}
 {{- end }}
 
+{{/* True if the data folder outlives the pod. */}}
+{{- define "sotto.hasClaim" -}}
+{{- if or .Values.persistence.existingClaim (eq .Values.catalog.kind "volume") }}true{{ end }}
+{{- end }}
+
 {{/* True if tokens of an OpenID provider are accepted. */}}
 {{- define "sotto.hasOidc" -}}
 {{- if or .Values.oidc.secret .Values.oidc.issuer }}true{{ end }}

@@ -9,6 +9,11 @@
 {{- if eq .Values.ledger.kind "postgres" }}
 ledger: {{ .Values.ledger.postgres.secret }}
 {{- end }}
+{{- if eq .Values.catalog.kind "postgres" }}
+{{- with .Values.catalog.postgres.secret }}
+catalog: {{ . }}
+{{- end }}
+{{- end }}
 {{- with .Values.ledger.signingSecret }}
 signing: {{ . }}
 {{- end }}
@@ -41,6 +46,10 @@ metrics: {{ . }}
 {{- $_ := set $all "SOTTO_SHUTDOWN_MS" (toString (mul 1000 $values.shutdown.limitSeconds)) }}
 {{- if eq $values.ledger.kind "postgres" }}
 {{- $_ := set $all "SOTTO_LEDGER_URL_FILE" "/etc/sotto/ledger/url" }}
+{{- end }}
+{{- if eq $values.catalog.kind "postgres" }}
+{{- $folder := ternary "ledger" "catalog" (empty $values.catalog.postgres.secret) }}
+{{- $_ := set $all "SOTTO_CATALOG_URL_FILE" (printf "/etc/sotto/%s/url" $folder) }}
 {{- end }}
 {{- if $values.ledger.signingSecret }}
 {{- $_ := set $all "SOTTO_LEDGER_SIGNING_KEY" "/etc/sotto/signing/signing.pem" }}
