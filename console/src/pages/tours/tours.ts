@@ -248,7 +248,7 @@ const chooseEpsilon: Tour = {
     {
       id: 'ask',
       title: 'Pay for an answer',
-      look: 'At epsilon 0.3 an adversary with four candidates guesses right at most 31.1% of the time, and the half-width of the count is 10. The price is on the button. A repeat is free.',
+      look: 'At epsilon 0.3 an adversary with four candidates guesses right at most 31.1% of the time; this page assumes two candidates, which gives 57.5%. The half-width of the count is 10. The price is on the button. A repeat is free.',
       link: ask({ ...OLDER_COUNT, epsilon: 0.3 }),
       paid: true,
     },
