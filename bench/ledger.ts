@@ -17,7 +17,7 @@ export interface LedgerFigure {
   readonly datasets: number
   readonly callers: number
   readonly chargesPerSecond: number
-  /** Time from the call until the debit was durable; 99 % took less. */
+  /** Time from the call until the debit was durable; 99% took less. */
   readonly p99Ms: number
   readonly callsPerCommit: number
   /**

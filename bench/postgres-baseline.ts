@@ -8,7 +8,7 @@ export interface PostgresBaselineFigure {
   readonly datasets: number
   readonly connections: number
   readonly chargesPerSecond: number
-  /** Time from the call, including the wait for a connection, until the charge was durable; 99 % took less. */
+  /** Time from the call, including the wait for a connection, until the charge was durable; 99% took less. */
   readonly p99Ms: number
 }
 

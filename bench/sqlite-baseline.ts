@@ -9,7 +9,7 @@ export interface SqliteBaselineFigure {
   /** Charges per commit. */
   readonly callers: number
   readonly chargesPerSecond: number
-  /** Time of a commit and its writes; 99 % took less. */
+  /** Time of a commit and its writes; 99% took less. */
   readonly p99Ms: number
 }
 

@@ -66,7 +66,7 @@ function describeHalfWidth({ accuracy }: PreviewedRelease): string {
   if (accuracy === undefined || accuracy.halfWidth === null) return ''
   const { confidence, halfWidth, unit } = accuracy
   const rows = unit === undefined ? '' : ` ${unit}`
-  return ` The ${Number((100 * confidence).toPrecision(10))} % half-width is ${shown(halfWidth, 4, roundedUp)}${rows}.`
+  return ` The ${Number((100 * confidence).toPrecision(10))}% half-width is ${shown(halfWidth, 4, roundedUp)}${rows}.`
 }
 
 function afterBudget({ epsilon, risk }: { readonly epsilon: number; readonly risk: number }): string {
@@ -81,7 +81,7 @@ function atMost(risk: number): string {
 const roundedUp = (value: number) => Math.ceil(value - 1e-9)
 
 function percent(share: number, rounded: (value: number) => number): string {
-  return `${Math.min(100, shown(100 * share, 3, rounded))} %`
+  return `${Math.min(100, shown(100 * share, 3, rounded))}%`
 }
 
 /** Rounds to `digits` significant digits. */

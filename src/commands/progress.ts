@@ -129,5 +129,5 @@ function bytesBar(done: number, total: number): string {
 function bar(fraction: number): string {
   const part = Math.min(1, fraction)
   const filled = Math.round(part * BAR_WIDTH)
-  return `[${'#'.repeat(filled)}${'.'.repeat(BAR_WIDTH - filled)}] ${Math.floor(part * 100)} %`
+  return `[${'#'.repeat(filled)}${'.'.repeat(BAR_WIDTH - filled)}] ${Math.floor(part * 100)}%`
 }

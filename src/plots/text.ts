@@ -87,10 +87,10 @@ function signed(value: number, digits: string): string {
 
 const MOST_BELOW_ALL = 99.99999999
 
-/** A share as a percentage of up to ten digits, such as `95 %`; only exactly 1 is `100 %`. */
+/** A share as a percentage of up to ten digits, such as `95%`; only exactly 1 is `100%`. */
 export function percentText(share: number): string {
   const percentage = Number((share * 100).toPrecision(10))
-  return `${share < 1 ? Math.min(percentage, MOST_BELOW_ALL) : percentage} %`
+  return `${share < 1 ? Math.min(percentage, MOST_BELOW_ALL) : percentage}%`
 }
 
 /** Number format of an axis, for d3-format; undefined: in full. */

@@ -110,7 +110,7 @@ function panelsOfAnswer(answer: Answered): readonly Plot[] {
     )
   if ('percentiles' in result) {
     const cells = result.percentiles.map(({ p, value }) => ({
-      key: [`${p} %`],
+      key: [`${p}%`],
       shown: value,
       halfWidth: null,
     }))
@@ -259,7 +259,7 @@ function rankText({ halfWidth, unit = 'rows', ...stated }: Stated, before: strin
 }
 
 function percent({ confidence }: Pick<Stated, 'confidence'>): string {
-  return `${Number((confidence * 100).toPrecision(10))} %`
+  return `${Number((confidence * 100).toPrecision(10))}%`
 }
 
 function headingOf(
@@ -276,7 +276,7 @@ function subjectOf({ kind, question }: AnswerDocument): string {
   const of = Array.isArray(columns)
     ? columns.filter((each) => typeof each === 'string').join(' and ')
     : nameOf(column)
-  const which = typeof p === 'number' ? `${p} % ` : ''
+  const which = typeof p === 'number' ? `${p}% ` : ''
   return of === '' ? `${which}${words}` : `${which}${words} of ${of}`
 }
 

@@ -23,8 +23,8 @@ describe('the description of the disclosure risk', () => {
     expect(risk.dataset.risk).toBeCloseTo(1 / (1 + 3 * Math.exp(-2)), 12)
     expect(risk.statement).toBe(
       'At epsilon 0.5, an adversary who knows everyone but one person, with 4 candidates for that person, guesses ' +
-        "correctly at most 35.5 % of the time (blind guess: 25 %), and at most 71.2 % of the time once the dataset's whole budget of epsilon 1 is spent. " +
-        'The 95 % half-width is 6.',
+        "correctly at most 35.5% of the time (blind guess: 25%), and at most 71.2% of the time once the dataset's whole budget of epsilon 1 is spent. " +
+        'The 95% half-width is 6.',
     )
   })
 
@@ -36,7 +36,7 @@ describe('the description of the disclosure risk', () => {
         { ...release, accuracy: { confidence: 0.9, halfWidth: null, ...accuracy } },
       ).statement
     expect(said({})).not.toContain('half-width')
-    expect(said({ halfWidth: 12.3456, unit: 'rows' })).toContain('The 90 % half-width is 12.35 rows.')
+    expect(said({ halfWidth: 12.3456, unit: 'rows' })).toContain('The 90% half-width is 12.35 rows.')
     // Stated too large rather than too small.
     expect(said({ halfWidth: 12_344 })).toContain('half-width is 12350.')
     expect(said({ halfWidth: 0 })).toContain('half-width is 0.')
@@ -52,14 +52,14 @@ describe('the description of the disclosure risk', () => {
 
   test('the blind guess is rounded to nearest, because it is not a bound', () => {
     const { statement } = describeBudgetRisk({ dataset: addRemove, granted: loss(1), candidates: 3 })
-    expect(statement).toContain('(blind guess: 33.3 %)')
+    expect(statement).toContain('(blind guess: 33.3%)')
   })
 
   test('percentages are rounded up, never down, and end at 100', () => {
     const risk = describeBudgetRisk({ dataset: changeOne, granted: loss(20) })
-    expect(risk.statement).toContain('at most 100 % of the time')
+    expect(risk.statement).toContain('at most 100% of the time')
     expect(describeBudgetRisk({ dataset: changeOne, granted: loss(1) }).statement).toContain(
-      'at most 0.272 % of the time',
+      'at most 0.272% of the time',
     )
     expect(1 / (1 + 999 * Math.exp(-1))).toBeGreaterThan(0.00271)
   })

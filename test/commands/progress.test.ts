@@ -34,7 +34,7 @@ test('the progress of the newest ingestion of the dataset is shown on a terminal
   const answer = await showingIngestion(client, 'visits', {}, send, terminal)
   expect(answer).toBe('answer')
   expect(written[0]).toContain('Sending the request')
-  expect(written.join()).toContain(`Reading the values [${'#'.repeat(15)}${'.'.repeat(15)}] 50 %`)
+  expect(written.join()).toContain(`Reading the values [${'#'.repeat(15)}${'.'.repeat(15)}] 50%`)
   expect(written.at(-1)).toBe('\r\u001b[K')
   expect(new Set(requests)).toEqual(new Set(['GET /v1/ingestions']))
 })

@@ -170,7 +170,7 @@ describe.skipIf(CHROMIUM === undefined)('The form in Chromium (skipped if it is 
     })
     await page.getByRole('button', { name: /^Ask for rho 0\.0/ }).waitFor()
     await page.getByLabel('what to pay (epsilon)').check()
-    // The smallest epsilon with a half-width of 15 at 95 % is about ln(20) / 15.
+    // The smallest epsilon with a half-width of 15 at 95% is about ln(20) / 15.
     const epsilon = Number(await page.getByRole('textbox', { name: 'Epsilon' }).inputValue())
     expect(Math.abs(epsilon - Math.log(20) / 15)).toBeLessThan(0.02)
     await page.getByText('± 15', { exact: true }).first().waitFor()

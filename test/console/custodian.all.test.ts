@@ -127,7 +127,7 @@ describe.skipIf(CHROMIUM === undefined)('Custodians in Chromium (skipped if it i
     expect(await misfits.getByRole('row').last().innerText()).toMatch(
       /age\s+is not a whole number\s+1\s+line 7/,
     )
-    await page.getByText('at most 79.9 % of the time').waitFor()
+    await page.getByText('at most 79.9% of the time').waitFor()
     await expectAccessible(page)
     await keepScreenshot(page, 'register-check-1440-light')
     expect((await service.as('analyst').get('/v1/datasets/visits')).status).toBe(404)

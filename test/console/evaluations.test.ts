@@ -76,7 +76,7 @@ test.each([
   [{ key: { Age: { lower: 0, upper: 10 } }, statistic: 'mean_Age' }, '0 to 10: mean_Age'],
   [{ key: { Sex: null } }, 'missing'],
   [{ key: {}, statistic: 'count' }, 'count'],
-  [{ p: 75 }, '75 %'],
+  [{ p: 75 }, '75%'],
 ])('a number of an answer has a name: %j', (row, name) => {
   expect(nameOfNumber(row)).toBe(name)
 })

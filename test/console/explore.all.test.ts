@@ -26,7 +26,7 @@ describe.skipIf(CHROMIUM === undefined)(
     test('an epsilon is chosen by mouse and keyboard against one candidate of many', async () => {
       const { page, context, complaints } = await open('analyst')
       await page.goto('/risk?dataset=census&candidates=4')
-      // ln(0.75 / 0.75) = 0: with four candidates, a risk of 25 % is that of a blind guess.
+      // ln(0.75 / 0.75) = 0: with four candidates, a risk of 25% is that of a blind guess.
       const risk = page.getByRole('textbox', { name: 'Accepted risk, in %' })
       await risk.fill('40')
       await page.getByText('0.3465', { exact: true }).waitFor()

@@ -14,7 +14,7 @@ import { kolmogorovTail } from './goodness-of-fit.ts'
 
 /*
  * Compares keys selected by the production code with their stated distribution. Under the true distribution a test
- * fails less than once in 1e20 runs. It must detect an epsilon that is off by 30 %.
+ * fails less than once in 1e20 runs. It must detect an epsilon that is off by 30%.
  */
 const SIGNIFICANCE = 1e-20
 const KEYS = 40_000

@@ -12,7 +12,7 @@ import { chiSquareTail, kolmogorovTail, laplaceCumulative, normalCumulative } fr
 /*
  * Compares the production samplers, with the operating system's randomness, with their stated distribution. Under the
  * true distribution a test fails less than once in 1e20 runs. The same test must detect a distribution whose scale is
- * off by 30 %.
+ * off by 30%.
  */
 const SIGNIFICANCE = 1e-20
 const OFF = 1.3
@@ -60,7 +60,7 @@ const CLAIMS: readonly Claim[] = [
 describe.each(CLAIMS)('$name', ({ sample, cumulative }) => {
   const samples = Array.from({ length: SAMPLES }, sample)
 
-  it('follows its distribution, and differs from one that is 30 % wider or narrower', () => {
+  it('follows its distribution, and differs from one that is 30% wider or narrower', () => {
     const distance = (factor: number) => kolmogorovTail(samples, (value) => cumulative(value, factor))
     expect(distance(1)).toBeGreaterThan(SIGNIFICANCE)
     expect(distance(OFF)).toBeLessThan(SIGNIFICANCE)

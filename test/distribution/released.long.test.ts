@@ -80,7 +80,7 @@ describe('each cell of a table has independent noise', () => {
   })
 })
 
-/** Share of draws by which a 95 % interval may fall short by chance. */
+/** Share of draws by which a 95% interval may fall short by chance. */
 const SLACK = LIMIT * Math.sqrt((0.95 * 0.05) / DRAWS)
 
 describe.each(['add-remove', 'change-one'] as const)('under %s', (neighbours) => {
@@ -170,7 +170,7 @@ function expectAsStated({ errors, covered, stated }: ReturnType<typeof draw>) {
   const sizes = errors.map(Math.abs)
   const expected = stated.expectedAbsoluteError
   expect(deviation(sizes, expected)).toBeLessThan(LIMIT)
-  // The same draws would reveal a scale that is 30 % too small or too large.
+  // The same draws would reveal a scale that is 30% too small or too large.
   for (const wrong of [expected * 0.7, expected * 1.3]) expect(deviation(sizes, wrong)).toBeGreaterThan(LIMIT)
   expect(covered).toBeGreaterThan(0.95 - SLACK)
   // Whole numbers cannot meet the confidence exactly; otherwise a half-width that covers much more is too wide.

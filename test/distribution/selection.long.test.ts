@@ -8,7 +8,7 @@ import { rational } from '../../src/privacy/rational.ts'
 /*
  * Compares the production selections, with the operating system's randomness, with their stated distribution. Under
  * the true distribution a test fails less than once in 1e20 runs. The same test must detect a distribution whose
- * scale is off by 30 %.
+ * scale is off by 30%.
  */
 const SIGNIFICANCE = 1e-20
 const OFF = 1.3

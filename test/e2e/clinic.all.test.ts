@@ -119,7 +119,7 @@ interface Estimate {
 /** Errors as multiples of their stated half-widths. */
 const errors: number[] = []
 
-/** A half-width holds with 95 % confidence; seven of them are exceeded by Laplace noise once in 10^9 values. */
+/** A half-width holds with 95% confidence; seven of them are exceeded by Laplace noise once in 10^9 values. */
 function expectNear(truth: number, { value, halfWidth }: Estimate): void {
   errors.push(Math.abs(value - truth) / halfWidth)
   expect(Math.abs(value - truth), `${value} for ${truth}`).toBeLessThan(7 * halfWidth)
@@ -244,7 +244,7 @@ describe('ten questions about a clinic', () => {
   })
 
   test('half-widths hold as often as they say', () => {
-    // Of about 110 independent values, 6 exceed a half-width of 95 % confidence on average, 30 once in 10^12 runs.
+    // Of about 110 independent values, 6 exceed a half-width of 95% confidence on average, 30 once in 10^12 runs.
     expect(errors.length).toBeGreaterThan(100)
     expect(errors.filter((error) => error > 1).length).toBeLessThan(30)
   })

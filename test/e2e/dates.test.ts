@@ -281,7 +281,7 @@ test('an evaluation shows dates and counts errors in days', async () => {
     dateOf(Math.round(meanOf(discharges.map((text) => Date.parse(text))) / DAY_MS) * DAY_MS),
   )
   expect(value).toMatchObject({ meanRelativeError: null })
-  // Of 400 runs 95 % are within it at least; 88 % are six standard errors below.
+  // Of 400 runs 95% are within it at least; 88% are six standard errors below.
   expect(value.withinHalfWidth).toBeGreaterThan(0.88)
   expect(value.meanAbsoluteError.value).toBeGreaterThan(0)
   expect(body.totals[0].relativeTotalErrorPercent).toEqual({ value: null, standardError: null })

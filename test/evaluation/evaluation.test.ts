@@ -231,7 +231,7 @@ describe('on the demo census', () => {
       1,
       8,
     )
-    // Two candidates have 30 % each, and win nearly always.
+    // Two candidates have 30% each, and win nearly always.
     expect((candidates[0]?.won ?? 0) + (candidates[1]?.won ?? 0)).toBe(100)
   })
 })

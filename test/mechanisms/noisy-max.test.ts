@@ -310,7 +310,7 @@ describe('the selection', () => {
       if (error > halfWidth) missed += 1
       if (error > halfWidth / 2) nearly += 1
     }
-    // At most 5 % of errors exceed it; 8 % would be nine standard deviations off.
+    // At most 5% of errors exceed it; 8% would be nine standard deviations off.
     expect(missed / draws).toBeLessThan(0.08)
     expect(nearly / draws).toBeGreaterThan(0.01)
     const without = calibrateNoisyMax({ ...COUNTS, k: 2, gap: false, candidates: 6 }, ONE_EPSILON)

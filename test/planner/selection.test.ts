@@ -126,7 +126,7 @@ describe('quantile', () => {
   })
 
   test('several are sorted, and shown in the requested order', () => {
-    // Drawn in the requested order: the value for 90 % is lowest, and that for 10 % is in the middle.
+    // Drawn in the requested order: the value for 90% is lowest, and that for 10% is in the middle.
     expect(shown(planOf(several), { kind: 'quantile', indexes: [-20n, 0n, 40n] })).toEqual({
       percentiles: [
         { p: 90, value: 2 },

@@ -306,7 +306,7 @@ function distributionFlaws(picture: Picture, plot: AnswerDistributionPlot, theme
       'too wide a band',
     ),
     ...says(picture, `${written(plot.mechanism)} noise`),
-    ...says(picture, `${Number((plot.confidence * 100).toPrecision(12))} % of answers: `),
+    ...says(picture, `${Number((plot.confidence * 100).toPrecision(12))}% of answers: `),
     ...distributionTextFlaws(picture, plot),
   ]
 }

@@ -209,7 +209,7 @@ test('an end of an interval that differs from 0 only by rounding is written as 0
       probability,
     })),
   }
-  expect(await drawPlot(plot, 'light')).toContain('>95 % of answers: 0 to 0.6</text>')
+  expect(await drawPlot(plot, 'light')).toContain('>95% of answers: 0 to 0.6</text>')
 })
 
 test('no plot refers to external resources', async () => {

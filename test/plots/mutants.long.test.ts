@@ -185,7 +185,7 @@ const mutants: readonly Mutant[] = [
     find: 'toPrecision(10)',
     replace: 'toPrecision(6)',
     plot: dwarfedPlot,
-    flaw: /no text 99\.99999 % of answers/,
+    flaw: /no text 99\.99999% of answers/,
   },
   {
     what: 'values without their unit',

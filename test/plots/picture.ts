@@ -196,7 +196,7 @@ export function contrast(one: Colour, other: Colour): number {
   return (lighter + 0.05) / (darker + 0.05)
 }
 
-/** Returns true for this colour, or for at least 40 % of it over its background, as at the edge of a line. */
+/** Returns true for this colour, or for at least 40% of it over its background, as at the edge of a line. */
 export function shows(seen: Colour, colour: Colour, behind: Colour): boolean {
   const difference = (a: Colour, b: Colour) => [a[0] - b[0], a[1] - b[1], a[2] - b[2]] as const
   const [whole, part] = [difference(colour, behind), difference(seen, behind)]

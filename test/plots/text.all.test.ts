@@ -69,7 +69,7 @@ describe('shortened text', () => {
       'iiiillll',
       'Adm-clerical',
       'ε = 0.3829',
-      '1,234,567 ± 89 %',
+      '1,234,567 ± 89%',
       'very long name',
       '@@@@',
     ])
@@ -94,20 +94,20 @@ test('numbers are written in the usual notation', () => {
   expect([1e-5, 1.5e-7, -0.00012346, 1e20].map(numberText)).toEqual(['1e-5', '1.5e-7', '−1.235e-4', '1e20'])
 })
 
-test('only exactly 1 is written as 100 %', () => {
+test('only exactly 1 is written as 100%', () => {
   expect([0.95, 0.999, 0.5, 0.29, 1 / 3].map(percentText)).toEqual([
-    '95 %',
-    '99.9 %',
-    '50 %',
-    '29 %',
-    '33.33333333 %',
+    '95%',
+    '99.9%',
+    '50%',
+    '29%',
+    '33.33333333%',
   ])
   expect([0.9999999, 1 - 1e-9, 1 - 1e-10, 1 - 1e-13, 1].map(percentText)).toEqual([
-    '99.99999 %',
-    '99.9999999 %',
-    '99.99999999 %',
-    '99.99999999 %',
-    '100 %',
+    '99.99999%',
+    '99.9999999%',
+    '99.99999999%',
+    '99.99999999%',
+    '100%',
   ])
 })
 

@@ -325,7 +325,7 @@ describe.each(['add-remove', 'change-one'] as const)('two gaps under %s', (neigh
   const bothWays = [pair, { one: pair.other, other: pair.one }]
 
   test('no draw spends more than the price', async () => {
-    // A delta of 1.2 % would have been detected, except with a probability below 1e-20 (Clopper and Pearson).
+    // A delta of 1.2% would have been detected, except with a probability below 1e-20 (Clopper and Pearson).
     expect((1 - 0.012) ** DRAWS).toBeLessThan(SIGNIFICANCE)
     for (const each of bothWays)
       expect(Math.max(...(await drawnLosses(plan, each)))).toBeLessThanOrEqual(epsilon + 1e-9)

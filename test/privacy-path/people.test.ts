@@ -63,7 +63,7 @@ describe.each(KINDS_OF_NEIGHBOURS)('under %s', (neighbours) => {
           ...loss,
           epsilonNano: epsilonNano((loss.epsilonNano * 99n) / 100n),
         }))
-        expect(understated.violation, 'a price that is 1 % too low went unseen').toBeDefined()
+        expect(understated.violation, 'a price that is 1% too low went unseen').toBeDefined()
       } else if (planFor(3).kind === 'additive') {
         expectViolations(planFor, pairs, withSensitivitiesFarTooSmall)
       }

@@ -79,16 +79,16 @@ const RELEASES: readonly (readonly [wire: Wire, panels: number, spoken: RegExp])
   [
     { kind: 'median', column: 'Age' },
     1,
-    /within \S+ rows of the requested rank, with 95 % confidence\. median of Age: \d+\./,
+    /within \S+ rows of the requested rank, with 95% confidence\. median of Age: \d+\./,
   ],
-  [{ kind: 'percentile', column: 'Age', p: [25, 75] }, 1, /75 %: \d+\./],
+  [{ kind: 'percentile', column: 'Age', p: [25, 75] }, 1, /75%: \d+\./],
   [{ kind: 'minimum', column: 'Visited' }, 1, /minimum of Visited: 2024-/],
   [{ kind: 'noisyMax', candidates: { column: 'Region' }, k: 2 }, 1, /Best first.*1\. .*2\. /],
   [{ kind: 'noisyMax', candidates: { column: 'Region' }, k: 2, gap: true }, 1, /± \S+ rows\./],
   [
     { kind: 'keySelection', column: 'Note', delta: 1e-6 },
     1,
-    /Common values of Note|appears, with 95 % confidence/,
+    /Common values of Note|appears, with 95% confidence/,
   ],
   [{ kind: 'keySelection', column: 'Note', delta: 1e-6, counts: true }, 1, /\(empty text\): \S+ ± /],
 ]

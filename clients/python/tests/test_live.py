@@ -87,7 +87,7 @@ def test_an_answer_has_value_half_width_price_and_budget(population: sotto.Datas
     assert answer.budget_left == population.budget().remaining
     assert not answer.replayed
     assert re.fullmatch(
-        r"[\d,]+ ± 10\n\(95 % confidence · price: epsilon 0.3 · left: epsilon [\d.]+, delta 0.001\)", repr(answer)
+        r"[\d,]+ ± 10\n\(95% confidence · price: epsilon 0.3 · left: epsilon [\d.]+, delta 0.001\)", repr(answer)
     )
 
 

@@ -62,7 +62,7 @@ export interface Query<K extends Kind = Kind> extends CallOptions {
 export function fieldsOf(options: Options): { readonly [name: string]: Json } {
   const { signal: _, idempotencyKey: __, halfWidth, confidence, ...fields } = options
   if (halfWidth === undefined && confidence !== undefined)
-    throw new TypeError('confidence belongs to a halfWidth; an epsilon gives the accuracy at 95 %')
+    throw new TypeError('confidence belongs to a halfWidth; an epsilon gives the accuracy at 95%')
   return wire({
     ...fields,
     accuracy: halfWidth === undefined ? undefined : { halfWidth, confidence },

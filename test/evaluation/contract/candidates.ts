@@ -41,7 +41,7 @@ export const CANDIDATE_CONTRACT: readonly ContractTest[] = [
         ],
         // 0, 2, 0, 0.
         shortfallRows: { value: 0.5, standardError: 0.5 },
-        // With 95 % confidence not more than 2 are missing, as exp(-3) / 2 is below 0.05.
+        // With 95% confidence not more than 2 are missing, as exp(-3) / 2 is below 0.05.
         withinHalfWidth: 1,
         shown: [{ selected: [{ candidate: 'M' }] }, { selected: [{ candidate: 'F' }] }],
       })

@@ -68,7 +68,7 @@ class Answer:
 
     def cost_line(self) -> str:
         """Return a sentence about confidence, price and budget."""
-        confidence = f"{self.confidence * 100:.6g} % confidence"
+        confidence = f"{self.confidence * 100:.6g}% confidence"
         if self.dummy:
             return f"{confidence} · from made-up rows, free; over the data it costs {self.price}"
         if self.replayed:
@@ -250,7 +250,7 @@ class Percentiles(Answer):
         """Estimates by percentage. Their half-widths are numbers of rows, or of people."""
 
     def _shown(self) -> str:
-        return "\n".join(f"{p} %: {estimate}" for p, estimate in self.values.items())
+        return "\n".join(f"{p}%: {estimate}" for p, estimate in self.values.items())
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each percentile; `rank_half_width` is a number of rows or people."""

@@ -125,7 +125,7 @@ def _wire_options(options: Mapping[str, Any]) -> dict[str, Json]:
         bounds["perPerson"] = {"lower": lower, "upper": upper}
     if accuracy:
         if "halfWidth" not in accuracy:
-            raise ValueError("confidence belongs to a half_width; an epsilon gives the accuracy at 95 %")
+            raise ValueError("confidence belongs to a half_width; an epsilon gives the accuracy at 95%")
         body["accuracy"] = accuracy
     return {name: wire(value, name) for name, value in body.items()}
 

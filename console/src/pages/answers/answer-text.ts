@@ -34,7 +34,7 @@ function partText({ result, accuracy }: AnswerPart): string {
     )
   if ('percentiles' in result)
     return listed(
-      result.percentiles.map(({ p, value }) => `${p} %: ${valueText(value)}`),
+      result.percentiles.map(({ p, value }) => `${p}%: ${valueText(value)}`),
       ', ',
     )
   return `${countText(result.keys.length, 'value')}: ${listed(

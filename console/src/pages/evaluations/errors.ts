@@ -37,7 +37,7 @@ export function nameOfNumber({
   const parts = [
     ...cell,
     ...(statistic === undefined ? [] : [statistic]),
-    ...(p === undefined ? [] : [`${p} %`]),
+    ...(p === undefined ? [] : [`${p}%`]),
   ]
   return parts.filter((part) => part !== '').join(': ') || 'Answer'
 }

@@ -112,7 +112,7 @@ function partValues({ result, accuracy }: AnswerPart): readonly ComparedValue[] 
       compared(each.column, each.value, each.halfWidth),
     )
   if ('percentiles' in result)
-    return result.percentiles.map(({ p, value }) => compared(`${p} %`, value, halfWidth))
+    return result.percentiles.map(({ p, value }) => compared(`${p}%`, value, halfWidth))
   if ('keys' in result)
     return result.keys.flatMap(({ key, count }) =>
       count === undefined ? [] : [comparedValue(key, count, halfWidth, confidence)],
