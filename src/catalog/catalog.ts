@@ -272,7 +272,11 @@ export async function openCatalog(directory: string, options: CatalogOptions = {
       }
       // First, so that no query is charged for rows that are about to be removed.
       take(id, left)
-      await store.write(id, left)
+      await store.write(id, left).catch((error: unknown) => {
+        // It may have been written or not, which the next refresh finds out.
+        lastStamps.delete(id)
+        throw error
+      })
       await cleanUp(folderOf(id), left)
       await store.removeOtherPersonKeys(id, [])
     },

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type CatalogEntry, openCatalog } from '../../src/catalog/catalog.ts'
 import { copyCatalog } from '../../src/catalog/copy.ts'
 import { type DatasetDeclaration, declareDataset } from '../../src/catalog/declaration.ts'
+import { openEntryFolder } from '../../src/catalog/entry-folder.ts'
 import { keyedUnit } from '../../src/catalog/person-key.ts'
 import { describeCatalog, entryOf } from './catalog-contract.ts'
 
@@ -106,6 +107,26 @@ test('a registration that was interrupted before publication is not visible, and
   await writeFile(path.join(directory, 'half', 'dataset.json.partial'), '{')
   expect((await openCatalog(directory)).list()).toEqual([])
   expect(await readdir(directory)).toEqual([])
+})
+
+test('a withdrawal that could not be written can be repeated', async () => {
+  const folder = openEntryFolder(directory)
+  let fails = false
+  const write: typeof folder.write = async (id, entry) => {
+    if (fails) throw new Error('the disk failed')
+    await folder.write(id, entry)
+  }
+  const rows = { open: async () => undefined, closeDataset: async () => undefined }
+  const catalog = await openCatalog(directory, { entries: { ...folder, write } })
+  await catalog.add(entryOf('alpha', 'add-remove'))
+  await catalog.refresh(rows)
+  fails = true
+  await expect(catalog.remove('alpha')).rejects.toThrow('the disk failed')
+  fails = false
+  await catalog.refresh(rows)
+  expect(catalog.get('alpha')).toEqual(entryOf('alpha', 'add-remove'))
+  await catalog.remove('alpha')
+  expect((await openCatalog(directory)).get('alpha')).toBeUndefined()
 })
 
 test('in a shared folder, files of other processes are not removed', async () => {

@@ -91,6 +91,15 @@ describePostgres('a catalog that is moved to PostgreSQL', (databases) => {
     await rm(path.join(folder.directory, 'keys.json'))
     const moved = await folder.start(environment)
     expect(await groupsAt(folder, moved.url, 91)).toEqual(groups)
+    // The command line manages the keys of the database, without the data folder.
+    const { stdout } = await promisify(execFile)(process.execPath, [SOTTO, 'key', 'auditor', 'eve'], {
+      env: {
+        PATH: process.env.PATH ?? '',
+        SOTTO_DATA_DIR: path.join(folder.directory, 'none'),
+        ...environment,
+      },
+    })
+    expect(await getJson(stdout.trim(), `${moved.url}/v1/me`)).toMatchObject({ name: 'eve', role: 'auditor' })
     expect(await moved.stop('SIGTERM')).toBe(0)
   })
 
