@@ -116,7 +116,7 @@ describe.skipIf(CHROMIUM === undefined)('Custodians in Chromium (skipped if it i
     await expectAccessible(page)
     await keepScreenshot(page, 'register-people-1440-light')
     await page.getByRole('link', { name: 'Continue: Budget' }).click()
-    await page.getByRole('textbox', { name: 'Accepted risk' }).fill('0.8')
+    await page.getByRole('textbox', { name: 'Accepted risk, in %' }).fill('80')
     await page.getByText('Epsilon 0.69').waitFor()
     await expectAccessible(page)
     await keepScreenshot(page, 'register-budget-1440-light')

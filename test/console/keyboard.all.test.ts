@@ -74,7 +74,7 @@ describe.skipIf(CHROMIUM === undefined)(
       await tabTo(page, page.getByLabel('One row'))
       await page.keyboard.press('Space')
       await press(page, page.getByRole('link', { name: 'Continue: Budget' }))
-      await type(page, page.getByRole('textbox', { name: 'Accepted risk' }), '0.8')
+      await type(page, page.getByRole('textbox', { name: 'Accepted risk, in %' }), '80')
       await page.getByText('Epsilon 0.69').waitFor()
       await press(page, page.getByRole('link', { name: 'Continue: Check and publish' }))
       await press(page, page.getByRole('button', { name: 'Publish' }))

@@ -89,13 +89,13 @@ function Budget({ form, onChange }: StepProps) {
           />
           {by === 'risk' ? (
             <Slider
-              label="Accepted risk"
-              hint={`Probability that the adversary guesses right. Guessing blindly succeeds with ${formatShare(1 / candidates)}.`}
-              value={Number(risk.shownRisk.toPrecision(3))}
-              scale={{ kind: 'linear', lower: 1 / candidates, upper: 0.999 }}
-              range={{ lower: 0, upper: 1 }}
-              format={formatShare}
-              onChange={(next) => risk.accept(next)}
+              label="Accepted risk, in %"
+              hint={`How often the adversary may guess right. A blind guess is right ${formatShare(1 / candidates)} of the time.`}
+              value={Number((100 * risk.shownRisk).toPrecision(3))}
+              scale={{ kind: 'linear', lower: 100 / candidates, upper: 99.9 }}
+              range={{ lower: 0, upper: 100 }}
+              format={(value) => `${value} percent`}
+              onChange={(next) => risk.accept(next / 100)}
             />
           ) : (
             <Slider
