@@ -35,7 +35,7 @@ export default function ReleasePage() {
   const question = data.question as Question | undefined
   return (
     <Page
-      title={question === undefined ? 'Release' : questionText(question)}
+      title={question === undefined ? 'Release' : capitalised(questionText(question))}
       path={PATH}
       lead={
         <>
@@ -104,4 +104,8 @@ function ChargeFacts({ document }: { readonly document: StoredDocument }) {
       />
     </Section>
   )
+}
+
+function capitalised(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1)
 }
