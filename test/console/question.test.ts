@@ -225,6 +225,8 @@ describe('a question as SQL', () => {
     [{ kind: 'histogram', column: { column: 'day', by: 'dayOfWeek' } }],
     [{ kind: 'mean', column: 'cost', perPerson: 'sum' }],
     [{ kind: 'noisyMax', candidates: { column: 'Region' } }],
+    [{ kind: 'groupBy', keys: [], statistics: [{ kind: 'mean', column: 'cost' }] }],
+    [{ kind: 'groupBy', keys: ['Region'], statistics: [{ kind: 'count' }] }],
   ])('is not offered where SQL would ask something else: %j', (question) => {
     expect(sqlOf(question, 'visits')).toBeUndefined()
   })

@@ -1,9 +1,7 @@
 import { isRecord, type Question } from './question-text.ts'
 
-/** Fields of a question that a statement does not state, because they are its price or go beside it. */
-const BESIDE = [
-  'kind',
-  'where',
+/** Fields of a question that stand beside a statement: its price, its bounds on people, and its options. */
+const TERMS = [
   'epsilon',
   'accuracy',
   'supposed',
@@ -12,7 +10,15 @@ const BESIDE = [
   'calibration',
   'contribution',
   'postprocess',
-]
+] as const
+const BESIDE: readonly string[] = ['kind', 'where', ...TERMS]
+
+/** Returns what a question states beside its statement. A request has the statement as `sql`, and these fields. */
+export function statedBeside(question: Question): Question {
+  return Object.fromEntries(
+    TERMS.flatMap((name) => (question[name] === undefined ? [] : [[name, question[name]]])),
+  )
+}
 
 /**
  * Returns a question as a SELECT statement, or undefined if SQL cannot say it.
@@ -45,9 +51,20 @@ function selectionOf(question: Question, person?: string): Selection | undefined
       ? grouped(columns, counts, person)
       : undefined
   if (kind === 'groupBy')
-    return Array.isArray(keys) && Array.isArray(statistics) ? grouped(keys, statistics, person) : undefined
+    return Array.isArray(keys) && Array.isArray(statistics) && !isSimpler(keys, statistics)
+      ? grouped(keys, statistics, person)
+      : undefined
   const statistic = statisticSql(question, person)
   return statistic === undefined ? undefined : { list: [statistic], keys: [] }
+}
+
+/**
+ * True for statistics of groups whose statement is translated to a question of another kind, with a release of its own:
+ * one statistic of all rows, and one count of groups.
+ */
+function isSimpler(keys: readonly unknown[], statistics: readonly unknown[]): boolean {
+  const [only, ...others] = statistics
+  return others.length === 0 && (keys.length === 0 || (isRecord(only) && only.kind === 'count'))
 }
 
 function grouped(

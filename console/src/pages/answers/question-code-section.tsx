@@ -1,6 +1,8 @@
+import type { ReactNode } from 'react'
+import { api } from '../../api/api.ts'
 import { Code } from '../../components/code.tsx'
 import styles from './answers.module.css'
-import { sqlOf } from './question-as-sql.ts'
+import { sqlOf, statedBeside } from './question-as-sql.ts'
 import { curlOf, pythonOf, type Target, typescriptOf } from './question-code.ts'
 import type { Question } from './question-text.ts'
 
@@ -8,32 +10,59 @@ export interface QuestionCodeProps extends Omit<Target, 'origin'> {
   readonly question: Question
 }
 
+const NEEDS_CLIENT = 'Needs the package sotto-client, and the key in SOTTO_KEY.'
+
 /** The question as code for other programs. None of it contains a key. */
 export function QuestionCode({ question, ...asked }: QuestionCodeProps) {
+  const person = usePersonColumn(asked.dataset)
   const target = { ...asked, origin: window.location.origin }
-  const sections = [
-    ['curl', curlOf(question, target), 'The key is read from the file analyst.key.'],
-    ['Python', pythonOf(question, target), 'Needs the package sotto-client, and the key in SOTTO_KEY.'],
-    [
-      'TypeScript',
-      typescriptOf(question, target),
-      'Needs the package sotto-client, and the key in SOTTO_KEY.',
-    ],
-    ['SQL', sqlOf(question, asked.dataset), 'A statement states no price. Give it beside the statement.'],
-  ] as const
   return (
     <details className={styles.code}>
       <summary>Use this question elsewhere</summary>
-      {sections.map(
-        ([title, code, hint]) =>
-          code !== undefined && (
-            <div key={title}>
-              <h3>{title}</h3>
-              <Code label={`${title} code`} code={code} />
-              <p className={styles.free}>{hint}</p>
-            </div>
-          ),
-      )}
+      <Language title="curl" code={curlOf(question, target)}>
+        The key is read from the file analyst.key.
+      </Language>
+      <Language title="Python" code={pythonOf(question, target)}>
+        {NEEDS_CLIENT}
+      </Language>
+      <Language title="TypeScript" code={typescriptOf(question, target)}>
+        {NEEDS_CLIENT}
+      </Language>
+      <Language title="SQL" code={sqlOf(question, asked.dataset, person)}>
+        A statement does not state its price. Give beside it: <code>{besideText(question)}</code>
+      </Language>
     </details>
   )
+}
+
+interface LanguageProps {
+  readonly title: string
+  /** Undefined if the question cannot be written in the language. */
+  readonly code: string | undefined
+  /** What the code needs. */
+  readonly children: ReactNode
+}
+
+function Language({ title, code, children }: LanguageProps) {
+  if (code === undefined) return null
+  return (
+    <div>
+      <h3>{title}</h3>
+      <Code label={`${title} code`} code={code} />
+      <p className={styles.free}>{children}</p>
+    </div>
+  )
+}
+
+/** Returns the fields beside a statement as they stand in the body of a request: `"epsilon": 0.1`. */
+function besideText(question: Question): string {
+  return Object.entries(statedBeside(question))
+    .map(([name, value]) => `"${name}": ${JSON.stringify(value)}`)
+    .join(', ')
+}
+
+/** Returns the column that identifies people, if the dataset has one and still exists. */
+function usePersonColumn(dataset: string): string | undefined {
+  const { data } = api.useQuery('get', '/v1/datasets/{dataset}', { params: { path: { dataset } } })
+  return data?.privacyUnit.kind === 'person' ? data.privacyUnit.column : undefined
 }

@@ -1,3 +1,4 @@
+import { statedBeside } from '../answers/question-as-sql.ts'
 import type { Question } from './kinds.ts'
 
 export type { Question } from './kinds.ts'
@@ -47,14 +48,9 @@ export function withPrice({ epsilon: _, accuracy, ...question }: Question, price
   }
 }
 
-/** Fields of a question that are stated beside a SELECT statement. */
-const TERMS = ['contribution', 'mechanism', 'calibration', 'delta', 'supposed', 'postprocess'] as const
-
 /** Returns what a question states beside its statement: its price, its bounds on people, and its options. */
 export function termsOf(question: Question): Question {
-  const { epsilon, accuracy } = withPrice(question, priceOf(question))
-  const terms = TERMS.flatMap((name) => (question[name] === undefined ? [] : [[name, question[name]]]))
-  return { ...Object.fromEntries(terms), ...(accuracy === undefined ? { epsilon } : { accuracy }) }
+  return statedBeside(withPrice(question, priceOf(question)))
 }
 
 /** Returns a question with a field, or without it if the value is undefined. */
