@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { answer, batchAnswer } from '../schemas/answer.ts'
-import { picture, plotFormat, theme } from '../schemas/plots.ts'
+import { picture, releasePlotQuery } from '../schemas/plots.ts'
 import { problemResponses } from '../schemas/problem.ts'
 import { postprocessing, releaseParameters } from '../schemas/releases.ts'
 import type { Authenticator } from '../src/access/authenticator.ts'
@@ -67,23 +67,36 @@ export const releaseViewsRoutes: FastifyPluginAsyncZod<ReleaseViewsOptions> = as
         description:
           'Plots the values of a release with their half-widths as error bars. Costs nothing and reads no data. A release with ' +
           'several values of different units, and a batch, has a panel for each, at most 12. Of more than 60 values the largest ' +
-          'are drawn. The error of a quantile is a rank, and stated in words. Analysts plot their own releases, auditors and ' +
+          'are drawn. With `round` or `nonNegative` the values are post-processed first. The error of a quantile is a rank, and stated in words. Analysts plot their own releases, auditors and ' +
           'custodians all.',
         security: readers.security,
         params: releaseParameters,
-        querystring: z.strictObject({ theme, format: plotFormat }),
+        querystring: releasePlotQuery,
         response: { 200: picture, ...problemResponses },
       },
     },
     async (request, reply) => {
       const principal = principalOf(request)
-      const { answer: stored } = await requireRelease(ledger, principal, request.params.id)
+      const { theme, format, ...processing } = request.query
+      const { answer } = await requireRelease(ledger, principal, request.params.id)
+      const stored = drawnRelease(answer, processing)
       const asked = { timeoutMs: PLOT_TIMEOUT_MS, givenUp: givenUpSignal(reply), principal: principal.name }
-      const { theme, format } = request.query
       const drawing = { picture: { picture: 'release', stored }, theme } as const
       if (format === 'vega')
         return reply.type('application/json').send(await plotPool.run('interactivePicture', drawing, asked))
       return sendPicture(reply, await plotPool.run('draw', drawing, asked))
     },
   )
+}
+
+type Processing = Pick<z.output<typeof releasePlotQuery>, 'round' | 'nonNegative'>
+
+/**
+ * Returns the document of a release to draw: as it is stored, or with post-processed values.
+ * @throws Refusal `query-does-not-fit` naming the field and the rule, for a release that cannot be post-processed.
+ */
+function drawnRelease(answer: string, { round, nonNegative }: Processing): string {
+  if (round === undefined && nonNegative === undefined) return answer
+  const asked = { round: round === 'true', nonNegative: nonNegative === 'true' }
+  return JSON.stringify(postprocessRelease(answer, asked))
 }

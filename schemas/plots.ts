@@ -57,6 +57,19 @@ export const plotFormat = z
   .default('svg')
   .describe('`svg`: a picture. `vega`: Vega specifications with all data, for a page that draws them itself.')
 
+const flag = z.enum(['true', 'false']).optional()
+
+/** Query parameters of GET /v1/releases/{id}/plot */
+export const releasePlotQuery = z.strictObject({
+  theme,
+  format: plotFormat,
+  round: flag.describe('`true`: draws values that are rounded to the nearest whole number.'),
+  nonNegative: flag.describe(
+    '`true`: draws 0 in place of negative values. If this or `round` is given, and neither is `true`, the values are drawn as ' +
+      'they were measured. Without both they are drawn as they are stored.',
+  ),
+})
+
 /** Plots for a page that draws them itself. */
 export const interactivePicture = z
   .strictObject({

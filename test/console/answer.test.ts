@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { csvOf, tableOf } from '../../console/src/pages/answers/answer-table.ts'
+import { csvOf, csvOfPart, tableOf } from '../../console/src/pages/answers/answer-table.ts'
+import type { AnswerDocument } from '../../console/src/pages/answers/answer-text.ts'
+import { askedProcessing, offeredProcessing } from '../../console/src/pages/answers/processing.ts'
 import { boundOfNormal, errorDensity } from '../../console/src/pages/ask/sketch.ts'
 
 const accuracy = { confidence: 0.95, halfWidth: 12, expectedAbsoluteError: 4 } as const
@@ -59,6 +61,71 @@ describe('an answer as a table', () => {
     } as Part
     const table = tableOf(part)
     expect(table && csvOf(table)).toBe('value,count,±\r\n"flu, ""type A""",10.123456789,12\r\n\'=1+1,,\r\n')
+  })
+})
+
+describe('a post-processed answer', () => {
+  const rounded = { ...accuracy, halfWidth: 12.5 }
+
+  test('of groups has the measured values beside the others', () => {
+    const groups = (value: number, halfWidth: number) => ({
+      groups: [
+        { key: { Sex: 'F' }, values: { n: { value, halfWidth }, m: { value: 2 * value, halfWidth } } },
+      ],
+    })
+    const estimates = { n: { halfWidth: 3 }, m: { halfWidth: 3 } }
+    const part = {
+      accuracy: { ...rounded, estimates },
+      result: groups(10, 3.5),
+      measured: { accuracy: { ...accuracy, estimates }, result: groups(10.25, 3) },
+    } as unknown as Part
+    const table = tableOf(part)
+    expect(table && csvOf(table)).toBe(
+      'Sex,n,±,"n, measured",±,m,±,"m, measured",±\r\nF,10,3.5,10.25,3,20,3.5,20.5,3\r\n',
+    )
+  })
+
+  test('of one value has the measured one in its CSV', () => {
+    const part = {
+      accuracy: rounded,
+      result: { value: 0 },
+      measured: { accuracy, result: { value: -2.5 } },
+    } as Part
+    expect(csvOfPart(part)).toBe('value,±,"value, measured",±\r\n0,12.5,-2.5,12\r\n')
+  })
+
+  const documentOf = (document: object) => document as unknown as AnswerDocument
+
+  test.each([
+    [{ value: { whole: true, nonNegative: true } }, { round: true, nonNegative: true }],
+    [
+      { n: { nonNegative: true }, correlation: {} },
+      { round: true, nonNegative: false },
+    ],
+    [{ mean_day: { temporal: true } }, { round: false, nonNegative: false }],
+    [
+      { mean_day: { temporal: true }, n: { nonNegative: true } },
+      { round: true, nonNegative: true },
+    ],
+    [undefined, { round: false, nonNegative: false }],
+  ])('is offered by the facts about its values: %j', (domain, offered) => {
+    expect(offeredProcessing(documentOf({ domain }))).toEqual(offered)
+  })
+
+  test('of a batch is offered if all answers with sums and counts allow it', () => {
+    const answers = [{ domain: { value: { nonNegative: true } } }, {}, { domain: { value: {} } }]
+    expect(offeredProcessing(documentOf({ answers }))).toEqual({ round: true, nonNegative: false })
+  })
+
+  test('begins as the question asks for it', () => {
+    const question = { kind: 'count', postprocess: { round: true } }
+    expect(askedProcessing(documentOf({ question }))).toEqual({ round: true, nonNegative: false })
+    const queries = [question, { kind: 'count' }]
+    expect(askedProcessing(documentOf({ question: { queries } }))).toEqual({
+      round: false,
+      nonNegative: false,
+    })
+    expect(askedProcessing(documentOf({}))).toEqual({ round: false, nonNegative: false })
   })
 })
 

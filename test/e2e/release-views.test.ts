@@ -111,6 +111,32 @@ describe('a picture', () => {
     expect(await spent()).toEqual(before)
   })
 
+  test('of a table has post-processed values, and that of a median is refused by field and rule', async () => {
+    const specificationsOf = async (query: object) => {
+      const path = `/v1/releases/${ids.table}/plot`
+      const { body } = await service
+        .as('analyst')
+        .get(path)
+        .query({ ...query, format: 'vega' })
+        .expect(200)
+      return JSON.stringify(body)
+    }
+    const { body: rounded } = await service
+      .as('analyst')
+      .post(`/v1/releases/${ids.table}/postprocess`)
+      .send(ROUND)
+    const stored = await specificationsOf({})
+    const processed = await specificationsOf(ROUND)
+    for (const { value } of rounded.result.cells) expect(processed).toContain(`:${value},`)
+    for (const { value } of rounded.measured.result.cells) expect(stored).toContain(`:${value},`)
+    for (const { value } of rounded.measured.result.cells) expect(processed).not.toContain(`:${value},`)
+    expect(await specificationsOf({ round: false })).toBe(stored)
+    const path = `/v1/releases/${ids.median}/plot`
+    const { body } = await service.as('analyst').get(path).query(ROUND).expect(422)
+    expect(body.errors).toMatchObject([{ field: 'round' }])
+    await service.as('analyst').get(path).query({ round: 'yes' }).expect(400)
+  })
+
   test.each(['table', 'batch', 'session'] as const)(
     'of a %s as specifications with all data',
     async (name) => {

@@ -1116,7 +1116,7 @@ export interface paths {
         };
         /**
          * Plot a stored release
-         * @description Plots the values of a release with their half-widths as error bars. Costs nothing and reads no data. A release with several values of different units, and a batch, has a panel for each, at most 12. Of more than 60 values the largest are drawn. The error of a quantile is a rank, and stated in words. Analysts plot their own releases, auditors and custodians all.
+         * @description Plots the values of a release with their half-widths as error bars. Costs nothing and reads no data. A release with several values of different units, and a batch, has a panel for each, at most 12. Of more than 60 values the largest are drawn. With `round` or `nonNegative` the values are post-processed first. The error of a quantile is a rank, and stated in words. Analysts plot their own releases, auditors and custodians all.
          */
         get: operations["plotRelease"];
         put?: never;
@@ -9840,6 +9840,10 @@ export interface operations {
                 theme?: "light" | "dark";
                 /** @description `svg`: a picture. `vega`: Vega specifications with all data, for a page that draws them itself. */
                 format?: "svg" | "vega";
+                /** @description `true`: draws values that are rounded to the nearest whole number. */
+                round?: "true" | "false";
+                /** @description `true`: draws 0 in place of negative values. If this or `round` is given, and neither is `true`, the values are drawn as they were measured. Without both they are drawn as they are stored. */
+                nonNegative?: "true" | "false";
             };
             header?: never;
             path: {

@@ -11,24 +11,60 @@ export interface AnswerCell {
   readonly value: string | number | null
 }
 
+interface AnswerColumn {
+  readonly title: string
+  readonly isNumber: boolean
+  /** True for values that the next column has the half-widths of. */
+  readonly isEstimate?: boolean
+}
+
 /** An answer as a table: a row for each cell, group, percentile, coefficient or key. */
 export interface AnswerTable {
-  readonly columns: readonly { readonly title: string; readonly isNumber: boolean }[]
+  readonly columns: readonly AnswerColumn[]
   readonly rows: readonly (readonly AnswerCell[])[]
 }
 
-/** Returns an answer as a table, or undefined if it is one value. */
-export function tableOf({ result, accuracy }: AnswerPart): AnswerTable | undefined {
+/**
+ * Returns an answer as a table, or undefined if it is one value. Post-processed values have the measured ones and their
+ * half-widths beside them.
+ */
+export function tableOf({ result, accuracy, measured }: AnswerPart): AnswerTable | undefined {
+  const shown = tableOfReport({ result, accuracy })
+  const before = measured === undefined ? undefined : tableOfReport(measured)
+  return shown === undefined || before === undefined ? shown : withMeasured(shown, before)
+}
+
+/** Puts the estimates of a table of the same form beside those of a table. */
+function withMeasured(shown: AnswerTable, before: AnswerTable): AnswerTable {
+  /** Inserts after each pair of an estimate and its half-width those of before. */
+  const merged = <Item>(items: readonly Item[], measured: readonly Item[]) =>
+    items.flatMap((item, place) => {
+      const isBound = shown.columns[place - 1]?.isEstimate === true
+      return isBound ? [item, ...measured.slice(place - 1, place + 1)] : [item]
+    })
+  const titled = before.columns.map((column) =>
+    column.isEstimate === true ? { ...column, title: `${column.title}, measured` } : column,
+  )
+  return table(
+    merged(shown.columns, titled),
+    shown.rows.map((row, place) => merged(row, before.rows[place] ?? [])),
+  )
+}
+
+function tableOfReport({
+  result,
+  accuracy,
+}: Pick<AnswerPart, 'result' | 'accuracy'>): AnswerTable | undefined {
   if ('value' in result) return undefined
   if ('cells' in result)
     return table(
-      [...keyTitles(result.cells[0]?.key), ...numbers('count', boundTitle(accuracy))],
+      [...keyTitles(result.cells[0]?.key), ...estimates('count', accuracy)],
       result.cells.map(({ key, value }) => [...keyCells(key), estimate(value, accuracy), bound(accuracy)]),
     )
   if ('groups' in result) return groupsTable(result, accuracy)
   if ('coefficients' in result)
     return table(
-      [text('coefficient'), ...numbers('value', boundTitle(accuracy))],
+      [text('coefficient'), ...estimates('value', accuracy)],
       [{ column: 'intercept', ...result.intercept }, ...result.coefficients].map((each) => [
         plain(each.column),
         estimate(each.value, each),
@@ -37,7 +73,7 @@ export function tableOf({ result, accuracy }: AnswerPart): AnswerTable | undefin
     )
   if ('percentiles' in result)
     return table(
-      [...numbers('percentile', 'value', boundTitle(accuracy))],
+      [...numbers('percentile'), ...estimates('value', accuracy)],
       result.percentiles.map(({ p, value }) => [estimate(p, {}), estimate(value, {}), bound(accuracy)]),
     )
   if ('selected' in result)
@@ -49,7 +85,7 @@ export function tableOf({ result, accuracy }: AnswerPart): AnswerTable | undefin
       ]),
     )
   return table(
-    [text('value'), ...numbers('count', boundTitle(accuracy))],
+    [text('value'), ...estimates('count', accuracy)],
     result.keys.map(({ key, count }) => [
       plain(key),
       count === undefined ? EMPTY : estimate(count, accuracy),
@@ -62,7 +98,7 @@ function groupsTable({ groups }: Schemas['GroupsResult'], accuracy: Schemas['Acc
   const names = Object.keys(groups[0]?.values ?? {})
   const boundOf = (name: string) => ({ ...accuracy.estimates?.[name] })
   return table(
-    [...keyTitles(groups[0]?.key), ...names.flatMap((name) => numbers(name, boundTitle(boundOf(name))))],
+    [...keyTitles(groups[0]?.key), ...names.flatMap((name) => estimates(name, boundOf(name)))],
     groups.map(({ key, values }) => [
       ...keyCells(key),
       ...names.flatMap((name) => {
@@ -75,13 +111,16 @@ function groupsTable({ groups }: Schemas['GroupsResult'], accuracy: Schemas['Acc
 
 /** Returns the values of an answer as CSV: its table, or a line with its one value and half-width. */
 export function csvOfPart(part: AnswerPart): string {
-  const { result, accuracy } = part
-  const rows = tableOf(part)
-  if (rows !== undefined) return csvOf(rows)
+  const rows = tableOf(part) ?? lineOf(part)
+  const { measured } = part
+  if (measured === undefined || !('value' in part.result)) return csvOf(rows)
+  return csvOf(withMeasured(rows, lineOf(measured)))
+}
+
+/** Returns an answer with one value as a table of one line. */
+function lineOf({ result, accuracy }: Pick<AnswerPart, 'result' | 'accuracy'>): AnswerTable {
   if (!('value' in result)) throw new TypeError('an answer is a value or a table')
-  return csvOf(
-    table(numbers('value', boundTitle(accuracy)), [[estimate(result.value, accuracy), bound(accuracy)]]),
-  )
+  return table(estimates('value', accuracy), [[estimate(result.value, accuracy), bound(accuracy)]])
 }
 
 /** Returns a table as CSV (RFC 4180), with values as they were released. */
@@ -110,6 +149,11 @@ function text(title: string) {
 
 function numbers(...titles: readonly string[]) {
   return titles.map((title) => ({ title, isNumber: true }))
+}
+
+/** Columns of values and of their half-widths. */
+function estimates(title: string, of: Partial<Bound>): AnswerColumn[] {
+  return [{ title, isNumber: true, isEstimate: true }, ...numbers(boundTitle(of))]
 }
 
 type Key = Schemas['TableResult']['cells'][number]['key']

@@ -6,19 +6,29 @@ import { listed } from './question-text.ts'
 type Schemas = components['schemas']
 /** Stored document of a release: an answer, a batch, or the opening of a session. */
 export type StoredDocument = Schemas['ListedRelease']['answer']
+/** Answer to a question or a batch, stored or from made-up rows. */
+export type AnswerDocument =
+  | Schemas['Answer']
+  | Schemas['BatchAnswer']
+  | Schemas['DummyAnswer']
+  | Schemas['DummyBatchAnswer']
 /** Answer to one query, on its own or of a batch. */
-export type AnswerPart = Pick<Schemas['BatchAnswer']['answers'][number], 'result' | 'accuracy'>
+export type AnswerPart = Pick<
+  Schemas['BatchAnswer']['answers'][number],
+  'result' | 'accuracy' | 'domain' | 'measured'
+>
 
 type Label = Schemas['SelectionResult']['selected'][number]['candidate']
 
 /** Describes an answer in a line: `2,531 ± 30`. */
-export function answerText(document: StoredDocument): string {
+export function answerText(document: StoredDocument | AnswerDocument): string {
   if ('answers' in document) return listed(document.answers.map(partText), '; ')
   if ('result' in document) return partText(document)
   return 'opened'
 }
 
-function partText({ result, accuracy }: AnswerPart): string {
+/** Describes an answer to one query in a line. */
+export function partText({ result, accuracy }: Pick<AnswerPart, 'result' | 'accuracy'>): string {
   if ('value' in result) return `${valueText(result.value)}${halfWidthText(accuracy)}`
   if ('cells' in result) return `${cellsText(result.cells)}${halfWidthText(accuracy)}`
   if ('groups' in result) return countText(result.groups.length, 'group')

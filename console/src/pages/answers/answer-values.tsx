@@ -1,7 +1,7 @@
 import { Table } from '../../components/table.tsx'
 import { formatHalfWidth, formatShare } from '../../format/number.ts'
 import { type AnswerCell, tableOf } from './answer-table.ts'
-import { type AnswerPart, valueText } from './answer-text.ts'
+import { type AnswerPart, partText, valueText } from './answer-text.ts'
 import styles from './answers.module.css'
 
 interface NumberedRow {
@@ -11,13 +11,14 @@ interface NumberedRow {
 
 /** Values of one answer: a large number, or a table. */
 export function AnswerValues({ part }: { readonly part: AnswerPart }) {
-  const { result, accuracy } = part
+  const { result, accuracy, measured } = part
   const table = tableOf(part)
   if (table === undefined)
     return 'value' in result ? (
       <div className={styles.figure}>
         <output className={styles.value}>{valueText(result.value)}</output>
         <span className={styles.bound}>{boundSentence(accuracy)}</span>
+        {measured !== undefined && <span className={styles.bound}>As measured: {partText(measured)}</span>}
       </div>
     ) : null
   return (

@@ -1,29 +1,27 @@
 import { useState } from 'react'
-import type { Amount, components } from 'sotto-client'
+import type { Amount } from 'sotto-client'
 import { api } from '../../api/api.ts'
 import { ButtonLink } from '../../components/button.tsx'
-import { Checkbox } from '../../components/choice.tsx'
 import { Loading } from '../../components/loading.tsx'
 import { Notice } from '../../components/notice.tsx'
 import { ProblemNotice } from '../../components/problem-notice.tsx'
 import { Section } from '../../components/section.tsx'
 import { formatAmount } from '../../format/amount.ts'
-import { answerText } from './answer-text.ts'
+import { type AnswerDocument, answerText } from './answer-text.ts'
 import { AnswerValues } from './answer-values.tsx'
 import styles from './answers.module.css'
 import { DownloadAnswer, DownloadCsv, DownloadDocument } from './downloads.tsx'
+import {
+  askedProcessing,
+  isSameProcessing,
+  offeredProcessing,
+  type Processing,
+  partsOf,
+} from './processing.ts'
+import { ProcessingChoice } from './processing-choice.tsx'
 import { QuestionCode } from './question-code-section.tsx'
 import { type Question, questionText } from './question-text.ts'
 import { ReleasePicture } from './release-picture.tsx'
-
-type Schemas = components['schemas']
-
-/** Answer to a question or a batch, stored or from made-up rows. */
-export type AnswerDocument =
-  | Schemas['Answer']
-  | Schemas['BatchAnswer']
-  | Schemas['DummyAnswer']
-  | Schemas['DummyBatchAnswer']
 
 export interface AnswerViewProps {
   readonly document: AnswerDocument
@@ -36,20 +34,7 @@ export interface AnswerViewProps {
 /** An answer: its values with their half-widths, a picture, post-processing, and what it cost. */
 export function AnswerView({ document, replayed = false, isInHistory = false }: AnswerViewProps) {
   const isDummy = 'dummy' in document
-  const [processing, setProcessing] = useState({ round: false, nonNegative: false })
-  const isProcessed = processing.round || processing.nonNegative
-  const {
-    data: processed,
-    error,
-    isFetching,
-  } = api.useQuery(
-    'post',
-    '/v1/releases/{id}/postprocess',
-    { params: { path: { id: document.id } }, body: processing },
-    { enabled: isProcessed && !isDummy, staleTime: Number.POSITIVE_INFINITY },
-  )
-  const shown = isProcessed && processed !== undefined ? processed : document
-  const name = `${isDummy ? 'made-up' : 'release'}-${document.id}`
+  const { processing, setProcessing, isChanged, shown, isFetching, error } = useProcessing(document)
   return (
     <Section title="Answer" lead={costSentence(document, replayed)}>
       {isDummy && (
@@ -57,30 +42,23 @@ export function AnswerView({ document, replayed = false, isInHistory = false }: 
           The answer is about made-up rows that fit the declaration. It says nothing about the data.
         </Notice>
       )}
-      {'answers' in shown ? (
-        shown.answers.map((part, place) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: the answers of a batch have no other name
-          <div key={place} className={styles.part}>
-            <h3>{partTitle(shown, place)}</h3>
-            <AnswerValues part={part} />
-            <DownloadCsv name={`${name}-${place + 1}`} part={part} />
-          </div>
-        ))
-      ) : (
-        <AnswerValues part={shown} />
-      )}
+      <Values document={shown} />
       {!isDummy && (
         <>
-          <Processing processing={processing} onChange={setProcessing} />
-          {isProcessed && isFetching && <Loading what="the post-processed values" />}
-          {isProcessed && error !== null && <ProblemNotice error={error} />}
-          <ReleasePicture id={document.id} label={answerText(document)} />
+          <ProcessingChoice
+            offered={offeredProcessing(document)}
+            processing={processing}
+            onChange={setProcessing}
+          />
+          {isFetching && <Loading what="the post-processed values" />}
+          {error !== null && <ProblemNotice error={error} />}
+          <Pictures document={shown} {...(isChanged ? { processing } : {})} />
         </>
       )}
       <div className={styles.downloads}>
-        {!('answers' in shown) && <DownloadCsv name={name} part={shown} />}
-        {isDummy || isProcessed ? (
-          <DownloadDocument name={name} document={shown} />
+        {!('answers' in shown) && <DownloadCsv name={fileName(document)} part={shown} />}
+        {isDummy || isChanged ? (
+          <DownloadDocument name={fileName(document)} document={shown} />
         ) : (
           !isInHistory && <DownloadAnswer id={document.id} look="quiet" />
         )}
@@ -101,33 +79,67 @@ export function AnswerView({ document, replayed = false, isInHistory = false }: 
   )
 }
 
-interface PostProcessing {
-  readonly round: boolean
-  readonly nonNegative: boolean
-}
-
-interface ProcessingProps {
-  readonly processing: PostProcessing
-  readonly onChange: (processing: PostProcessing) => void
-}
-
-/** Choice of post-processing, which is free. */
-function Processing({ processing, onChange }: ProcessingProps) {
-  return (
-    <div className={styles.processing}>
-      <Checkbox
-        label="Round to whole numbers"
-        checked={processing.round}
-        onChange={(round) => onChange({ ...processing, round })}
-      />
-      <Checkbox
-        label="Replace negative values by 0"
-        checked={processing.nonNegative}
-        onChange={(nonNegative) => onChange({ ...processing, nonNegative })}
-      />
-      <span className={styles.free}>Free: it uses the paid answer only.</span>
-    </div>
+/** The chosen post-processing, at first that of the question, and the document with post-processed values. */
+function useProcessing(document: AnswerDocument) {
+  const asked = askedProcessing(document)
+  const [processing, setProcessing] = useState(asked)
+  const isChanged = !isSameProcessing(processing, asked)
+  const { data, error, isFetching } = api.useQuery(
+    'post',
+    '/v1/releases/{id}/postprocess',
+    { params: { path: { id: document.id } }, body: processing },
+    { enabled: isChanged && !('dummy' in document), staleTime: Number.POSITIVE_INFINITY },
   )
+  const shown = isChanged && data !== undefined ? data : document
+  return {
+    processing,
+    setProcessing,
+    isChanged,
+    shown,
+    isFetching: isChanged && isFetching,
+    error: isChanged ? error : null,
+  }
+}
+
+/** The values of an answer, or of each answer of a batch. */
+function Values({ document }: { readonly document: AnswerDocument }) {
+  if (!('answers' in document)) return <AnswerValues part={document} />
+  return document.answers.map((part, place) => (
+    // biome-ignore lint/suspicious/noArrayIndexKey: the answers of a batch have no other name
+    <div key={place} className={styles.part}>
+      <h3>{partTitle(document, place)}</h3>
+      <AnswerValues part={part} />
+      <DownloadCsv name={`${fileName(document)}-${place + 1}`} part={part} />
+    </div>
+  ))
+}
+
+const AS_MEASURED: Processing = { round: false, nonNegative: false }
+
+interface PicturesProps {
+  readonly document: AnswerDocument
+  /** Post-processing that the stored document does not have. */
+  readonly processing?: Processing
+}
+
+/** The picture of an answer, and below it that of the measured values if they were post-processed. */
+function Pictures({ document, processing }: PicturesProps) {
+  const { id } = document
+  const label = answerText(document)
+  const picture = <ReleasePicture id={id} label={label} {...(processing && { processing })} />
+  if (partsOf(document).every(({ measured }) => measured === undefined)) return picture
+  return (
+    <>
+      <h3 className={styles.pictureTitle}>Post-processed</h3>
+      {picture}
+      <h3 className={styles.pictureTitle}>As measured</h3>
+      <ReleasePicture id={id} label="values as they were measured" processing={AS_MEASURED} />
+    </>
+  )
+}
+
+function fileName({ id, ...document }: AnswerDocument): string {
+  return `${'dummy' in document ? 'made-up' : 'release'}-${id}`
 }
 
 function costSentence(document: AnswerDocument, replayed: boolean): string {

@@ -2,7 +2,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useCallback } from 'react'
 import type { Answer, Batch, Query } from 'sotto-client'
 import { client } from '../../api/api.ts'
-import type { AnswerDocument } from '../answers/answer-view.tsx'
+import type { AnswerDocument } from '../answers/answer-text.ts'
 import type { Question } from './question.ts'
 
 export interface Asked {
