@@ -49,7 +49,11 @@ export default function ReleasePage() {
       }
       actions={<Actions document={data} question={question} />}
     >
-      {'positivesLeft' in data ? <SessionAnswers id={data.id} /> : <AnswerView key={data.id} document={data} isInHistory />}
+      {'positivesLeft' in data ? (
+        <SessionAnswers id={data.id} />
+      ) : (
+        <AnswerView key={data.id} document={data} isInHistory />
+      )}
       <ChargeFacts document={data} />
       {question !== undefined && (
         <Section title="Question" lead="The question as it was asked. It can be sent again as it is.">
