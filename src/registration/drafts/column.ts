@@ -119,7 +119,9 @@ function draftCategory(column: DescribedColumn, field: string): DraftedColumn {
   return {
     declaration: { name, type: 'category', categories: OPEN_QUESTION, ...nullability(column) },
     questions: [{ field: at, text: `All values that ${name} can have, whether they occur or not.` }],
-    notes: [{ field, text: 'Has few distinct values. If it is free text, declare it as such (type string).' }],
+    notes: [
+      { field, text: 'Has few distinct values. If it is free text, declare it as such (type string).' },
+    ],
     dataHints: [{ field: at, text: `in the first rows: ${JSON.stringify(sampled?.values ?? [])}` }],
   }
 }
