@@ -143,3 +143,17 @@ function keyText(key: Readonly<Record<string, Parameters<typeof labelText>[0]>>)
 function labelOf(parts: readonly string[]): string {
   return parts.filter((part) => part !== '').join(', ')
 }
+
+/** Fields of a question that change its price and its noise, or how its answer is shown, but not what is asked. */
+const TERMS = ['epsilon', 'delta', 'accuracy', 'supposed', 'mechanism', 'calibration', 'postprocess']
+
+/** True if the questions of two answers differ at most in price, noise and post-processing. */
+export function asksTheSame(one: StoredDocument, other: StoredDocument): boolean {
+  return subjectOf(one.question) === subjectOf(other.question)
+}
+
+function subjectOf(question: object | undefined): string {
+  const { queries } = (question ?? {}) as Question
+  if (Array.isArray(queries)) return JSON.stringify(queries.map(subjectOf))
+  return JSON.stringify(Object.entries(question ?? {}).filter(([name]) => !TERMS.includes(name)))
+}

@@ -1,0 +1,144 @@
+import { Curve, type CurveLook } from '../../components/curve.tsx'
+import { Pill } from '../../components/pill.tsx'
+import { Section } from '../../components/section.tsx'
+import { Table } from '../../components/table.tsx'
+import { formatEstimate, formatExact } from '../../format/number.ts'
+import {
+  bestRanges,
+  type Comparison,
+  type ComparisonState,
+  lineOf,
+  MEASURE_NAMES,
+  MECHANISMS,
+  type Mechanism,
+  nameOf,
+} from './comparison.ts'
+import styles from './mechanisms.module.css'
+import type { ComparisonPart } from './workload-fields.tsx'
+
+const LOOKS: Readonly<Record<Mechanism, { readonly look: CurveLook; readonly dashed: boolean }>> = {
+  geometric: { look: 'accent', dashed: false },
+  laplace: { look: 'muted', dashed: true },
+  'analytic-gaussian': { look: 'cost', dashed: false },
+  'classic-gaussian': { look: 'danger', dashed: true },
+}
+
+/** The noise of each mechanism against the number of statistics, and at the chosen number. */
+export function ComparedNoise({
+  comparison,
+  state,
+  change,
+}: ComparisonPart & { readonly comparison: Comparison }) {
+  const { measure } = state
+  const last = comparison.statistics
+  const at = Math.min(Math.max(1, Math.round(state.at)), last)
+  const lines = MECHANISMS.flatMap(({ id, name }) => {
+    const points = lineOf(comparison, id, measure)
+    return points.length === 0 ? [] : [{ name, points, ...LOOKS[id] }]
+  })
+  const highest = Math.max(...lines.flatMap(({ points }) => points.map(({ y }) => y)))
+  const row = comparison.rows[at - 1]
+  const best = row?.best[measure]
+  return (
+    <>
+      <Section
+        title="Noise by the number of statistics"
+        lead={<Ranges comparison={comparison} state={state} />}
+      >
+        <Curve
+          label={`The ${MEASURE_NAMES[measure]} of each mechanism by the number of statistics`}
+          height={320}
+          x={{
+            title: 'Statistics that one person influences',
+            scale: { kind: 'linear', lower: 1, upper: Math.max(2, last) },
+            onChoose: (next) => change({ at: Math.round(next) }),
+            step: 1,
+          }}
+          y={{
+            title: `One statistic's ${MEASURE_NAMES[measure]}`,
+            scale: { kind: 'linear', lower: 0, upper: highest * 1.05 },
+          }}
+          lines={lines}
+          chosen={{ x: at, ...(best === undefined ? {} : { y: row?.noise[best]?.[measure] ?? 0 }) }}
+        />
+      </Section>
+      <Section title={`With ${formatExact(at)} ${at === 1 ? 'statistic' : 'statistics'}`}>
+        <NoiseTable row={row} best={best} />
+        <NotApplicable comparison={comparison} />
+      </Section>
+    </>
+  )
+}
+
+function Ranges({ comparison, state }: { readonly comparison: Comparison; readonly state: ComparisonState }) {
+  const ranges = bestRanges(comparison, state.measure)
+  const texts = ranges.map(({ mechanism, from, to }) =>
+    from === to
+      ? `${nameOf(mechanism)} for ${formatExact(from)}`
+      : `${nameOf(mechanism)} from ${formatExact(from)} to ${formatExact(to)}`,
+  )
+  return (
+    <>
+      Smallest {MEASURE_NAMES[state.measure]}: {texts.join('; ')}.
+    </>
+  )
+}
+
+interface NoiseTableProps {
+  readonly row: Comparison['rows'][number] | undefined
+  /** Mechanism with the smallest error. */
+  readonly best: Mechanism | undefined
+}
+
+function NoiseTable({ row, best }: NoiseTableProps) {
+  return (
+    <Table
+      label="Noise of each mechanism"
+      rows={MECHANISMS.flatMap(({ id, name }) => {
+        const noise = row?.noise[id]
+        return noise === undefined ? [] : [{ id, name, noise }]
+      })}
+      keyOf={({ id }) => id}
+      columns={[
+        {
+          title: 'Mechanism',
+          cell: ({ id, name }) => (
+            <>
+              <strong>{name}</strong> {id === best && <Pill tone="success">smallest</Pill>}
+            </>
+          ),
+        },
+        { title: 'Scale', cell: ({ noise }) => formatEstimate(noise.scale), align: 'right' },
+        {
+          title: 'Standard deviation',
+          cell: ({ noise }) => formatEstimate(noise.standardDeviation),
+          align: 'right',
+        },
+        {
+          title: 'Expected absolute error',
+          cell: ({ noise }) => formatEstimate(noise.expectedAbsoluteError),
+          align: 'right',
+        },
+        {
+          title: 'Half-width, 95%',
+          cell: ({ noise }) => formatEstimate(noise.halfWidth),
+          align: 'right',
+        },
+      ]}
+    />
+  )
+}
+
+/** Mechanisms that cannot be used for the workload, with the reasons. */
+function NotApplicable({ comparison }: { readonly comparison: Comparison }) {
+  if (comparison.notApplicable.length === 0) return null
+  return (
+    <ul className={styles.reasons}>
+      {comparison.notApplicable.map(({ mechanism, reason }) => (
+        <li key={mechanism}>
+          {nameOf(mechanism)} does not apply: {reason}.
+        </li>
+      ))}
+    </ul>
+  )
+}
