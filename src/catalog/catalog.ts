@@ -134,6 +134,8 @@ export interface Catalog {
   adopt(workspace: Workspace, dataset: Dataset): Promise<void>
   /** Removes the rows and the key of a version that is not, or no longer, in the catalog. */
   discard(dataset: Dataset): Promise<void>
+  /** Forgets a version that was adopted, and that another process may have published instead. Its files stay. */
+  forget(dataset: Dataset): void
   /** Returns the path of the ingested rows of one version of a dataset. */
   rowsFile(dataset: Pick<Dataset, 'id' | 'version'>): string
   /**
@@ -251,6 +253,7 @@ export async function openCatalog(directory: string, options: CatalogOptions = {
       // Succeeds only for an empty folder: that of a refused registration under an id that was never registered.
       await rmdir(folder).catch(() => undefined)
     },
+    forget: store.forgetPersonKey,
     async add(entry) {
       const { id } = entry.dataset
       const before = entries.get(id)

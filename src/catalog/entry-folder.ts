@@ -31,6 +31,8 @@ export function openEntryFolder(directory: string): EntryStore {
       await publishFile(file, keyFile(dataset))
     },
     readPersonKey: (dataset) => readFile(keyFile(dataset), 'utf8'),
+    // The file may be that of the process that published the version.
+    forgetPersonKey: () => undefined,
     removePersonKey: (dataset) => rm(keyFile(dataset), { force: true }),
     // The catalog removes all files of other versions from the folder.
     removeOtherPersonKeys: async () => undefined,

@@ -20,6 +20,12 @@ export interface StoredDocument {
   readonly text: string
 }
 
+/** A text and the name of its document. */
+export interface NamedText {
+  readonly name: string
+  readonly text: string
+}
+
 /** Texts in a PostgreSQL database, which several processes change. Every write is durable when its call resolves. */
 export interface Documents {
   /** Returns a document as it is now, `undefined` if there is none, or `unchanged` if it still has a known revision. */
@@ -28,10 +34,11 @@ export interface Documents {
   revisions(prefix: string): Promise<ReadonlyMap<string, string>>
   /**
    * Writes a document if it still has the expected revision, or does not exist if none is expected.
+   * @param beside a document that is written together with it, whatever it contains now
    * @returns the new revision
-   * @throws DocumentsFault if another process has changed it first.
+   * @throws DocumentsFault if another process has changed it first; then nothing is written.
    */
-  write(name: string, text: string, expected: string | undefined): Promise<string>
+  write(name: string, text: string, expected: string | undefined, beside?: NamedText): Promise<string>
   /** Removes documents that exist. */
   remove(names: readonly string[]): Promise<void>
   /**
@@ -62,15 +69,23 @@ const REVISIONS = {
   name: 'read revisions',
   text: 'SELECT name, revision::text FROM sotto_catalog.documents WHERE starts_with(name, $1) ORDER BY name',
 }
+/** Returns a statement that writes a document under its condition and, if that holds, the one beside it, $3 and $4. */
+function writing(condition: string): string {
+  return `WITH written AS (${condition} RETURNING revision::text), beside AS (
+      INSERT INTO sotto_catalog.documents
+      SELECT $3::text, nextval('sotto_catalog.revisions'), $4::text FROM written WHERE $3::text IS NOT NULL
+      ON CONFLICT (name) DO UPDATE SET revision = excluded.revision, contents = excluded.contents)
+    SELECT revision FROM written`
+}
 const INSERT = {
   name: 'insert document',
-  text: `INSERT INTO sotto_catalog.documents VALUES ($1, nextval('sotto_catalog.revisions'), $2)
-    ON CONFLICT DO NOTHING RETURNING revision::text`,
+  text: writing(`INSERT INTO sotto_catalog.documents VALUES ($1, nextval('sotto_catalog.revisions'), $2)
+    ON CONFLICT DO NOTHING`),
 }
 const UPDATE = {
   name: 'update document',
-  text: `UPDATE sotto_catalog.documents SET revision = nextval('sotto_catalog.revisions'), contents = $2
-    WHERE name = $1 AND revision = $3::bigint RETURNING revision::text`,
+  text: writing(`UPDATE sotto_catalog.documents SET revision = nextval('sotto_catalog.revisions'), contents = $2
+    WHERE name = $1 AND revision = $5::bigint`),
 }
 const REMOVE = {
   name: 'remove documents',
@@ -138,9 +153,10 @@ export async function openDocuments(url: string): Promise<Documents> {
       const { rows } = await query(REVISIONS, [prefix])
       return new Map(rows.map(({ name, revision }) => [name, revision]))
     },
-    async write(name, text, expected) {
+    async write(name, text, expected, beside) {
+      const values = [name, text, beside?.name, beside?.text]
       const { rows } =
-        expected === undefined ? await run(INSERT, [name, text]) : await run(UPDATE, [name, text, expected])
+        expected === undefined ? await run(INSERT, values) : await run(UPDATE, [...values, expected])
       if (rows[0] === undefined)
         throw new DocumentsFault('another process has changed the catalog at the same time')
       return rows[0].revision

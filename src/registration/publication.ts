@@ -1,5 +1,5 @@
 import type { Catalog, CatalogEntry } from '../catalog/catalog.ts'
-import type { Column, FileLayout } from '../catalog/dataset.ts'
+import type { Column, Dataset, FileLayout } from '../catalog/dataset.ts'
 import type { DatasetDeclaration } from '../catalog/declaration.ts'
 import { datasetOf } from '../catalog/entry-file.ts'
 import { keyedUnit } from '../catalog/person-key.ts'
@@ -92,6 +92,8 @@ export async function publish(
   const { dataset } = entry
   let mayBePublished = false
   try {
+    // The files of the version are replaced, and another process could have published it meanwhile.
+    await requireAlone()
     await catalog.adopt(workspace, dataset)
     await engine.open(entry)
     await record(version)
@@ -101,10 +103,27 @@ export async function publish(
     return entry
   } catch (error) {
     await engine.closeDataset(dataset)
-    // An entry that may be on the disk needs its rows. If it is not there, the next start deletes them.
-    if (!mayBePublished) await catalog.discard(dataset)
+    // An entry that may have been written needs its rows.
+    if (!mayBePublished) await discardOrForget(catalog, dataset, requireAlone)
     throw error
   }
+}
+
+/**
+ * Removes the files of a version that was not published. Without exclusive access they may belong to a version with the same
+ * number, which another process has published. If not, the next version or the next start removes them.
+ */
+async function discardOrForget(
+  catalog: Catalog,
+  dataset: Dataset,
+  requireAlone: () => Promise<void>,
+): Promise<void> {
+  const isAlone = await requireAlone().then(
+    () => true,
+    () => false,
+  )
+  if (isAlone) await catalog.discard(dataset)
+  else catalog.forget(dataset)
 }
 
 function entryOf({ replaces, ...ingested }: IngestedVersion, version: string): CatalogEntry {

@@ -174,6 +174,34 @@ describeOwnPostgres('replicas with a catalog in PostgreSQL and a data folder eac
     }
   })
 
+  test('versions published on both while connections are lost leave one version with one key', async () => {
+    await admin.query('CREATE TABLE often AS SELECT * FROM care; GRANT SELECT ON often TO reader')
+    await register(0, care('often', 'often')).expect(201)
+    await known(1, 'often', 200)
+    const publish = (replica: number) => at(replica, 'custodian').post('/v1/datasets/often/versions').send({})
+    let published = 0
+    for (let round = 0; round < 8; round += 1) {
+      await admin.query(`ALTER TABLE often ALTER kind TYPE varchar(${30 + round})`)
+      const publishing = Promise.all([publish(0), publish(1)])
+      for (let cut = 0; cut < 6; cut += 1)
+        await admin.query(`SELECT pg_terminate_backend(pid), pg_sleep(0.02) FROM pg_stat_activity
+          WHERE application_name = 'sotto' AND random() < 0.5`)
+      for (const { status } of await publishing) if (status === 201) published += 1
+    }
+    expect(published).toBeGreaterThan(0)
+    // One replica keeps what it has in memory, and the other reads the database again.
+    await replicas[1]?.close()
+    await start(1)
+    const { version } = (await at(1, 'analyst').get('/v1/datasets/often').expect(200)).body
+    await versionOn(0, 'often', version)
+    const [one, other] = [
+      await ask(0, 'often', 'analyst', chosen),
+      await ask(1, 'often', 'colleague', chosen),
+    ]
+    expect([one.status, other.status], JSON.stringify([one.body, other.body])).toEqual([200, 200])
+    expect(other.body.result.groups).toEqual(one.body.result.groups)
+  })
+
   test('a dataset over a file is answered where its rows are; elsewhere nothing is charged', async () => {
     await register(0, pupils).expect(201)
     await known(1, 'pupils', 200)
