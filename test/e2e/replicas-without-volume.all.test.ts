@@ -180,15 +180,20 @@ describeOwnPostgres('replicas with a catalog in PostgreSQL and a data folder eac
     await known(1, 'often', 200)
     const publish = (replica: number) => at(replica, 'custodian').post('/v1/datasets/often/versions').send({})
     let published = 0
+    let present = true
     for (let round = 0; round < 8; round += 1) {
       await admin.query(`ALTER TABLE often ALTER kind TYPE varchar(${30 + round})`)
       const publishing = Promise.all([publish(0), publish(1)])
       for (let cut = 0; cut < 6; cut += 1)
         await admin.query(`SELECT pg_terminate_backend(pid), pg_sleep(0.02) FROM pg_stat_activity
-          WHERE application_name = 'sotto' AND random() < 0.5`)
-      for (const { status } of await publishing) if (status === 201) published += 1
+          WHERE application_name = 'sotto' AND datname <> current_database() AND random() < 0.5`)
+      const statuses = (await publishing).map(({ status }) => status)
+      published += statuses.filter((status) => status === 201).length
+      present = statuses.some((status) => status < 300)
     }
     expect(published).toBeGreaterThan(0)
+    // Without a version for the last change of the table, queries would suspend the dataset.
+    if (!present) await publish(0).expect(201)
     // One replica keeps what it has in memory, and the other reads the database again.
     await replicas[1]?.close()
     await start(1)
