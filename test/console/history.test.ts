@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { formatTime } from '../../console/src/format/time.ts'
 import { answerText, type StoredDocument } from '../../console/src/pages/answers/answer-text.ts'
 import { KIND_NAMES, predicateText, questionText } from '../../console/src/pages/answers/question-text.ts'
-import { compareAnswers } from '../../console/src/pages/history/comparison.ts'
+import { asksTheSame, compareAnswers } from '../../console/src/pages/history/comparison.ts'
 import { cursorOfLink, wholeCsv } from '../../console/src/pages/history/history-csv.ts'
 import {
   addressOf,
@@ -70,6 +70,7 @@ describe('questions in a line', () => {
     [{ kind: 'percentile', column: 'Age', p: [25, 50] }, 'percentiles 25, 50 of Age'],
     [{ kind: 'noisyMax', candidates: { column: 'Job' } }, 'most frequent Job'],
     [{ kind: 'topGroups', keys: ['Job'], k: 3 }, 'largest 3 groups by Job'],
+    [{ kind: 'topGroups', keys: ['Job'], k: 1 }, 'largest group by Job'],
     [{ queries: [{ kind: 'count' }, { kind: 'sum', column: 'A' }] }, '2 questions: count of rows; sum of A'],
     [{ threshold: 20, positives: 3, epsilon: 1 }, 'session: at least 20 rows? up to 3 times'],
   ])('%j', (question, text) => {
@@ -237,4 +238,36 @@ describe('the budget over time', () => {
     expect(amountScale(1, { rho: 10 }).upper).toBe(1.25)
     expect(amountScale(0, { rho: 10 }).upper).toBe(10)
   })
+})
+
+test('an answer with one group states its values', () => {
+  const values = { n: { value: 302.4, halfWidth: 12 }, median_Age: { value: 41, halfWidth: 9, unit: 'rows' } }
+  expect(answerText(answer({ groups: [{ key: {}, values }] }, {}))).toBe(
+    'n: 302.4 ± 12, median_Age: 41 (rank ± 9 rows)',
+  )
+  expect(
+    answerText(
+      answer(
+        {
+          groups: [
+            { key: {}, values },
+            { key: {}, values },
+          ],
+        },
+        {},
+      ),
+    ),
+  ).toBe('2 groups')
+})
+
+test('two questions ask the same if only price, noise and post-processing differ', () => {
+  const asked = (question: object) => ({ question }) as StoredDocument
+  const count = { kind: 'count', where: { column: 'Age', op: '>', value: 3 } }
+  const one = { ...count, epsilon: 0.1, postprocess: { round: true } }
+  const other = { ...count, accuracy: { halfWidth: 3 }, supposed: { rows: 10 }, mechanism: 'laplace' }
+  expect(asksTheSame(asked(one), asked(other))).toBe(true)
+  expect(asksTheSame(asked({ queries: [one] }), asked({ queries: [other] }))).toBe(true)
+  expect(asksTheSame(asked(one), asked({ kind: 'count', epsilon: 0.1 }))).toBe(false)
+  expect(asksTheSame(asked({ queries: [one] }), asked({ queries: [one, one] }))).toBe(false)
+  expect(asksTheSame(asked(one), asked({ ...one, contribution: { rows: 2 } }))).toBe(false)
 })

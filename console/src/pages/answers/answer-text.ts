@@ -31,7 +31,7 @@ export function answerText(document: StoredDocument | AnswerDocument): string {
 export function partText({ result, accuracy }: Pick<AnswerPart, 'result' | 'accuracy'>): string {
   if ('value' in result) return `${valueText(result.value)}${halfWidthText(accuracy)}`
   if ('cells' in result) return `${cellsText(result.cells)}${halfWidthText(accuracy)}`
-  if ('groups' in result) return countText(result.groups.length, 'group')
+  if ('groups' in result) return groupsText(result.groups)
   if ('coefficients' in result)
     return listed(
       result.coefficients.map(({ column, value }) => `${column}: ${valueText(value)}`),
@@ -53,6 +53,17 @@ export function partText({ result, accuracy }: Pick<AnswerPart, 'result' | 'accu
   )}`
 }
 
+/** The statistics of a single group, or the number of groups. */
+function groupsText(groups: Schemas['GroupsResult']['groups']): string {
+  const [only, ...others] = groups
+  if (only === undefined || others.length > 0) return countText(groups.length, 'group')
+  const estimates = Object.entries(only.values).map(
+    ([name, { value, halfWidth, unit }]) =>
+      `${name}: ${valueText(value)}${halfWidthText({ halfWidth, unit })}`,
+  )
+  return listed(estimates, ', ')
+}
+
 /** Most cells whose values are written out. */
 const MOST_CELLS = 3
 
@@ -68,8 +79,13 @@ export function valueText(value: number | string): string {
   return typeof value === 'number' ? formatEstimate(value) : formatTime(value)
 }
 
+interface EstimateBound {
+  readonly halfWidth: number | null
+  readonly unit?: string | undefined
+}
+
 /** Formats a half-width as the end of a value. That of a quantile is a number of rows. */
-function halfWidthText({ halfWidth, unit }: Schemas['Accuracy']): string {
+function halfWidthText({ halfWidth, unit }: EstimateBound): string {
   if (halfWidth === null) return ''
   const shown = formatHalfWidth(halfWidth)
   if (unit === 'rows' || unit === 'people') return ` (rank ± ${shown} ${unit})`

@@ -64,7 +64,7 @@ function subjectOf(question: Question): string {
     case 'contingency':
       return `${countsOf(question)} by ${texts(question.columns).join(' and ')}`
     case 'topGroups':
-      return `largest ${question.k ?? 10} groups by ${texts(question.keys).join(' and ')}`
+      return `${largestText(question.k)} by ${texts(question.keys).join(' and ')}`
     case 'groupBy':
       return groupsText(question)
     case 'noisyMax':
@@ -87,6 +87,10 @@ function countsOf({ of }: Question): string {
 function columnText({ column, perPerson }: Question): string {
   if (typeof perPerson !== 'string') return String(column)
   return `the ${perPerson} of ${column} per person`
+}
+
+function largestText(k: unknown = 10): string {
+  return k === 1 ? 'largest group' : `largest ${k} groups`
 }
 
 function groupsText({ keys, statistics }: Question): string {
