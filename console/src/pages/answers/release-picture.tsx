@@ -33,9 +33,10 @@ export function ReleasePicture(props: ReleasePictureProps) {
   if (typeof data !== 'object') return <div className={styles.awaited} />
   return (
     <>
-      {data.panels.map(({ title, description, specification }) => (
+      {data.panels.map(({ title, description, specification }, place) => (
         <Chart
-          key={title}
+          // biome-ignore lint/suspicious/noArrayIndexKey: panels of a batch can have the same title
+          key={place}
           specification={specification}
           label={`Chart: ${title}. ${description}`}
           onFailure={onFailure}
