@@ -81,29 +81,10 @@ export function AccuracyEffect({ dataset, epsilon, rows, change }: AccuracyEffec
       {at.error !== null && <ProblemNotice error={at.error} />}
       {at.error === null && at.halfWidths === undefined && <Loading what="the accuracy" />}
       {at.halfWidths !== undefined && (
-        <Table
-          label="Half-widths of typical questions"
-          rows={queries.map((query, index) => ({
-            query,
-            widths: [half, at, twice].map(({ halfWidths }) => halfWidths?.[0]?.[index]),
-          }))}
-          keyOf={({ query }) => query.title}
-          columns={[
-            { title: 'Question', cell: ({ query }) => query.title },
-            ...['half the epsilon', `epsilon ${formatExact(settled.epsilon)}`, 'twice the epsilon'].map(
-              (title, place) => ({
-                title,
-                cell: ({
-                  query,
-                  widths,
-                }: {
-                  query: TypicalQuery
-                  widths: readonly (number | null | undefined)[]
-                }) => <HalfWidth query={query} width={widths[place]} strong={place === 1} />,
-                align: 'right' as const,
-              }),
-            ),
-          ]}
+        <HalfWidthTable
+          queries={queries}
+          epsilon={settled.epsilon}
+          widths={[half, at, twice].map(({ halfWidths }) => halfWidths?.[0])}
         />
       )}
       {selected !== undefined && curve.halfWidths !== undefined && (
@@ -116,6 +97,36 @@ export function AccuracyEffect({ dataset, epsilon, rows, change }: AccuracyEffec
         />
       )}
     </Section>
+  )
+}
+
+type Widths = readonly (number | null | undefined)[]
+
+interface HalfWidthTableProps {
+  readonly queries: readonly TypicalQuery[]
+  readonly epsilon: number
+  /** Half-widths of the questions at half the epsilon, at the epsilon, and at twice the epsilon, where known. */
+  readonly widths: readonly (Widths | undefined)[]
+}
+
+function HalfWidthTable({ queries, epsilon, widths }: HalfWidthTableProps) {
+  const titles = ['half the epsilon', `epsilon ${formatExact(epsilon)}`, 'twice the epsilon']
+  return (
+    <Table
+      label="Half-widths of typical questions"
+      rows={queries.map((query, index) => ({ query, widths: widths.map((row) => row?.[index]) }))}
+      keyOf={({ query }) => query.title}
+      columns={[
+        { title: 'Question', cell: ({ query }) => query.title },
+        ...titles.map((title, place) => ({
+          title,
+          cell: (row: { readonly query: TypicalQuery; readonly widths: Widths }) => (
+            <HalfWidth query={row.query} width={row.widths[place]} strong={place === 1} />
+          ),
+          align: 'right' as const,
+        })),
+      ]}
+    />
   )
 }
 
@@ -162,7 +173,7 @@ interface AccuracyCurveProps {
   readonly query: TypicalQuery
   readonly epsilon: number
   readonly epsilons: readonly number[]
-  readonly widths: readonly (number | null | undefined)[]
+  readonly widths: Widths
   readonly onChoose: (epsilon: number) => void
 }
 

@@ -22,9 +22,8 @@ export function OneOfManyRisk({ state, change, dataset }: OneOfManyRiskProps) {
   const steps = stepsOf(neighbours)
   const blind = 1 / candidates
   const largest = largestEpsilon(risk, steps, state)
-  const end = chartEnd(state, 1)
   const epsilon = state.epsilon > 0 ? state.epsilon : roundedDown(largest ?? 0, SHOWN_DIGITS)
-  const scale = { kind: 'linear', lower: 0, upper: end } as const
+  const scale = { kind: 'linear', lower: 0, upper: chartEnd(state, 1) } as const
   const reached = riskOfPrice(epsilon, steps, state)
   const choose = (next: number) => change({ epsilon: Math.max(0.0001, next) })
   return (
@@ -53,40 +52,7 @@ export function OneOfManyRisk({ state, change, dataset }: OneOfManyRiskProps) {
               <strong>{formatShare(reached)}</strong> of the time. A blind guess: {formatShare(blind)}.
             </p>
           </div>
-          <Curve
-            label={`Disclosure risk against epsilon: at most ${formatShare(reached)} at epsilon ${formatExact(epsilon)}`}
-            x={{ title: 'Epsilon', scale, onChoose: choose }}
-            y={{
-              title: 'Disclosure risk',
-              scale: { kind: 'linear', lower: 0, upper: 1 },
-              format: formatShare,
-              onChoose: (next) => {
-                const kept = largestEpsilon(next, steps, state)
-                if (kept !== undefined && kept > 0) choose(roundedDown(kept, SHOWN_DIGITS))
-              },
-            }}
-            lines={[
-              {
-                name: steps === 2 ? 'Any question (twice the epsilon)' : 'Any question',
-                points: riskCurve(end, steps, state),
-              },
-              ...(steps === 2
-                ? [
-                    {
-                      name: 'Single counts only',
-                      points: riskCurve(end, 1, state),
-                      look: 'cost',
-                      dashed: true,
-                    } as const,
-                  ]
-                : []),
-            ]}
-            marks={[
-              { axis: 'y', value: risk, label: `accepted ${formatShare(risk)}`, look: 'danger' },
-              { axis: 'y', value: blind, label: `blind guess ${formatShare(blind)}` },
-            ]}
-            chosen={{ x: epsilon }}
-          />
+          <RiskChart state={state} epsilon={epsilon} onChoose={choose} />
         </div>
         <p className={styles.small}>
           The bound needs no assumption about the data. The epsilons of all answers that an adversary sees add
@@ -97,6 +63,47 @@ export function OneOfManyRisk({ state, change, dataset }: OneOfManyRiskProps) {
       <Effect dataset={dataset} epsilon={epsilon} state={state} change={change} />
       {epsilon > 0 && <Statement sentences={oneOfManyStatement({ ...state, epsilon })} />}
     </>
+  )
+}
+
+interface RiskChartProps extends Pick<RiskPart, 'state'> {
+  readonly epsilon: number
+  readonly onChoose: (epsilon: number) => void
+}
+
+/** Risk against epsilon. The epsilon can be chosen on either axis. */
+function RiskChart({ state, epsilon, onChoose }: RiskChartProps) {
+  const { candidates, neighbours, risk } = state
+  const steps = stepsOf(neighbours)
+  const blind = 1 / candidates
+  const end = chartEnd(state, 1)
+  const any = steps === 2 ? 'Any question (twice the epsilon)' : 'Any question'
+  const single = {
+    name: 'Single counts only',
+    points: riskCurve(end, 1, state),
+    look: 'cost',
+    dashed: true,
+  } as const
+  return (
+    <Curve
+      label={`Disclosure risk against epsilon: at most ${formatShare(riskOfPrice(epsilon, steps, state))} at epsilon ${formatExact(epsilon)}`}
+      x={{ title: 'Epsilon', scale: { kind: 'linear', lower: 0, upper: end }, onChoose }}
+      y={{
+        title: 'Disclosure risk',
+        scale: { kind: 'linear', lower: 0, upper: 1 },
+        format: formatShare,
+        onChoose: (next) => {
+          const kept = largestEpsilon(next, steps, state)
+          if (kept !== undefined && kept > 0) onChoose(roundedDown(kept, SHOWN_DIGITS))
+        },
+      }}
+      lines={[{ name: any, points: riskCurve(end, steps, state) }, ...(steps === 2 ? [single] : [])]}
+      marks={[
+        { axis: 'y', value: risk, label: `accepted ${formatShare(risk)}`, look: 'danger' },
+        { axis: 'y', value: blind, label: `blind guess ${formatShare(blind)}` },
+      ]}
+      chosen={{ x: epsilon }}
+    />
   )
 }
 
