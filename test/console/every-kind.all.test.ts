@@ -62,7 +62,9 @@ describe.skipIf(CHROMIUM === undefined)(
         await main.getByText('rows by Region').first().waitFor()
         expect(await main.getByRole('columnheader', { name: 'Analyst' }).count()).toBe(analysts)
         await keepScreenshot(page, `history-every-kind-${role}`)
-        for (const { kind, one, other } of pairs) {
+        // The pages of an answer differ between the roles in their frame alone.
+        const opened = role === 'analyst' ? pairs : pairs.filter((_, place) => place % 5 === 0)
+        for (const { kind, one, other } of opened) {
           await page.goto(`/history/${one}`)
           await main.getByRole('heading', { name: 'Charge' }).waitFor()
           await main
