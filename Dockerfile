@@ -6,6 +6,10 @@ WORKDIR /sotto
 COPY package.json package-lock.json .npmrc ./
 COPY clients/typescript ./clients/typescript
 COPY console ./console
+# What runs in the browser of the service's code: the verifier of the ledger, and the one that shares no code with it.
+COPY examples/verify_export.py ./examples/
+COPY src/ledger ./src/ledger
+COPY src/privacy ./src/privacy
 RUN npm ci --ignore-scripts --no-audit --no-fund && node node_modules/vite/bin/vite.js build console
 
 # What production needs, and a list of it. Node runs TypeScript without a build step.
@@ -29,6 +33,7 @@ ENV NODE_ENV=production SOTTO_HOST=0.0.0.0 SOTTO_DATA_DIR=/data UV_THREADPOOL_SI
 WORKDIR /sotto
 COPY --from=dependencies /sotto/node_modules ./node_modules
 COPY --from=dependencies /sotto/package.json /sotto/sbom.cdx.json ./
+COPY clients/typescript/src ./clients/typescript/src
 COPY routes ./routes
 COPY schemas ./schemas
 COPY src ./src

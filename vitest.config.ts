@@ -1,23 +1,43 @@
+import { statfsSync } from 'node:fs'
+import path from 'node:path'
 import { defineConfig } from 'vitest/config'
 import closingLine from './test/closing-line.ts'
 
 const ALL = 'test/**/*.all.test.ts'
+/** These are also fast tests, which run a part of their cases. See test/cases.ts. */
+const CASES = 'test/**/*.cases.test.ts'
 const LONG = 'test/**/*.long.test.ts'
 const BROWSER = 'test/console/**/*.all.test.ts'
-const TRINO = 'test/**/*.trino.test.ts'
-const POSTGRES = 'test/postgres-for-run.ts'
+const POSTGRES = 'test/servers/postgres-for-run.ts'
 
 /**
  * Fast tests that replace modules. They run isolated; the others share the modules of their process, because loading
  * them anew for each file takes a third of the time.
  */
 export const REPLACES_MODULES = [
-  'test/e2e/release-time.test.ts',
-  'test/engines/duckdb/engine.test.ts',
-  'test/engines/duckdb/shared-scans.test.ts',
-  'test/engines/duckdb/values.test.ts',
-  'test/risk/limits.test.ts',
+  'test/e2e/answers/release-time.test.ts',
+  'test/engines/duckdb/engine.cases.test.ts',
+  'test/engines/duckdb/shared-scans.cases.test.ts',
+  'test/engines/duckdb/queries.test.ts',
+  'test/studies/risk/limits.test.ts',
 ]
+
+// Each ledger and each process of a test loads its modules anew. Node keeps what it compiled, types removed.
+process.env.NODE_COMPILE_CACHE ??= path.resolve(import.meta.dirname, 'node_modules/.cache/compiled')
+
+/**
+ * Environment of the fast tests: their files are in memory, where Linux has a large file system for that. Ledgers and
+ * databases wait for a disk otherwise. What a disk does is tested in `npm run test:all`.
+ */
+function inMemory(): Record<string, string> {
+  const folder = '/dev/shm'
+  try {
+    const { bavail, bsize } = statfsSync(folder)
+    return bavail * bsize > 2 ** 31 ? { TMPDIR: folder } : {}
+  } catch {
+    return {}
+  }
+}
 
 /** Ends a test that hangs; far above what any test takes on a slow machine. */
 const timeoutMs = process.env.SOTTO_TEST_ROUNDS === undefined ? 600_000 : 14_400_000
@@ -28,8 +48,10 @@ export default defineConfig({
     reporters: ['default', closingLine],
     testTimeout: timeoutMs,
     hookTimeout: timeoutMs,
+    expect: { poll: { timeout: timeoutMs, interval: 10 } },
     pool: 'forks',
-    maxWorkers: 2,
+    // Tests wait for threads and processes a good part of their time, so that three keep two cores busy.
+    maxWorkers: 3,
     // Node runs the TypeScript itself, as it does in production.
     experimental: { viteModuleRunner: false },
     // The console imports the TypeScript client, which is not built for the fast tests.
@@ -40,11 +62,12 @@ export default defineConfig({
         test: {
           name: 'fast',
           include: ['test/**/*.test.ts'],
-          exclude: [ALL, LONG, TRINO, ...REPLACES_MODULES],
+          exclude: [ALL, LONG, ...REPLACES_MODULES],
           isolate: false,
+          env: inMemory(),
         },
       },
-      { extends: true, test: { name: 'fast-isolated', include: REPLACES_MODULES } },
+      { extends: true, test: { name: 'fast-isolated', include: REPLACES_MODULES, env: inMemory() } },
       {
         extends: true,
         test: { name: 'all', include: [ALL], exclude: [BROWSER], globalSetup: POSTGRES },
@@ -52,22 +75,21 @@ export default defineConfig({
       {
         extends: true,
         test: {
-          name: 'browser',
-          include: [BROWSER],
-          globalSetup: 'test/console-for-run.ts',
-          // Chromium can lose a click on a busy machine. A test that passes at the second attempt is reported as retried.
-          retry: 1,
+          name: 'cases',
+          include: [CASES],
+          env: { SOTTO_TEST_CASES: 'all' },
         },
       },
       {
         extends: true,
         test: {
-          name: 'trino',
-          include: [TRINO],
-          globalSetup: 'test/trino-for-run.ts',
-          // One file after the other, and after all other tests: the cluster takes both cores and 2 GB.
-          maxWorkers: 1,
-          sequence: { groupOrder: 1 },
+          name: 'browser',
+          include: [BROWSER],
+          // The files of a process share its modules and its Chromium.
+          isolate: false,
+          globalSetup: 'test/servers/console-for-run.ts',
+          // Chromium can lose a click on a busy machine. A test that passes at the second attempt is reported as retried.
+          retry: 1,
         },
       },
       { extends: true, test: { name: 'long', include: [LONG], globalSetup: POSTGRES } },

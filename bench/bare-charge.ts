@@ -34,6 +34,7 @@ export function bareCharges(dataset: string): () => BareCharge {
     kind: 'charged',
     at: new Date(0).toISOString(),
     principal: PRINCIPAL,
+    salt: crypto.randomUUID(),
     chargeId: hexadecimal(),
     attempt: 1,
     requestHash: hexadecimal() + hexadecimal(),

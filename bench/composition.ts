@@ -1,6 +1,6 @@
-import { calibrateGeometric } from '../src/mechanisms/geometric.ts'
-import { zeroConcentratedMap } from '../src/mechanisms/mechanism.ts'
-import { priceOf } from '../src/planner/price.ts'
+import { zeroConcentratedMap } from '../src/core/mechanisms/mechanism.ts'
+import { calibrateGeometric } from '../src/core/mechanisms/noise/geometric.ts'
+import { priceOf } from '../src/core/planner/price/price.ts'
 import {
   type Accounting,
   addAmounts,

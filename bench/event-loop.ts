@@ -1,13 +1,8 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setImmediate } from 'node:timers/promises'
-import { pino } from 'pino'
-import { readConfig } from '../src/config.ts'
-import { startService } from '../src/server.ts'
-import { createKey } from '../test/api-key.ts'
-import { WITHOUT_LIMITS } from '../test/e2e/process.ts'
+import { startTestService } from '../test/e2e/service.ts'
 import { median } from './median.ts'
 
 /** Time for which one kind of request blocks the event loop, and so every other request. */
@@ -73,16 +68,8 @@ function selection(epsilon: number) {
  * @throws Error if a request is refused.
  */
 export async function eventLoopBenchmark(): Promise<readonly EventLoopFigure[]> {
-  const dataDirectory = await mkdtemp(path.join(tmpdir(), 'sotto-bench-loop-'))
-  const custodian = await createKey(dataDirectory, { name: 'custodian', role: 'custodian' })
-  const analyst = await createKey(dataDirectory, { name: 'analyst', role: 'analyst' })
-  const config = readConfig({
-    ...WITHOUT_LIMITS,
-    SOTTO_PORT: '0',
-    SOTTO_DEMO: 'false',
-    SOTTO_DATA_DIR: dataDirectory,
-  })
-  const service = await startService(config, pino({ level: 'silent' }))
+  const service = await startTestService()
+  const [custodian, analyst] = [service.keyOf('custodian'), service.keyOf('analyst')]
   const post = async (route: string, key: string, body: object): Promise<void> => {
     const response = await fetch(service.url + route, {
       method: 'POST',
@@ -100,7 +87,7 @@ export async function eventLoopBenchmark(): Promise<readonly EventLoopFigure[]> 
   try {
     await post('/v1/datasets', custodian, PEOPLE)
     const texts = Array.from({ length: 100_000 }, (_, row) => `text ${row % 1_000}`)
-    await writeFile(path.join(dataDirectory, 'texts.csv'), ['Text', ...texts, ''].join('\n'))
+    await writeFile(path.join(service.dataDirectory, 'texts.csv'), ['Text', ...texts, ''].join('\n'))
     await post('/v1/datasets', custodian, TEXTS)
     const figures: EventLoopFigure[] = []
     for (const { request, path: route, body } of REQUESTS) {
@@ -125,7 +112,6 @@ export async function eventLoopBenchmark(): Promise<readonly EventLoopFigure[]> 
     return figures
   } finally {
     await service.close()
-    await rm(dataDirectory, { recursive: true, force: true })
   }
 }
 

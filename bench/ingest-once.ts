@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { DuckDBInstance } from '@duckdb/node-api'
-import type { Column, FileFormat } from '../src/catalog/dataset.ts'
-import { ingest } from '../src/engines/duckdb/ingest.ts'
+import type { Column, FileFormat } from '../src/core/dataset/dataset.ts'
+import { ingest } from '../src/engines/duckdb/ingestion/ingest.ts'
 import { quoteLiteral } from '../src/engines/duckdb/instance.ts'
 
 /*

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { DuckDBInstance } from '@duckdb/node-api'
-import type { FileFormat } from '../src/catalog/dataset.ts'
+import type { FileFormat } from '../src/core/dataset/dataset.ts'
 import { quoteLiteral } from '../src/engines/duckdb/instance.ts'
 import { median } from './median.ts'
 

@@ -1,5 +1,5 @@
-import type { Column, Dataset } from '../src/catalog/dataset.ts'
-import type { Aggregate } from '../src/planner/aggregate.ts'
+import type { Column, Dataset } from '../src/core/dataset/dataset.ts'
+import type { Aggregate } from '../src/core/planner/language/aggregate.ts'
 
 /*
  * TPC-H's lineitem as a dataset of rows, queries over it, and their measurement: shared by the benchmarks of live tables.

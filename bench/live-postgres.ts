@@ -1,10 +1,9 @@
 import { loadavg } from 'node:os'
 import { Client } from 'pg'
-import type { Column, Dataset } from '../src/catalog/dataset.ts'
-import type { KeyedPrivacyUnit } from '../src/catalog/person-key.ts'
+import type { Column, Dataset, KeyedPrivacyUnit } from '../src/core/dataset/dataset.ts'
+import type { Aggregate, Bounding } from '../src/core/planner/language/aggregate.ts'
 import { openPostgresTables } from '../src/engines/postgres/engine.ts'
-import type { Aggregate, Bounding } from '../src/planner/aggregate.ts'
-import { startPostgresServer } from '../test/postgres-server.ts'
+import { startPostgresServer } from '../test/servers/postgres-server.ts'
 import { AGGREGATES, FLAG, lineitem, measure, type QueryName, STATUS } from './lineitem.ts'
 
 /*

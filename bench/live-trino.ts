@@ -1,9 +1,9 @@
 import { loadavg } from 'node:os'
 import type { TrinoConnection } from '../src/engines/tables/connection.ts'
-import { openTrinoClient } from '../src/engines/trino/client.ts'
+import { openTrinoClient } from '../src/engines/trino/connection.ts'
+import { describeTable } from '../src/engines/trino/describe.ts'
 import { openTrinoEngine } from '../src/engines/trino/engine.ts'
-import { describeTable } from '../src/engines/trino/statements.ts'
-import { startTrinoCluster } from '../test/trino-server.ts'
+import { startTrinoCluster } from '../test/servers/trino-server.ts'
 import { AGGREGATES, FLAG, lineitem, measure, type QueryName, STATUS } from './lineitem.ts'
 
 /*

@@ -1,8 +1,8 @@
 import { mkdir } from 'node:fs/promises'
 import path from 'node:path'
 import { chargeId, sha256 } from '../src/ledger/canonical.ts'
-import type { Call } from '../src/ledger/operation.ts'
 import { openSqliteStore } from '../src/ledger/sqlite/store.ts'
+import type { Call } from '../src/ledger/stores/operation.ts'
 import { deltaAtto, epsilonNano } from '../src/privacy/loss.ts'
 
 /*

@@ -1,5 +1,5 @@
-import { noiseSampler } from '../src/mechanisms/measurement.ts'
-import { systemEntropy } from '../src/mechanisms/samplers/entropy.ts'
+import { noiseSampler } from '../src/core/mechanisms/measurement.ts'
+import { systemEntropy } from '../src/core/mechanisms/samplers/entropy.ts'
 import { median } from './median.ts'
 
 const ROUNDS = 15

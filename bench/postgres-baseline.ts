@@ -1,5 +1,5 @@
 import { Pool, type PoolClient, type QueryConfig } from 'pg'
-import { startPostgresServer } from '../test/postgres-server.ts'
+import { startPostgresServer } from '../test/servers/postgres-server.ts'
 import { type BareCharge, bareCharges } from './bare-charge.ts'
 
 /** Rate of PostgreSQL with one transaction per charge. */

@@ -1,8 +1,7 @@
-import { rm } from 'node:fs/promises'
+import { rename, rm } from 'node:fs/promises'
 import { DuckDBDataChunk, INTEGER, VARCHAR } from '@duckdb/node-api'
 import { quoteIdentifier } from '../src/engines/dialect.ts'
 import { openLockedInstance, quoteLiteral, ROWS_TABLE } from '../src/engines/duckdb/instance.ts'
-import { publishFile } from '../src/files/durable-file.ts'
 
 /** A column to write; all columns of a file have the same length. */
 export type ParquetColumn =
@@ -17,7 +16,7 @@ export async function writeParquet(path: string, columns: readonly ParquetColumn
   const partialPath = `${path}.partial`
   try {
     await writePartial(partialPath, columns)
-    await publishFile(partialPath, path)
+    await rename(partialPath, path)
   } catch (error) {
     await rm(partialPath, { force: true })
     throw error

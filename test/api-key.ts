@@ -1,5 +1,5 @@
-import { COMMAND_LINE, type NewKey } from '../src/access/key-changes.ts'
-import { openKeyStore } from '../src/access/keys.ts'
+import { COMMAND_LINE, type NewKey } from '../src/http/access/keys/key-changes.ts'
+import { openKeyStore } from '../src/http/access/keys/keys.ts'
 
 /** Creates an API key in a data folder, as `npx sotto key` does, and returns its text. */
 export async function createKey(dataDirectory: string, request: NewKey): Promise<string> {

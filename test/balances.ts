@@ -1,5 +1,5 @@
-import type { PreviewBalances } from '../src/answers/answer.ts'
-import type { Budget } from '../src/ledger/ledger.ts'
+import type { PreviewBalances } from '../src/answers/preview.ts'
+import type { Budget } from '../src/ledger/contract/budgets.ts'
 import { amountBoughtBy, amountNumbers, noAmount } from '../src/privacy/accounting.ts'
 import { NO_LOSS, type PrivacyLoss } from '../src/privacy/loss.ts'
 

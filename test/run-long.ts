@@ -2,14 +2,17 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import path from 'node:path'
 import { parseArgs } from 'node:util'
 
-/** Runs the tier `long`. `--changed` runs only the mutants of source files that differ from the last commit. */
+/**
+ * Runs the tier `long`, with 25 rounds of the tests that run in rounds unless SOTTO_TEST_ROUNDS is set. `--changed` runs
+ * only the mutants of source files that differ from the last commit.
+ */
 
 /** Files of the tier `all` whose number of rounds is SOTTO_TEST_ROUNDS. */
-const ROUNDS = ['test/reliability/', 'test/ledger/model.', 'test/ledger/interleavings.']
+const ROUNDS = ['test/reliability/', 'test/ledger/model/model.', 'test/ledger/model/interleavings.']
 
 const root = path.resolve(import.meta.dirname, '..')
 const { changed, rest } = readArguments(process.argv.slice(2))
-const environment = { ...process.env, SOTTO_TEST_ROUNDS: process.env.SOTTO_TEST_ROUNDS ?? '100' }
+const environment = { ...process.env, SOTTO_TEST_ROUNDS: process.env.SOTTO_TEST_ROUNDS ?? '25' }
 const { status } = spawnSync(
   process.execPath,
   [

@@ -5,7 +5,7 @@ import { CALLBACK } from './access/provider-sign-in.ts'
 import { SignInPage } from './access/sign-in-page.tsx'
 import { queryClient } from './api/api.ts'
 import { useCredential } from './api/credential.ts'
-import { Loading } from './components/loading.tsx'
+import { Loading } from './components/notices/notices.tsx'
 import { ErrorScreen } from './frame/error-screen.tsx'
 import { Shell } from './frame/shell.tsx'
 import { NotFoundPage } from './pages/not-found-page.tsx'
@@ -14,13 +14,13 @@ import { useFollowed } from './pages/tours/followed.ts'
 const TourBar = lazy(() => import('./pages/tours/tour-bar.tsx'))
 const SignInCallbackPage = lazy(() => import('./access/sign-in-callback-page.tsx'))
 
-/** Pages by address. routes/console.ts of the service lists the same addresses. Each is loaded when it is first shown. */
+/** Pages by address. routes/service/console.ts of the service lists the same addresses. Each is loaded when it is first shown. */
 const PAGES: readonly (readonly [path: string, page: ComponentType])[] = [
   ['/datasets', lazy(() => import('./pages/datasets/datasets-page.tsx'))],
-  ['/datasets/:dataset/*?', lazy(() => import('./pages/datasets/dataset-page.tsx'))],
+  ['/datasets/:dataset/*?', lazy(() => import('./pages/dataset-page.tsx'))],
   ['/keys', lazy(() => import('./pages/keys/keys-page.tsx'))],
   ['/history', lazy(() => import('./pages/history/history-page.tsx'))],
-  ['/history/compare', lazy(() => import('./pages/history/compare-page.tsx'))],
+  ['/history/compare', lazy(() => import('./pages/history/compare/compare-page.tsx'))],
   ['/history/:release', lazy(() => import('./pages/history/release-page.tsx'))],
   ['/risk', lazy(() => import('./pages/risk/risk-page.tsx'))],
   ['/register/:step?', lazy(() => import('./pages/register/register-page.tsx'))],

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Creates the database of the ledger, and a role that can use this database and nothing else. PostgreSQL's image runs it
-# once, when the volume is empty. The role may create schemas, because the service creates and migrates `sotto`.
+# once, when the volume is empty. The role may create schemas, because the service creates `sotto`.
 set -eu
 export LEDGER_PASSWORD_FILE="${LEDGER_PASSWORD_FILE:-/run/secrets/ledger-password}"
 

@@ -1,17 +1,18 @@
-import { connectionOf, type Dataset } from '../catalog/dataset.ts'
+import { connectionOf, type Dataset } from '../core/dataset/dataset.ts'
+import type { Engine } from '../engines/engine.ts'
 import {
   createLimiter,
   type Limiter,
   LimiterFull,
   LimiterTimeout,
   type Place,
-} from '../concurrency/limiter.ts'
-import { createSharedPlaces, type Seat, type SharedPlaces } from '../concurrency/shared-places.ts'
-import type { Engine } from '../engines/engine.ts'
+} from '../platform/concurrency/limiter.ts'
 import { Refusal } from '../privacy/refusal.ts'
+import { periodOf } from './release-time.ts'
 
-/** A caller who waits for a turn. */
-export interface Waiter {
+/** A request that waits for its turn. */
+export interface TurnRequest {
+  /** Principals alternate. */
   readonly principal: string
   /** Time between the release instants of the outcome; absent if it leaves at once. */
   readonly periodMs?: number | undefined
@@ -26,12 +27,17 @@ export interface Waiter {
   readonly scan?: string | undefined
 }
 
-/** The turn of one request. */
+/** Completes a request for a turn with the facts of its dataset. */
+export function turnRequestOf(request: TurnRequest, dataset: Dataset): TurnRequest {
+  return { ...request, periodMs: periodOf(dataset.timing), connection: connectionOf(dataset) }
+}
+
+/** The turn of one request: the right to be charged, and then to wait for a place at the engine. */
 export interface Turn {
-  /** Waits for a place at the engine. The request may be charged by then, so it is never refused. */
-  begin(): Promise<void>
-  /** Yields to other principals that wait, and then takes a place again. The request is never refused. */
-  yield(): Promise<void>
+  /** Waits for a place at the engine, the right to compute. The request may be charged by then, so it is never refused. */
+  takePlace(): Promise<void>
+  /** Gives the place back, waits behind the other principals, and takes a place again. The request is never refused. */
+  yieldPlace(): Promise<void>
   /** Gives the place at the engine back, because everything is computed. The turn goes on. */
   leavePlace(): void
   /**
@@ -51,14 +57,14 @@ export interface Admission {
    * Waits for the principal's turn. The caller may charge the request then.
    * @throws Refusal `unavailable` if too many requests wait, the wait takes too long, or the client has disconnected.
    */
-  enter(waiter: Waiter): Promise<Turn>
+  enter(request: TurnRequest): Promise<Turn>
   /** True if a request would have to wait. */
-  mustWait(waiter: Waiter): boolean
+  mustWait(request: TurnRequest): boolean
   /** Notes that the flow of a request has begun; returns false if the same request is under way already. */
   begin(request: string): boolean
   /** Notes that the flow of a request has ended. */
   end(request: string): void
-  /** Returns the number of requests that hold a place at the engine, and the number that wait for a turn or a place. */
+  /** Returns the number of requests that have a place at the engine, and the number that wait for a turn or a place. */
   counts(): { readonly running: number; readonly waiting: number }
 }
 
@@ -66,13 +72,13 @@ export interface Admission {
 export interface AdmissionLimits {
   /** The number of requests, or of scans that several requests share, that may be computed at the same time. */
   readonly places: number
-  /** The largest number of requests that share a scan. Default: 1. */
-  readonly seats?: number
+  /** The largest number of requests that share a place. Default: 1. */
+  readonly requestsPerPlace?: number
   /**
    * The number of requests that may have a turn: those that are being charged, wait for a place, are computed, or wait for
    * their record instant. More than there are places, so that the engine works while others are charged, and the ledger
-   * commits charges in groups. Requests that can share a scan have turns of their own, at least as many as there are seats
-   * at all places.
+   * commits charges in groups. Requests that can share a scan have turns of their own, at least as many as can be computed
+   * at the same time.
    */
   readonly turns: number
   /** The number of requests that wait for a turn. */
@@ -83,11 +89,11 @@ export interface AdmissionLimits {
   readonly onEntered?: (waitedMs: number) => void
 }
 
-/** Creates an empty queue. */
+/** Creates an empty queue. See decision 34. */
 export function createAdmission(limits: AdmissionLimits): Admission {
   const { onEntered = () => undefined } = limits
   const queues = new Map<string, Queue>()
-  const queueOf = ({ periodMs, connection }: Waiter): Queue => {
+  const queueOf = ({ periodMs, connection }: TurnRequest): Queue => {
     const name = JSON.stringify([periodMs, connection])
     const queue = queues.get(name) ?? createQueue(limits)
     queues.set(name, queue)
@@ -95,22 +101,19 @@ export function createAdmission(limits: AdmissionLimits): Admission {
   }
   const underWay = new Set<string>()
   return {
-    async enter(waiter) {
-      const { principal, givenUp, scan } = waiter
-      const { engine, scans, ...queue } = queueOf(waiter)
+    async enter(request) {
+      const { principal, givenUp, scan } = request
+      const queue = queueOf(request)
       const start = performance.now()
       try {
-        const entered = await entranceOf(queue, waiter).enter({ turn: principal, signal: givenUp })
+        const turn = await turnsOf(queue, request).enter({ owner: principal, signal: givenUp })
         const waitedMs = performance.now() - start
-        const takePlace = async () => {
+        return turnWith(turn, async () => {
           const chargedAt = performance.now()
-          const place = await (scan === undefined
-            ? engine.enter({ turn: principal })
-            : scans.enter(scan, principal))
+          const place = await queue.places.enter({ owner: principal, group: scan })
           onEntered(waitedMs + performance.now() - chargedAt)
           return place
-        }
-        return turnOf(entered, takePlace)
+        })
       } catch (error) {
         if (givenUp?.aborted) throw disconnected()
         if (error instanceof LimiterFull) throw busy('Too many requests are waiting.')
@@ -118,7 +121,7 @@ export function createAdmission(limits: AdmissionLimits): Admission {
         throw error
       }
     },
-    mustWait: (waiter) => entranceOf(queueOf(waiter), waiter).mustWait(waiter.principal),
+    mustWait: (request) => turnsOf(queueOf(request), request).mustWait(request.principal),
     begin(request) {
       if (underWay.has(request)) return false
       underWay.add(request)
@@ -127,9 +130,9 @@ export function createAdmission(limits: AdmissionLimits): Admission {
     end: (request) => void underWay.delete(request),
     counts: () =>
       [...queues.values()].reduce(
-        ({ running, waiting }, { entrance, sharedEntrance, engine, scans }) => ({
-          running: running + engine.running() + scans.guests(),
-          waiting: waiting + entrance.waiting() + sharedEntrance.waiting() + engine.waiting(),
+        ({ running, waiting }, { turns, turnsInScans, places }) => ({
+          running: running + places.running(),
+          waiting: waiting + turns.waiting() + turnsInScans.waiting() + places.waiting(),
         }),
         { running: 0, waiting: 0 },
       ),
@@ -139,43 +142,36 @@ export function createAdmission(limits: AdmissionLimits): Admission {
 /** The requests of one connection, or of no connection, whose outcomes leave at the same intervals. */
 interface Queue {
   /** Orders the debits. */
-  readonly entrance: Limiter
-  /** Orders the debits of requests that can share a scan. */
-  readonly sharedEntrance: Limiter
+  readonly turns: Limiter
+  /** Orders the debits of requests that can share a scan. They wait for less, so that many more of them have a turn. */
+  readonly turnsInScans: Limiter
   /** Orders the computations. */
-  readonly engine: Limiter
-  /** The places of `engine` for requests that can share a scan. */
-  readonly scans: SharedPlaces
+  readonly places: Limiter
 }
 
-function createQueue({ places, seats = 1, turns, maxWaiting, maxWaitMs }: AdmissionLimits): Queue {
-  const engine = createLimiter({ concurrency: places })
+function createQueue({ places, requestsPerPlace = 1, turns, maxWaiting, maxWaitMs }: AdmissionLimits): Queue {
+  const waits = { maxWaiting, maxWaitMs }
   return {
-    entrance: createLimiter({ concurrency: turns, maxWaiting, maxWaitMs }),
-    sharedEntrance: createLimiter({ concurrency: Math.max(turns, places * seats), maxWaiting, maxWaitMs }),
-    engine,
-    scans: createSharedPlaces(engine, seats),
+    turns: createLimiter({ concurrency: turns, ...waits }),
+    turnsInScans: createLimiter({ concurrency: Math.max(turns, places * requestsPerPlace), ...waits }),
+    places: createLimiter({ concurrency: places, tasksPerPlace: requestsPerPlace }),
   }
 }
 
-/** Requests that can share a scan wait for less, so that many more of them may be charged at a time. */
-function entranceOf(
-  { entrance, sharedEntrance }: Pick<Queue, 'entrance' | 'sharedEntrance'>,
-  { scan }: Waiter,
-): Limiter {
-  return scan === undefined ? entrance : sharedEntrance
+function turnsOf({ turns, turnsInScans }: Queue, { scan }: TurnRequest): Limiter {
+  return scan === undefined ? turns : turnsInScans
 }
 
 /** Creates the turn of a request that has entered. */
-function turnOf(entered: Place, takePlace: () => Promise<Seat>): Turn {
-  let place: Seat | undefined
+function turnWith(entered: Place, enterPlace: () => Promise<Place>): Turn {
+  let place: Place | undefined
   return {
-    async begin() {
-      place ??= await takePlace()
+    async takePlace() {
+      place ??= await enterPlace()
     },
-    async yield() {
+    async yieldPlace() {
       place?.leave()
-      place = await takePlace()
+      place = await enterPlace()
     },
     leavePlace() {
       place?.leave()
@@ -189,8 +185,8 @@ function turnOf(entered: Place, takePlace: () => Promise<Seat>): Turn {
 
 /** Turn of work that needs none. */
 export const NO_TURN: Turn = {
-  begin: async () => undefined,
-  yield: async () => undefined,
+  takePlace: async () => undefined,
+  yieldPlace: async () => undefined,
   leavePlace: () => undefined,
   leave: () => undefined,
 }
@@ -205,11 +201,11 @@ export const WITHOUT_QUEUE: Admission = {
 }
 
 /** An engine for work that is not charged: each of its reads takes one turn of the principal. */
-export function readingInTurns(engine: Engine, admission: Admission, waiter: Waiter): Engine {
+export function readingInTurns(engine: Engine, admission: Admission, request: TurnRequest): Engine {
   const inTurn = async <Result>(dataset: Dataset, read: () => Promise<Result>): Promise<Result> => {
-    const turn = await admission.enter({ ...waiter, connection: connectionOf(dataset) })
+    const turn = await admission.enter({ ...request, connection: connectionOf(dataset) })
     try {
-      await turn.begin()
+      await turn.takePlace()
       return await read()
     } finally {
       turn.leave()

@@ -1,41 +1,22 @@
-import { setImmediate } from 'node:timers/promises'
-import type { Dataset } from '../catalog/dataset.ts'
+import type { Dataset } from '../core/dataset/dataset.ts'
+import type { UniformSource } from '../core/mechanisms/samplers/uniform-source.ts'
+import type { PlanLimits } from '../core/planner/plans/plan-kind.ts'
 import type { Engine } from '../engines/engine.ts'
-import type { AnalystSpending, Budget, Charge, StoredRelease } from '../ledger/ledger.ts'
-import type { UniformSource } from '../mechanisms/samplers/uniform-source.ts'
-import { shortestQuery } from '../planner/asked-query.ts'
-import { type BatchPlan, batchReport, planQueries, priceReport } from '../planner/batch.ts'
-import { normalForm } from '../planner/normal-form.ts'
-import { plan } from '../planner/plan.ts'
-import type { PlanLimits } from '../planner/plan-kind.ts'
-import type { Plan } from '../planner/plan-kinds.ts'
-import { replacementLoss } from '../planner/plan-kinds.ts'
-import { domainOf } from '../planner/postprocess.ts'
-import { priceOf } from '../planner/price.ts'
-import { accuracyReport, measuredReport, noiseReport } from '../planner/report.ts'
-import { type Amount, lossOfAmount } from '../privacy/accounting.ts'
-import { addLoss, coversLoss, lossOfReplacement, NO_LOSS, type PrivacyLoss } from '../privacy/loss.ts'
-import { withinField } from '../privacy/refusal.ts'
-import { type Trace, type TraceSink, UNTRACED } from '../tracing/trace.ts'
-import { disconnected, type Turn, type Waiter } from './admission.ts'
+import type { StoredRelease } from '../ledger/contract/releases.ts'
+import type { NewSession } from '../ledger/contract/sessions.ts'
+import type { Failure } from '../ledger/contract/suspension.ts'
+import type { Trace, TraceSink } from '../platform/tracing/trace.ts'
+import { entry } from '../privacy/must.ts'
+import { disconnected, type Turn, type TurnRequest } from './admission.ts'
+import { type Asked, askBatch, askQuery, type Query, releaseAll } from './asked.ts'
 import { completeAttempt } from './attempt.ts'
-import {
-  type ChargeDependencies,
-  charge,
-  describeDebit,
-  describePrice,
-  describeReplay,
-  onceAtATime,
-  type Purchase,
-} from './charge.ts'
-import { describeReleaseRisk } from './disclosure.ts'
-import { batchShown, queryShown } from './postprocessing.ts'
-import { release, requireAccepted, scanOf, yieldIfLarge } from './release.ts'
+import { type ChargeDependencies, charge, type Identity, onceAtATime, type Purchase } from './charge.ts'
+import { describeDebit, describeReplay } from './documents/costs.ts'
+import { AnswerFailure } from './failure.ts'
+import { scanOf } from './release.ts'
 import { type Clock, releaseInTime } from './release-time.ts'
 import { SOFTWARE_VERSION } from './software-version.ts'
 import { traced } from './traced.ts'
-
-type Query = Parameters<typeof plan>[0]
 
 /** Dependencies of answering. */
 export interface AnswerDependencies extends ChargeDependencies {
@@ -49,7 +30,7 @@ export interface AnswerDependencies extends ChargeDependencies {
 }
 
 /** Facts about the caller and the arrival of a request. */
-export interface Caller extends Waiter {
+export interface Caller extends TurnRequest {
   /** Default: derived from the request, so that a repeat replays the release. */
   readonly idempotencyKey?: string
   /** Bytes from which on the ledger stores nothing more for the principal on the dataset. Default: that of the service. */
@@ -60,18 +41,18 @@ export interface Caller extends Waiter {
   readonly requestId?: string
 }
 
-/** Fields that a single query and a batch share. */
-interface AnswerRequest extends Caller {
+/** A request about a dataset. */
+export interface DatasetRequest extends Caller {
   readonly dataset: Dataset
 }
 
 /** One query by one principal. */
-export interface Question extends AnswerRequest {
+export interface Question extends DatasetRequest {
   readonly query: Query
 }
 
 /** Several queries by one principal, charged once and answered together. */
-export interface Batch extends AnswerRequest {
+export interface Batch extends DatasetRequest {
   readonly queries: readonly Query[]
 }
 
@@ -84,40 +65,18 @@ export interface Answer {
 }
 
 /**
- * Answers a query in seven steps: plan and price it, wait for a turn, make the debit durable, read the data, add noise,
- * make the answer durable at a record instant, return it at a release instant. Errors after the first step are thrown at
- * a release instant, too.
+ * Answers a query: plans and prices it, and then goes through {@link answerUnderCharge}.
  *
  * @throws Refusal before any debit, if the query does not fit the dataset or the budget is insufficient.
  * @throws AnswerFailure after the debit. A repeat of the same query is answered under the same charge.
  */
 export function answer(dependencies: AnswerDependencies, question: Question): Promise<Answer> {
   const { dataset, query } = question
-  const arrivedAtMs = question.arrivedAtMs ?? dependencies.clock.nowMs()
-  const request = { ...factsOf(question), name: 'query', kind: query.kind, arrivedAtMs } as const
-  return traced(dependencies, request, async (trace) => {
-    const { planned, price } = await trace.step('plan', () => {
-      const planned = plan(query, dataset, dependencies.limits)
-      const price = priceOf(planned, dataset.accounting)
-      requireAccepted(planned, dependencies.engine)
-      return { planned, price }
-    })
-    const asked = {
-      kind: query.kind,
-      canonical: { query: normalForm(planned) },
-      question: shortestQuery(query),
-      price,
-      compute: () => releaseOf(planned, dependencies, trace),
-      show: (document: object) => queryShown(document, query),
-    }
-    const inScan = { ...question, arrivedAtMs, scan: scanOf(planned, dependencies.engine) }
-    return answerUnderCharge(dependencies, inScan, asked, trace)
+  return answerUnderCharge(dependencies, question, { name: 'query', kind: query.kind }, async (trace) => {
+    const asked = await trace.step('plan', () => askQuery(query, dataset, dependencies))
+    const scan = scanOf(entry(asked.plans, 0), dependencies.engine)
+    return { ...orderOf(dependencies, asked, trace), scan }
   })
-}
-
-/** Facts that a trace shows about a request. */
-function factsOf({ dataset, requestId }: AnswerRequest) {
-  return { dataset: dataset.id, timing: dataset.timing, requestId }
 }
 
 /**
@@ -127,260 +86,124 @@ function factsOf({ dataset, requestId }: AnswerRequest) {
  * @throws Refusal, AnswerFailure as {@link answer} does.
  */
 export function answerBatch(dependencies: AnswerDependencies, batch: Batch): Promise<Answer> {
-  const { queries } = batch
-  const { leaseMs, limits, clock } = dependencies
-  const arrivedAtMs = batch.arrivedAtMs ?? clock.nowMs()
-  return traced(dependencies, { ...factsOf(batch), name: 'batch', arrivedAtMs }, async (trace) => {
-    const planned = await trace.step('plan', async () => {
-      const planned = await planQueries(queries, batch.dataset, limits)
-      requireAllAccepted(planned, dependencies.engine)
-      return planned
-    })
-    // In sequence: each query has its own time limit, and takes a turn of its own.
-    const withLongerLease = { ...dependencies, leaseMs: leaseMs * queries.length }
-    const compute = async (turn: Turn) => {
-      const answers: object[] = []
-      for (const each of planned.plans) {
-        if (answers.length > 0) await trace.step('wait', turn.yield)
-        answers.push({ ...(await releaseOf(each, dependencies, trace)), ...priceReport(each) })
-      }
-      return { answers, ...batchReport(planned) }
-    }
-    const asked = {
-      kind: 'batch',
-      canonical: { batch: planned.plans.map(normalForm) },
-      question: { queries: queries.map(shortestQuery) },
-      price: planned.price,
-      compute,
-      show: (document: object) => batchShown(document, queries),
-    } as const
-    return answerUnderCharge(withLongerLease, { ...batch, arrivedAtMs }, asked, trace)
+  const { dataset, queries } = batch
+  // In sequence: each query has its own time limit, and takes a turn of its own.
+  const withLongerLease = { ...dependencies, leaseMs: dependencies.leaseMs * queries.length }
+  return answerUnderCharge(withLongerLease, batch, { name: 'batch' }, async (trace) => {
+    const asked = await trace.step('plan', () => askBatch(queries, dataset, dependencies))
+    return orderOf(dependencies, asked, trace)
   })
 }
 
-/** A planned query or batch. */
-interface Asked {
-  readonly kind: Query['kind'] | 'batch'
-  /** The part of the request that identifies it; a repeat has the same. */
-  readonly canonical: Readonly<Record<string, unknown>>
-  /** The question as it was asked, in its shortest form. */
-  readonly question: object
-  readonly price: Amount
-  /** Computes the part of the document that depends on the query. */
-  readonly compute: (turn: Turn) => Promise<object>
+/** The order for queries: their data is read at a place at the engine. */
+function orderOf(dependencies: AnswerDependencies, asked: Asked, trace: Trace): Order {
+  const { kind, canonical, question, price, plans, describe, show } = asked
+  const compute = async (turn: Turn) => {
+    await trace.step('wait', turn.takePlace)
+    return { facts: describe(await releaseAll(plans, dependencies, turn.yieldPlace, trace)) }
+  }
+  return { kind, request: canonical, question, price, sharing: true, compute, show }
+}
+
+/** Identity and price of a request, and the computation that follows once it is charged. */
+export interface Order extends Pick<Purchase, 'request' | 'question' | 'price' | 'sharing' | 'scan'> {
+  /** The kind of release that the ledger lists. */
+  readonly kind: string
+  /** Computes the answer, in a turn. */
+  readonly compute: (turn: Turn) => Promise<Computed>
   /** Shows a stored release as the request asks for it; an earlier request may have asked for it in another way. */
   readonly show: (document: object) => object
 }
 
-async function answerUnderCharge(
+/** Result of the computation for a charged request. */
+interface Computed {
+  /** The part of the document that depends on the question. */
+  readonly facts: object
+  /** The session that is opened together with the record of the answer. */
+  readonly session?: NewSession
+}
+
+/**
+ * The one flow of everything that is paid for, in seven steps: plan and price the request, wait for a turn, make the debit
+ * durable, read the data, add noise, make the answer durable at a record instant, return it at a release instant. Errors
+ * after the first step are thrown at a release instant, too.
+ *
+ * @param named name and kind of the request in traces
+ * @param prepare plans and prices the request; what it throws has cost nothing
+ */
+export function answerUnderCharge(
   dependencies: AnswerDependencies,
-  {
-    principal,
-    dataset,
-    givenUp,
-    scan,
-    idempotencyKey,
-    maxStoredBytes,
-    arrivedAtMs,
-  }: AnswerRequest & Required<Pick<AnswerRequest, 'arrivedAtMs'>>,
-  asked: Asked,
-  trace: Trace,
+  request: DatasetRequest,
+  named: { readonly name: 'query' | 'batch' | 'session'; readonly kind?: Query['kind'] },
+  prepare: (trace: Trace) => Promise<Order>,
 ): Promise<Answer> {
-  if (givenUp?.aborted) throw disconnected()
-  const purchase: Purchase = {
-    principal,
-    dataset,
-    request: asked.canonical,
-    question: asked.question,
-    price: asked.price,
-    sharing: true,
-    givenUp,
-    scan,
-    idempotencyKey,
-    maxStoredBytes,
-  }
   const { clock } = dependencies
-  return releaseInTime(clock, { timing: dataset.timing, arrivedAtMs }, (recordInstant) =>
-    onceAtATime(dependencies, purchase, () =>
-      answerInTurn(dependencies, purchase, asked, { recordInstant, trace }),
-    ),
-  )
+  const { principal, dataset, givenUp, idempotencyKey, maxStoredBytes, requestId } = request
+  const { id, timing } = dataset
+  const arrivedAtMs = request.arrivedAtMs ?? clock.nowMs()
+  return traced(dependencies, { ...named, dataset: id, timing, requestId, arrivedAtMs }, async (trace) => {
+    const order = await prepare(trace)
+    if (givenUp?.aborted) throw disconnected()
+    const purchase = { ...order, principal, dataset, givenUp, idempotencyKey, maxStoredBytes }
+    return releaseInTime(clock, { timing, arrivedAtMs }, (recordInstant) =>
+      onceAtATime(dependencies, purchase, (identity) =>
+        answerInTurn(dependencies, purchase, identity, { recordInstant, trace }),
+      ),
+    )
+  })
 }
 
 /** The instants and the trace of a request. */
-interface Flow {
+export interface Flow {
   readonly recordInstant: () => Promise<void>
   readonly trace: Trace
 }
 
 async function answerInTurn(
   dependencies: AnswerDependencies,
-  purchase: Purchase,
-  { kind, question, price, compute, show }: Asked,
+  purchase: Purchase & Order,
+  identity: Identity,
   { recordInstant, trace }: Flow,
 ): Promise<Answer> {
   const { ledger } = dependencies
-  const { dataset } = purchase
-  const { outcome, turn } = await trace.step('charge', () => charge(dependencies, purchase))
+  const { dataset, kind, question, price, compute, show } = purchase
+  const { outcome, turn } = await trace.step('charge', () => charge(dependencies, purchase, identity))
   if (outcome.kind === 'answered') {
     turn.leave()
     const asked = (document: object) => ({ ...show(document), question })
     return { body: describeReplay(outcome.answer, asked), replayed: true }
   }
-  const charged = outcome.charge
-  const { id, attempt } = charged
-  const leaveAtRecordInstant = () => recordInstant().then(turn.leave)
-  const timed = { charge: charged, dataset, recordInstant: leaveAtRecordInstant }
-  const body = await completeAttempt(dependencies, timed, async () => {
-    try {
-      if (outcome.kind === 'charged') await trace.step('wait', turn.begin)
-      const debit = describeDebit(dependencies, dataset.id, price, charged)
-      const facts = { question, ...debit, softwareVersion: SOFTWARE_VERSION }
-      const document =
-        outcome.kind === 'shared'
-          ? show(describeShared(outcome.shared, charged, facts))
-          : { id, dataset: dataset.id, datasetVersion: dataset.version, ...(await compute(turn)), ...facts }
-      return {
-        document: JSON.stringify(document),
-        record: (body, answeredAtMs) =>
-          trace.step('record', () => ledger.recordAnswer(id, attempt, body, { kind, answeredAtMs })),
-      }
-    } finally {
-      turn.leavePlace()
+  const { id, attempt } = outcome.charge
+  const failing = {
+    recordFailure: (failure: Failure) => ledger.recordFailure(id, attempt, failure),
+    failed: (errorClass: string) => new AnswerFailure(id, errorClass),
+  }
+  const body = await completeAttempt(dependencies, { dataset, turn, recordInstant, ...failing }, async () => {
+    const debit = describeDebit(dependencies, dataset.id, price, outcome.charge)
+    const common = { question, ...debit, softwareVersion: SOFTWARE_VERSION }
+    const { facts, session } =
+      outcome.kind === 'shared'
+        ? { facts: sharedFacts(outcome.shared), session: undefined }
+        : await compute(turn)
+    const document = { id, dataset: dataset.id, datasetVersion: dataset.version, ...facts, ...common }
+    return {
+      document: outcome.kind === 'shared' ? show(document) : document,
+      record: (body, answeredAtMs) =>
+        trace.step('record', () =>
+          session === undefined
+            ? ledger.recordAnswer(id, attempt, body, { kind, answeredAtMs })
+            : ledger.openSession(id, attempt, body, session, { kind, answeredAtMs }),
+        ),
     }
   })
   return { body, replayed: false }
 }
 
 /**
- * Response document for a release that another analyst paid for, with the facts about this analyst's own request. The
- * spelling of the other analyst's question and its time are not revealed.
+ * The facts of a release that another analyst paid for, without those about that analyst's own request. The spelling of the
+ * other analyst's question and its time are not revealed: the facts about this request replace them.
  */
-function describeShared({ answer: stored }: StoredRelease, { id }: Charge, facts: object) {
-  const { allotment: _, answeredAt: __, ...document } = JSON.parse(stored)
-  return { ...document, id, ...facts, shared: true }
-}
-
-/**
- * Reads the data of a plan, adds noise and describes the release as the query asks for it. Yields to other requests between
- * these steps.
- */
-export async function releaseOf(
-  planned: Plan,
-  { engine, noiseSource }: Pick<AnswerDependencies, 'engine' | 'noiseSource'>,
-  trace: Trace = UNTRACED,
-) {
-  const released = await release(planned, engine, noiseSource, trace)
-  await yieldIfLarge(planned)
-  const { result, accuracy } = measuredReport(planned, released)
-  await yieldIfLarge(planned)
-  const domain = domainOf(planned)
-  const measured = {
-    kind: planned.query.kind,
-    result,
-    noise: noiseReport(planned),
-    accuracy,
-    ...(domain === undefined ? {} : { domain }),
-    ...contributionOf(planned),
-  }
-  return queryShown(measured, planned.query)
-}
-
-/** @throws Refusal as {@link requireAccepted} does, with the place of the query. */
-export function requireAllAccepted({ plans }: BatchPlan, engine: Pick<Engine, 'accepts'>): void {
-  for (const [place, each] of plans.entries())
-    withinField(`queries.${place}`, () => requireAccepted(each, engine))
-}
-
-/** Balances that a preview compares its price with. */
-export interface PreviewBalances {
-  readonly budget: Budget
-  readonly analyst: AnalystSpending
-}
-
-/** The informed adversary of a preview. */
-export interface AssumedAdversary {
-  /** Number of rows that the adversary chooses among. */
-  readonly candidates?: number | undefined
-}
-
-/**
- * Previews a question: its cost, its accuracy and its disclosure risk. It charges nothing and reads no data.
- * @throws Refusal if the question does not fit the dataset or its database, as {@link answer} does.
- */
-export function preview(
-  question: Pick<Question, 'dataset' | 'query'>,
-  { engine, limits }: Pick<AnswerDependencies, 'engine' | 'limits'>,
-  { budget, analyst }: PreviewBalances,
-  adversary: AssumedAdversary = {},
-) {
-  const { dataset, query } = question
-  const planned = plan(query, dataset, limits)
-  requireAccepted(planned, engine)
-  const described = describePlan(planned)
-  const { loss } = planned
-  const { accuracy } = described
-  const release = { loss, replacementLoss: replacementLoss(planned), accuracy }
-  return {
-    dataset: dataset.id,
-    datasetVersion: dataset.version,
-    ...described,
-    ...describePrice(priceOf(planned, dataset.accounting), budget, analyst),
-    disclosureRisk: describeReleaseRisk({ dataset, granted: budget.granted, ...adversary }, release),
-  }
-}
-
-/**
- * Previews a batch as {@link preview} does a question. Between two queries it yields to other work of the process.
- * @throws Refusal if a question does not fit the dataset or its database.
- */
-export async function previewBatch(
-  batch: Pick<Batch, 'dataset' | 'queries'>,
-  { engine, limits }: Pick<AnswerDependencies, 'engine' | 'limits'>,
-  { budget, analyst }: PreviewBalances,
-  adversary: AssumedAdversary = {},
-) {
-  const { dataset } = batch
-  const planned = await planQueries(batch.queries, batch.dataset, limits)
-  requireAllAccepted(planned, engine)
-  const { granted } = budget
-  const loss = lossOfAmount(planned.price, granted.deltaAtto)
-  const release = { loss, replacementLoss: replacementLossOfBatch(planned, loss, dataset) }
-  const answers: (ReturnType<typeof describePlan> & ReturnType<typeof priceReport>)[] = []
-  for (const each of planned.plans) {
-    await setImmediate()
-    answers.push({ ...describePlan(each), ...priceReport(each) })
-  }
-  return {
-    dataset: dataset.id,
-    datasetVersion: dataset.version,
-    answers,
-    ...batchReport(planned),
-    ...describePrice(planned.price, budget, analyst),
-    disclosureRisk: describeReleaseRisk({ dataset, granted, ...adversary }, release),
-  }
-}
-
-/** The smaller of two bounds: the loss of the batch as a whole, and the sum of the losses of its queries. */
-function replacementLossOfBatch(
-  { plans }: BatchPlan,
-  loss: PrivacyLoss,
-  { neighbours }: Dataset,
-): PrivacyLoss {
-  const together = lossOfReplacement(loss, neighbours)
-  const oneByOne = plans.map(replacementLoss).reduce(addLoss, NO_LOSS)
-  return coversLoss(together, oneByOne) ? oneByOne : together
-}
-
-function describePlan(planned: Plan) {
-  return {
-    kind: planned.query.kind,
-    noise: noiseReport(planned),
-    accuracy: accuracyReport(planned),
-    ...contributionOf(planned),
-  }
-}
-
-function contributionOf({ contribution }: Plan) {
-  return contribution === undefined ? {} : { contribution }
+function sharedFacts({ answer }: StoredRelease): object {
+  const { id: _, allotment: __, answeredAt: ___, ...facts } = JSON.parse(answer)
+  return { ...facts, shared: true }
 }

@@ -1,51 +1,63 @@
-import type { Dataset } from '../catalog/dataset.ts'
-import { type Charge, type Failure, type Ledger, LedgerFault, type Suspension } from '../ledger/ledger.ts'
-import { EntropyFailure } from '../mechanisms/samplers/entropy.ts'
+import type { Dataset } from '../core/dataset/dataset.ts'
+import { EntropyFailure } from '../core/mechanisms/samplers/entropy.ts'
+import type { Chain } from '../ledger/contract/chain.ts'
+import type { Failure, Suspension, Suspensions } from '../ledger/contract/suspension.ts'
+import { LedgerFault } from '../ledger/fault.ts'
 import { Refusal } from '../privacy/refusal.ts'
+import type { Turn } from './admission.ts'
 import { inFlight } from './charge.ts'
-import { AnswerFailure, errorClassOf } from './failure.ts'
+import { errorClassOf } from './failure.ts'
 import { shownTime } from './release-time.ts'
 
-/** An attempt to answer a charged request. */
+/** An attempt to answer a request in its turn. */
 export interface Attempt {
-  readonly charge: Pick<Charge, 'id' | 'attempt'>
   readonly dataset: Pick<Dataset, 'failureLimit' | 'timing'>
+  readonly turn: Turn
   /** Resolves at the next instant at which an outcome may be recorded. */
   readonly recordInstant: () => Promise<void>
+  readonly recordFailure: (failure: Failure) => Promise<unknown>
+  /** Makes the error that the caller receives. */
+  readonly failed: (errorClass: string) => Error
 }
 
 /** A response document without the time of the answer, which is known when it is recorded. */
 export interface Computed {
-  /** JSON of an object. */
-  readonly document: string
+  readonly document: object
   /** Makes the body durable; returns false if a later attempt holds the charge. */
   readonly record: (body: string, answeredAtMs: number) => Promise<boolean>
 }
 
 /**
- * Computes the answer of a charged request and records it, or its failure, at a record instant.
+ * Computes an answer, and records it, or its failure, at a record instant. The turn ends at that instant, and the place at
+ * the engine once everything is computed.
  * @returns the body: the document with `answeredAt`, the time of the record rounded down to the slot. The end of the
  * computation, which may depend on data, does not show in it.
- * @throws AnswerFailure if it cannot be computed or recorded. A failure that may depend on data counts towards the
- * suspension of the dataset.
+ * @throws the error of {@link Attempt.failed} if it cannot be computed or recorded. A failure that may depend on data counts
+ * towards the suspension of the dataset.
  * @throws Refusal `query-in-flight` if a later attempt holds the charge. Its answer counts, and this one is discarded.
  */
 export async function completeAttempt(
-  { ledger, leaseMs }: { readonly ledger: Ledger; readonly leaseMs: number },
-  { charge: { id, attempt }, dataset, recordInstant }: Attempt,
+  { leaseMs }: { readonly leaseMs: number },
+  { dataset, turn, recordInstant, recordFailure, failed }: Attempt,
   compute: () => Promise<Computed>,
 ): Promise<string> {
   const fail = async (failure: CountableFailure): Promise<never> => {
-    await recordInstant()
+    await recordInstant().then(turn.leave)
     // If the failure cannot be recorded either, the lease expires on its own. The debit stands in both cases.
-    await ledger.recordFailure(id, attempt, failure).catch(() => undefined)
-    throw new AnswerFailure(id, failure.errorClass)
+    await recordFailure(failure).catch(() => undefined)
+    throw failed(failure.errorClass)
   }
-  const { document, record } = await compute().catch((error: unknown) => fail(failureOf(error, dataset)))
-  await recordInstant()
+  const serialize = async () => {
+    const { document, record } = await compute()
+    return { text: JSON.stringify(document), record }
+  }
+  const { text, record } = await serialize()
+    .finally(turn.leavePlace)
+    .catch((error: unknown) => fail(failureOf(error, dataset)))
+  await recordInstant().then(turn.leave)
   // Appended to the text, because serializing a large document takes longer than may pass before the release.
   const answeredAt = shownTime(new Date().toISOString(), dataset.timing)
-  const body = `${document.slice(0, -1)},"answeredAt":"${answeredAt}"}`
+  const body = `${text.slice(0, -1)},"answeredAt":"${answeredAt}"}`
   const stored = await record(body, Date.parse(answeredAt)).catch((error: unknown) =>
     fail({ ...failureOf(error, dataset), counts: false }),
   )
@@ -83,7 +95,7 @@ export function suspensionReason({ suspended, counted }: Suspension): Suspension
 
 /** Reads the reason why a dataset is suspended; `undefined` if it is not. */
 export async function readSuspensionReason(
-  ledger: Pick<Ledger, 'head' | 'suspension'>,
+  ledger: Chain & Suspensions,
   dataset: string,
 ): Promise<SuspensionReason | undefined> {
   // Almost all datasets need no list of failures.

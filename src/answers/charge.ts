@@ -1,21 +1,18 @@
-import { connectionOf, type Dataset, earlierVersions } from '../catalog/dataset.ts'
+import { type Dataset, earlierVersions } from '../core/dataset/dataset.ts'
 import { canonicalJson, chargeId, sha256 } from '../ledger/canonical.ts'
-import type {
-  AnalystSpending,
-  Budget,
-  Charge,
-  ChargeOutcome,
-  EventReference,
-  Ledger,
-  StorageExceeded,
-} from '../ledger/ledger.ts'
+import type { Chain } from '../ledger/contract/chain.ts'
+import type { ChargeOutcome, StorageExceeded } from '../ledger/contract/charges.ts'
+import type { Releases } from '../ledger/contract/releases.ts'
+import type { Ledger } from '../ledger/ledger.ts'
 import { MAX_LEASE_MS } from '../ledger/range.ts'
 import type { HeadSigner } from '../ledger/signature.ts'
-import { type Amount, amountNumbers, coversAmount, noAmount, subtractAmounts } from '../privacy/accounting.ts'
-import { lossNumbers } from '../privacy/loss.ts'
+import { type Amount, amountNumbers, subtractAmounts } from '../privacy/accounting.ts'
+import { defined } from '../privacy/defined.ts'
+import { entry, must } from '../privacy/must.ts'
 import { Refusal } from '../privacy/refusal.ts'
-import { type Admission, NO_TURN, type Turn, type Waiter } from './admission.ts'
-import { longestDelayMs, periodOf } from './release-time.ts'
+import { type Admission, NO_TURN, type Turn, type TurnRequest, turnRequestOf } from './admission.ts'
+import { leftOf } from './documents/costs.ts'
+import { longestDelayMs } from './release-time.ts'
 
 /** Dependencies of charging. */
 export interface ChargeDependencies {
@@ -34,7 +31,7 @@ export interface ChargeDependencies {
 }
 
 /** A request to be charged. */
-export interface Purchase extends Waiter {
+export interface Purchase extends TurnRequest {
   readonly dataset: Dataset
   /** The request as JSON; its top-level key names the kind of request. */
   readonly request: Readonly<Record<string, unknown>>
@@ -70,31 +67,34 @@ export interface ChargedInTurn {
 export async function charge(
   dependencies: Pick<ChargeDependencies, 'ledger' | 'leaseMs' | 'admission' | 'maxStoredBytes'>,
   purchase: Purchase,
+  identity: Identity,
 ): Promise<ChargedInTurn> {
   const { ledger, admission, leaseMs } = dependencies
   const { principal, dataset, price, sharing, idempotencyKey } = purchase
   const { maxStoredBytes = dependencies.maxStoredBytes } = purchase
-  const identity = identityOf(purchase)
-  const waiter = { ...purchase, periodMs: periodOf(dataset.timing), connection: connectionOf(dataset) }
-  const isAnswered = admission.mustWait(waiter) && (await ledger.release(identity.id)) !== undefined
-  const turn = isAnswered ? NO_TURN : await admission.enter(waiter)
+  const turnRequest = turnRequestOf(purchase, dataset)
+  const isAnswered = admission.mustWait(turnRequest) && (await ledger.release(identity.id)) !== undefined
+  const turn = isAnswered ? NO_TURN : await admission.enter(turnRequest)
   try {
     const chargeAs = ({ canonical, requestHash, key }: Identity) =>
-      ledger.charge({
-        dataset: dataset.id,
-        datasetVersion: dataset.version,
-        principal,
-        idempotencyKey: key,
-        keyChosen: idempotencyKey !== undefined,
-        requestHash,
-        request: canonical,
-        price,
-        sharing: sharing && dataset.sharing,
-        leaseMs: Math.min(leaseMs + longestDelayMs(dataset.timing), MAX_LEASE_MS),
-        ...(maxStoredBytes === undefined ? {} : { maxStoredBytes }),
-      })
+      ledger.charge(
+        defined({
+          dataset: dataset.id,
+          datasetVersion: dataset.version,
+          principal,
+          idempotencyKey: key,
+          keyChosen: idempotencyKey !== undefined,
+          requestHash,
+          request: canonical,
+          price,
+          sharing: sharing && dataset.sharing,
+          leaseMs: Math.min(leaseMs + longestDelayMs(dataset.timing), MAX_LEASE_MS),
+          maxStoredBytes,
+        }),
+      )
     const outcome = await chargeAs(identity)
-    const earlier = outcome.kind === 'key-reused' ? await earlierIdentity(ledger, purchase) : undefined
+    const earlier =
+      outcome.kind === 'key-reused' ? await earlierIdentity(ledger, purchase, identity) : undefined
     return {
       outcome: requireCharged(earlier === undefined ? outcome : await chargeAs(earlier), purchase),
       turn,
@@ -128,22 +128,11 @@ function requireCharged(outcome: ChargeOutcome, { dataset, price, idempotencyKey
 }
 
 /** Identifies a request: its canonical text and hash, its idempotency key, and the id of its charge. */
-interface Identity {
+export interface Identity {
   readonly canonical: string
   readonly requestHash: string
   readonly key: string
   readonly id: string
-}
-
-const identities = new WeakMap<Purchase, Identity>()
-
-/** Returns the identity of a request. Several steps need it, so that it is computed once for each purchase. */
-function identityOf(purchase: Purchase): Identity {
-  const known = identities.get(purchase)
-  if (known !== undefined) return known
-  const identity = identityUnder(purchase, purchase.dataset.version)
-  identities.set(purchase, identity)
-  return identity
 }
 
 /** Returns the identity of a request about a version of the dataset. Another version makes it another request. */
@@ -162,10 +151,13 @@ function identityUnder({ principal, dataset, request, idempotencyKey }: Purchase
  * An answered request is then found by the question that its answer states.
  * @returns undefined if the key was used for another request
  */
-async function earlierIdentity(ledger: Ledger, purchase: Purchase): Promise<Identity | undefined> {
+async function earlierIdentity(
+  ledger: Chain & Releases,
+  purchase: Purchase,
+  identity: Identity,
+): Promise<Identity | undefined> {
   const versions = earlierVersions(purchase.dataset)
   if (versions.length === 0) return undefined
-  const identity = identityOf(purchase)
   const [record] = await ledger.chargeRecords([identity.id])
   if (record === undefined) return undefined
   const { requestHash } = record
@@ -176,8 +168,7 @@ async function earlierIdentity(ledger: Ledger, purchase: Purchase): Promise<Iden
   const answer = (await ledger.release(identity.id))?.answer
   const canonical = (await ledger.requests([identity.id])).get(identity.id)
   if (answer === undefined || canonical === undefined) return undefined
-  // Answers of earlier releases of the software state no question.
-  const { dataset, datasetVersion, question = {} } = JSON.parse(answer)
+  const { dataset, datasetVersion, question } = JSON.parse(answer)
   const isRepeat =
     dataset === purchase.dataset.id &&
     versions.includes(datasetVersion) &&
@@ -193,19 +184,19 @@ async function earlierIdentity(ledger: Ledger, purchase: Purchase): Promise<Iden
 export async function onceAtATime<Result>(
   { admission, leaseMs }: Pick<ChargeDependencies, 'leaseMs' | 'admission'>,
   purchase: Purchase,
-  flow: () => Promise<Result>,
+  flow: (identity: Identity) => Promise<Result>,
 ): Promise<Result> {
-  const { id, requestHash } = identityOf(purchase)
-  const request = `${id} ${requestHash}`
+  const identity = identityUnder(purchase, purchase.dataset.version)
+  const request = `${identity.id} ${identity.requestHash}`
   if (!admission.begin(request)) throw inFlight(leaseMs)
   try {
-    return await flow()
+    return await flow(identity)
   } finally {
     admission.end(request)
   }
 }
 
-/** Idempotency key of a request sent without one. A repeated request has the same key. */
+/** Idempotency key of a request sent without one. A repeated request has the same key. See decision 5. */
 export function keyOfRequest(requestHash: string): string {
   return `sha256:${requestHash}`
 }
@@ -257,92 +248,6 @@ export function inFlight(retryAfterMs: number): Refusal {
   )
 }
 
-/** Budget as shown in a response. */
-export function describeBudget({ cap, spent }: Pick<Budget, 'cap' | 'spent'>) {
-  return {
-    cap: amountNumbers(cap),
-    spent: amountNumbers(spent),
-    remaining: amountNumbers(subtractAmounts(cap, spent)),
-  }
-}
-
-/** Allotment of an analyst as shown in a response; an empty object without an allotment. */
-export function describeAllotment({ allotment, spent }: AnalystSpending) {
-  return allotment === undefined ? {} : { allotment: describeBudget({ cap: allotment.limit, spent }) }
-}
-
-/** Spending and allotment of an analyst as shown in a response. */
-export function describeSpending({ principal, allotment, spent, spentOnShared }: AnalystSpending) {
-  return {
-    analyst: principal,
-    spent: amountNumbers(spent),
-    spentOnShared: amountNumbers(spentOnShared),
-    ...(allotment === undefined
-      ? {}
-      : {
-          allotment: {
-            granted: lossNumbers(allotment.granted),
-            ...describeBudget({ cap: allotment.limit, spent }),
-          },
-        }),
-  }
-}
-
-/** Cost of a debit, the remaining budget, and the ledger event that records the debit. */
-export function describeDebit(
-  { signer }: Pick<ChargeDependencies, 'signer'>,
-  dataset: string,
-  price: Amount,
-  { budget, analyst, event }: Charge,
-) {
-  return {
-    cost: amountNumbers(price),
-    budget: describeBudget(budget),
-    ...describeAllotment(analyst),
-    receipt: describeReceipt(signer, dataset, event),
-  }
-}
-
-/**
- * Returns the document of a replay: the stored one, with a cost of zero, and the original cost as `paid`. The stored
- * bytes are not changed, because the ledger holds their hash.
- * @param show shows the release as the repeated request asks for it
- */
-export function describeReplay(stored: string, show = (document: object) => document): string {
-  const document = JSON.parse(stored)
-  const { cost }: { readonly cost: Readonly<Record<string, number>> } = document
-  const nothing = Object.fromEntries(Object.keys(cost).map((unit) => [unit, 0]))
-  return JSON.stringify(show({ ...document, cost: nothing, paid: cost }))
-}
-
-/** Reference to an event in a dataset's chain, signed if the service has a signing key. */
-export function describeReceipt(signer: HeadSigner | undefined, dataset: string, event: EventReference) {
-  const { sequence, hash } = event
-  return {
-    sequence,
-    hash,
-    ...(signer === undefined ? {} : { signature: signer.sign({ dataset, sequence, hash }) }),
-  }
-}
-
-/** Price of a request, and whether the budget and the allotment cover it now. */
-export function describePrice(price: Amount, budget: Budget, analyst: AnalystSpending) {
-  const limit = analyst.allotment?.limit ?? budget.cap
-  return {
-    cost: amountNumbers(price),
-    budget: describeBudget(budget),
-    ...describeAllotment(analyst),
-    affordable:
-      coversAmount(subtractAmounts(budget.cap, budget.spent), price) &&
-      coversAmount(leftOf(limit, analyst), price),
-  }
-}
-
-/** Amount that an analyst may still spend under a limit, ignoring the dataset's cap. */
-function leftOf(limit: Amount, { spent }: AnalystSpending): Amount {
-  return coversAmount(limit, spent) ? subtractAmounts(limit, spent) : noAmount(limit.accounting)
-}
-
 function denied(
   { by, sticks, budget, analyst }: Extract<ChargeOutcome, { readonly kind: 'denied' }>,
   asked: Amount,
@@ -378,10 +283,10 @@ function denied(
 }
 
 /** The unit that falls short, the amount requested, and the amount left. */
-function shortUnit(asked: Amount, remaining: Amount): [string, number, number] {
+function shortUnit(asked: Amount, remaining: Amount): readonly [string, number, number] {
   const left: Readonly<Record<string, number>> = amountNumbers(remaining)
-  const wanted = Object.entries(amountNumbers(asked))
-  const [unit, amount] = wanted.find(([name, number]) => number > (left[name] ?? 0)) ??
-    wanted[0] ?? ['epsilon', 0]
-  return [unit, amount, left[unit] ?? 0]
+  const units = Object.entries(amountNumbers(asked)).map(
+    ([unit, amount]) => [unit, amount, must(left[unit], 'an amount in the same unit')] as const,
+  )
+  return units.find(([, amount, rest]) => amount > rest) ?? entry(units, 0)
 }

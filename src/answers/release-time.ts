@@ -1,5 +1,5 @@
 import { setImmediate, setTimeout } from 'node:timers/promises'
-import type { Timing } from '../catalog/dataset.ts'
+import type { Timing } from '../core/dataset/dataset.ts'
 
 /**
  * Precision of a wait. `timer`: up to 2 ms late, depending on when the wait began. `exact`: polls for the last 2 ms, which
@@ -38,7 +38,7 @@ export interface Timed {
 /**
  * Runs a task and settles as it does, at the first release instant after it. The task must await `recordInstant` before
  * it records an outcome: an analyst who polls for the outcome would otherwise learn when the computation ended. The wait
- * uses no connection and no place in a queue.
+ * uses no connection and no place in a queue. See decision 35.
  * @returns the task's result; rejects with the task's error.
  */
 export async function releaseInTime<Result>(
@@ -76,9 +76,6 @@ export function recordMarginMs(periodMs: number): number {
 export function longestDelayMs(timing: Timing): number {
   return 2 * (periodOf(timing) ?? 0)
 }
-
-/** Largest value of {@link longestDelayMs}, of the longest deadline that a registration may declare. */
-export const MAX_DELAY_MS = 240_000
 
 /** Returns the period, the time between two release instants; `undefined` if outcomes are released at once. */
 export function periodOf(timing: Timing): number | undefined {

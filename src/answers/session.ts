@@ -1,54 +1,48 @@
-import { connectionOf, type Dataset, earlierVersions } from '../catalog/dataset.ts'
-import type { VersionUses } from '../catalog/version-uses.ts'
-import type { Engine } from '../engines/engine.ts'
-import { canonicalJson, sha256 } from '../ledger/canonical.ts'
-import type {
-  Charge,
-  Ledger,
-  SessionAnswer,
-  SessionQuestionOutcome,
-  StoredSession,
-} from '../ledger/ledger.ts'
-import { drawThresholdNoise, sparseVectorMechanism } from '../mechanisms/sparse-vector.ts'
-import type { Aggregate, Predicate } from '../planner/aggregate.ts'
-import { normalQuestion, normalSession } from '../planner/normal-form.ts'
-import { planPredicate } from '../planner/predicate.ts'
+import { type Dataset, earlierVersions } from '../core/dataset/dataset.ts'
+import { drawThresholdNoise, sparseVectorMechanism } from '../core/mechanisms/selection/sparse-vector.ts'
+import { normalSession } from '../core/planner/identity/normal-form.ts'
+import { normalPredicate } from '../core/planner/identity/normal-predicate.ts'
+import type { Aggregate, Predicate } from '../core/planner/language/aggregate.ts'
+import { planPredicate } from '../core/planner/language/predicate.ts'
+import type { Counted } from '../core/planner/price/stability.ts'
 import {
   comparisonReport,
   planSession,
   priceOfSession,
-  type SessionPlan,
   type SessionRequest,
   sessionReport,
   sessionUnderTerms,
   shortestSession,
   termsOfSession,
-} from '../planner/session.ts'
-import type { Counted } from '../planner/stability.ts'
-import { lossOfReplacement } from '../privacy/loss.ts'
+} from '../core/planner/session.ts'
+import type { VersionUses } from '../datasets/catalog/version-uses.ts'
+import type { Engine } from '../engines/engine.ts'
+import { canonicalJson, sha256 } from '../ledger/canonical.ts'
+import type {
+  SessionAnswer,
+  SessionQuestionOutcome,
+  Sessions,
+  StoredSession,
+} from '../ledger/contract/sessions.ts'
+import type { Failure } from '../ledger/contract/suspension.ts'
+import { defined } from '../privacy/defined.ts'
+import { must } from '../privacy/must.ts'
 import { Refusal } from '../privacy/refusal.ts'
-import type { Trace } from '../tracing/trace.ts'
-import { type Admission, disconnected, type Turn, type Waiter } from './admission.ts'
-import type { Answer, AnswerDependencies, AssumedAdversary, Caller, PreviewBalances } from './answer.ts'
-import { completeAttempt, failureOf } from './attempt.ts'
+import { type Admission, disconnected, type Turn, type TurnRequest, turnRequestOf } from './admission.ts'
 import {
-  charge,
-  describeDebit,
-  describePrice,
-  describeReceipt,
-  describeReplay,
-  inFlight,
-  keyOfRequest,
-  keyReused,
-  onceAtATime,
-  type Purchase,
-  storageExceeded,
-  suspended,
-} from './charge.ts'
-import { describeReleaseRisk } from './disclosure.ts'
+  type Answer,
+  type AnswerDependencies,
+  answerUnderCharge,
+  type Caller,
+  type DatasetRequest,
+  type Flow,
+} from './answer.ts'
+import { completeAttempt } from './attempt.ts'
+import { keyOfRequest, keyReused, storageExceeded, suspended } from './charge.ts'
+import { describeReceipt } from './documents/costs.ts'
 import { QuestionFailure } from './failure.ts'
 import { requireReadable } from './release.ts'
-import { periodOf, releaseInTime, shownTime } from './release-time.ts'
+import { releaseInTime } from './release-time.ts'
 import { SOFTWARE_VERSION } from './software-version.ts'
 import { traced } from './traced.ts'
 
@@ -60,8 +54,7 @@ export interface SessionDependencies extends AnswerDependencies {
 }
 
 /** Request of one principal to open a session. */
-export interface Opening extends Caller {
-  readonly dataset: Dataset
+export interface Opening extends DatasetRequest {
   readonly request: SessionRequest
 }
 
@@ -108,14 +101,7 @@ export function createSparseVectorSessions(dependencies: SessionDependencies): S
   }
 
   return {
-    open(opening) {
-      const { dataset, requestId } = opening
-      const arrivedAtMs = opening.arrivedAtMs ?? dependencies.clock.nowMs()
-      const facts = { name: 'session', dataset: dataset.id, timing: dataset.timing, requestId } as const
-      return traced(dependencies, { ...facts, arrivedAtMs }, (trace) =>
-        open(dependencies, { ...opening, arrivedAtMs }, trace),
-      )
-    },
+    open: (opening) => openSession(dependencies, opening),
     async ask(asking) {
       const { ledger, clock, registered } = dependencies
       const arrivedAtMs = asking.arrivedAtMs ?? clock.nowMs()
@@ -133,75 +119,32 @@ export function createSparseVectorSessions(dependencies: SessionDependencies): S
   }
 }
 
-async function open(
-  dependencies: SessionDependencies,
-  opening: Opening & Required<Pick<Opening, 'arrivedAtMs'>>,
-  trace: Trace,
-): Promise<Answer> {
-  const { dataset, request, principal, idempotencyKey, maxStoredBytes, givenUp, arrivedAtMs } = opening
-  const planned = await trace.step('plan', () => planSession(request, dataset))
-  if (givenUp?.aborted) throw disconnected()
-  const purchase: Purchase = {
-    principal,
-    dataset,
-    request: { sparseVector: normalSession(request, planned) },
-    question: shortestSession(request),
-    price: priceOfSession(planned),
-    // A session belongs to one analyst: another analyst's questions would use up its positives.
-    sharing: false,
-    givenUp,
-    idempotencyKey,
-    maxStoredBytes,
-  }
-  const timed = { timing: dataset.timing, arrivedAtMs }
-  return releaseInTime(dependencies.clock, timed, (recordInstant) =>
-    onceAtATime(dependencies, purchase, () =>
-      openInTurn(dependencies, purchase, planned, { recordInstant, trace }),
-    ),
-  )
-}
-
-async function openInTurn(
-  dependencies: SessionDependencies,
-  purchase: Purchase,
-  planned: SessionPlan,
-  { recordInstant, trace }: Flow,
-): Promise<Answer> {
-  const { ledger, noiseSource } = dependencies
-  const { dataset } = purchase
-  const { outcome, turn } = await trace.step('charge', () => charge(dependencies, purchase))
-  // Opening reads no data. The turn only ordered the debits.
-  turn.leave()
-  if (outcome.kind === 'answered') return { body: describeReplay(outcome.answer), replayed: true }
-  if (outcome.kind === 'shared') throw new Error('a session is not shared')
-  const charged = outcome.charge
-  const { id, attempt } = charged
-  const body = await completeAttempt(dependencies, { charge: charged, dataset, recordInstant }, async () => {
-    const opening = {
-      ...describeOpening(dependencies, planned, charged),
-      question: purchase.question,
-      softwareVersion: SOFTWARE_VERSION,
-    }
-    const session = {
-      positives: planned.measurement.positives,
-      terms: canonicalJson(termsOfSession(planned)),
-      thresholdNoise: await trace.step('noise', () => drawThresholdNoise(planned.measurement, noiseSource)),
-    }
+function openSession(dependencies: SessionDependencies, opening: Opening): Promise<Answer> {
+  const { dataset, request } = opening
+  return answerUnderCharge(dependencies, opening, { name: 'session' }, async (trace) => {
+    const planned = await trace.step('plan', () => planSession(request, dataset))
+    const { measurement } = planned
+    const terms = canonicalJson(termsOfSession(planned))
     return {
-      document: JSON.stringify(opening),
-      record: (body, answeredAtMs) =>
-        trace.step('record', () =>
-          ledger.openSession(id, attempt, body, session, { kind: 'sparseVector', answeredAtMs }),
-        ),
+      kind: 'sparseVector',
+      request: { sparseVector: normalSession(request, planned) },
+      question: shortestSession(request),
+      price: priceOfSession(planned),
+      // A session belongs to one analyst: another analyst's questions would use up its positives.
+      sharing: false,
+      async compute(turn) {
+        // Opening reads no data. The turn only ordered the debits.
+        turn.leave()
+        const { positives } = measurement
+        const thresholdNoise = await trace.step('noise', () =>
+          drawThresholdNoise(measurement, dependencies.noiseSource),
+        )
+        const facts = { ...sessionReport(planned), positivesLeft: positives }
+        return { facts, session: { positives, terms, thresholdNoise } }
+      },
+      show: (document) => document,
     }
   })
-  return { body, replayed: false }
-}
-
-/** The instants and the trace of a request. */
-interface Flow {
-  readonly recordInstant: () => Promise<void>
-  readonly trace: Trace
 }
 
 /** Largest number of questions of a session. Questions are free, but each reads the data and is stored forever. */
@@ -222,8 +165,7 @@ async function ask(
     requestHash,
   }
   const { maxStoredBytes = dependencies.maxStoredBytes } = asking
-  const lookUp = () =>
-    ledger.sessionQuestion({ ...identity, ...(maxStoredBytes === undefined ? {} : { maxStoredBytes }) })
+  const lookUp = () => ledger.sessionQuestion(defined({ ...identity, maxStoredBytes }))
   const outcome = await lookUp()
   if (outcome.kind === 'answered') return { body: outcome.answer, replayed: true }
   const open = requireOpen(outcome, session.dataset)
@@ -249,23 +191,19 @@ async function requestOf(
 ): Promise<string> {
   const dataset = registered(session.dataset)
   if (dataset !== undefined && isVersionOf(dataset, session))
-    return canonicalJson({ session: session.id, where: normalQuestion(where, dataset) })
+    return canonicalJson({ session: session.id, where: normalPredicate(where, dataset).predicate })
   const asked = canonicalJson(where)
   for (let beforeQuestion = session.answered + 1; beforeQuestion > 1; ) {
     const page = await ledger.sessionAnswers(session.id, { limit: ANSWERS_AT_ONCE, beforeQuestion })
-    const found = page.find(({ request, answer }) => canonicalJson(whereOf(request, answer)) === asked)
+    const found = page.find(({ answer }) => canonicalJson(JSON.parse(answer).where) === asked)
     if (found !== undefined) return found.request
-    beforeQuestion = page.at(-1)?.question ?? 0
+    // No page is empty: the first question has number 1.
+    beforeQuestion = must(page.at(-1), 'an earlier question').question
   }
   return canonicalJson({ session: session.id, where })
 }
 
 const ANSWERS_AT_ONCE = 500
-
-/** The predicate of an answered question as it was asked. Answers of earlier releases have it in the request. */
-function whereOf(request: string, answer: string): unknown {
-  return JSON.parse(answer).where ?? JSON.parse(request).where
-}
 
 /** The next question of a session, and the version of the dataset that it reads. */
 interface NextQuestion {
@@ -292,41 +230,44 @@ async function answerNext(
   const aggregate = aggregateOf(planPredicate(asking.where, dataset, 'where'), counted)
   requireReadable(dataset, { method: 'aggregate', aggregate }, engine)
   if (asking.givenUp?.aborted) throw disconnected()
-  const waiter = { ...asking, periodMs: periodOf(dataset.timing), connection: connectionOf(dataset) }
   const requireAdmissible = async () => {
     requireSessionDataset(dependencies, session)
     if ((await lookUp()).kind === 'suspended') throw suspended(session.dataset)
   }
-  const turn = await trace.step('wait', () => enterInTime(admission, waiter, requireAdmissible))
+  const turn = await trace.step('wait', () =>
+    enterInTime(admission, turnRequestOf(asking, dataset), requireAdmissible),
+  )
 
-  const described = { session: session.id, question, where: asking.where, datasetVersion: dataset.version }
-  const fail = async (failure: ReturnType<typeof failureOf>): Promise<never> => {
-    await recordInstant().then(turn.leave)
-    await ledger.recordQuestionFailure(session.id, failure).catch(() => undefined)
-    throw new QuestionFailure(session.id, failure.errorClass)
+  const attempt = {
+    dataset,
+    turn,
+    recordInstant,
+    recordFailure: (failure: Failure) => ledger.recordQuestionFailure(session.id, failure),
+    failed: (errorClass: string) => new QuestionFailure(session.id, errorClass),
   }
-  const compare = async () => {
-    await trace.step('wait', turn.begin)
-    const value = await trace.step('read', () => count(engine, dataset, aggregate)).finally(turn.leavePlace)
+  // Another process may store an answer under this number. That answer is valid, and this one is discarded.
+  const body = await completeAttempt(dependencies, attempt, async () => {
+    await trace.step('wait', turn.takePlace)
+    const value = await trace.step('read', () => count(engine, dataset, aggregate))
     const compared = { threshold, thresholdNoise, positivesFound, value }
-    return trace.step('noise', () => sparseVectorMechanism.release(measurement, compared, noiseSource))
-  }
-  const answer = await compare().catch((error: unknown) => fail(failureOf(error, dataset)))
-  await recordInstant().then(turn.leave)
-  const body = JSON.stringify({
-    ...described,
-    ...comparisonReport(answer, measurement),
-    positivesLeft: positives - positivesFound - (answer.above ? 1 : 0),
-    answeredAt: shownTime(new Date().toISOString(), dataset.timing),
-    softwareVersion: SOFTWARE_VERSION,
-    receipt: describeReceipt(dependencies.signer, session.dataset, head),
+    const answer = await trace.step('noise', () =>
+      sparseVectorMechanism.release(measurement, compared, noiseSource),
+    )
+    const document = {
+      session: session.id,
+      question,
+      where: asking.where,
+      datasetVersion: dataset.version,
+      ...comparisonReport(answer, measurement),
+      positivesLeft: positives - positivesFound - (answer.above ? 1 : 0),
+      softwareVersion: SOFTWARE_VERSION,
+      receipt: describeReceipt(dependencies.signer, session.dataset, head),
+    }
+    const recorded = { ...identity, question, request, above: answer.above }
+    const record = (body: string) =>
+      trace.step('record', () => ledger.recordSessionAnswer({ ...recorded, answer: body }))
+    return { document, record }
   })
-  const recorded = { ...identity, question, request, above: answer.above, answer: body }
-  const stored = await trace
-    .step('record', () => ledger.recordSessionAnswer(recorded))
-    .catch((error: unknown) => fail({ ...failureOf(error, dataset), counts: false }))
-  // Another process stored an answer under this number. That answer is valid, and this one is discarded.
-  if (!stored) throw inFlight(dependencies.leaseMs)
   return { body, replayed: false }
 }
 
@@ -337,11 +278,11 @@ async function answerNext(
  */
 async function enterInTime(
   admission: Admission,
-  waiter: Waiter,
+  request: TurnRequest,
   requireAdmissible: () => Promise<void>,
 ): Promise<Turn> {
-  const mustWait = admission.mustWait(waiter)
-  const turn = await admission.enter(waiter)
+  const mustWait = admission.mustWait(request)
+  const turn = await admission.enter(request)
   try {
     if (mustWait) await requireAdmissible()
     return turn
@@ -373,7 +314,7 @@ async function count(engine: Engine, dataset: Dataset, aggregate: Aggregate): Pr
  * Finds a session of the principal's own.
  * @throws Refusal `unknown-session`
  */
-async function requireSession(ledger: Ledger, principal: string, id: string): Promise<StoredSession> {
+async function requireSession(ledger: Sessions, principal: string, id: string): Promise<StoredSession> {
   const session = await ledger.session(id)
   if (session === undefined || session.principal !== principal)
     throw new Refusal('unknown-session', 'You have no session with this id.')
@@ -403,12 +344,6 @@ function requireOpen(
   }
 }
 
-/** Refusal of a session whose version another replica has published a moment ago. */
-function unknownYet(): Refusal {
-  const detail = 'This replica does not know the version of the session yet. Retry.'
-  return new Refusal('unavailable', detail, [], { retryAfterSeconds: 1 })
-}
-
 /**
  * Returns the present version of a session's dataset: the one that the session was opened on, or a later one of the same
  * registration. Its noise was calibrated for the privacy unit and the neighbours, which all of these share.
@@ -418,7 +353,11 @@ function requireSessionDataset({ registered }: SessionDependencies, session: Sto
   const dataset = registered(session.dataset)
   const { datasetVersion } = session
   if (dataset !== undefined && isVersionOf(dataset, session)) return dataset
-  if (dataset !== undefined && Number(dataset.version) < Number(datasetVersion)) throw unknownYet()
+  if (dataset !== undefined && Number(dataset.version) < Number(datasetVersion)) {
+    // Another replica has published the version a moment ago.
+    const detail = 'This replica does not know the version of the session yet. Retry.'
+    throw new Refusal('unavailable', detail, [], { retryAfterSeconds: 1 })
+  }
   throw new Refusal(
     'session-dataset-changed',
     `The dataset ${session.dataset} was withdrawn or registered again after the session was opened. Earlier ` +
@@ -430,48 +369,13 @@ function isVersionOf(dataset: Dataset, { datasetVersion }: StoredSession): boole
   return [dataset.version, ...earlierVersions(dataset)].includes(datasetVersion)
 }
 
-function describeOpening(
-  dependencies: Pick<SessionDependencies, 'signer'>,
-  planned: SessionPlan,
-  opened: Charge,
-) {
-  return {
-    id: opened.id,
-    ...sessionReport(planned),
-    positivesLeft: planned.measurement.positives,
-    ...describeDebit(dependencies, planned.dataset.id, priceOfSession(planned), opened),
-  }
-}
-
-/**
- * Describes what a session would cost, how accurate its answers would be and what an adversary could guess from them.
- * Nothing is charged or read.
- * @throws Refusal if the request is invalid.
- */
-export function previewSession(
-  request: SessionRequest,
-  dataset: Dataset,
-  { budget, analyst }: PreviewBalances,
-  adversary: AssumedAdversary = {},
-) {
-  const planned = planSession(request, dataset)
-  const { granted } = budget
-  const { loss } = planned.measurement
-  const release = { loss, replacementLoss: lossOfReplacement(loss, dataset.neighbours) }
-  return {
-    ...sessionReport(planned),
-    ...describePrice(priceOfSession(planned), budget, analyst),
-    disclosureRisk: describeReleaseRisk({ dataset, granted, ...adversary }, release),
-  }
-}
-
 /**
  * Describes a session to its owner, with its answers, newest first.
  * @param page at most `limit` answers, before question number `beforeQuestion` if given
  * @throws Refusal `unknown-session`
  */
 export async function showSession(
-  ledger: Ledger,
+  ledger: Sessions,
   principal: string,
   id: string,
   page: { readonly limit: number; readonly beforeQuestion?: number },
@@ -479,21 +383,14 @@ export async function showSession(
   const session = await requireSession(ledger, principal, id)
   const answers = await ledger.sessionAnswers(id, page)
   // The balances of the opening are out of date.
-  const {
-    budget: _,
-    allotment: __,
-    ...opening
-  }: ReturnType<typeof describeOpening> = JSON.parse(session.opening)
+  const { budget: _, allotment: __, ...opening } = JSON.parse(session.opening)
   const oldest = answers.at(-1)
   const more = answers.length === page.limit && oldest !== undefined && oldest.question > 1
   return {
     ...opening,
     positivesLeft: session.positivesLeft,
     answered: session.answered,
-    answers: answers.map(({ request, answer }) => ({
-      ...JSON.parse(answer),
-      where: whereOf(request, answer),
-    })),
+    answers: answers.map(({ answer }) => JSON.parse(answer)),
     ...(more ? { next: oldest.question } : {}),
   }
 }

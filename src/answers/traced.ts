@@ -1,7 +1,13 @@
-import type { Dataset } from '../catalog/dataset.ts'
+import type { Dataset } from '../core/dataset/dataset.ts'
+import {
+  beginTrace,
+  type Trace,
+  type TracedRequest,
+  type TraceSink,
+  UNTRACED,
+} from '../platform/tracing/trace.ts'
+import { defined } from '../privacy/defined.ts'
 import { Refusal } from '../privacy/refusal.ts'
-import { beginTrace, type Trace, type TracedRequest, type TraceSink, UNTRACED } from '../tracing/trace.ts'
-import type { Answer } from './answer.ts'
 import { type Clock, periodOf, recordMarginMs } from './release-time.ts'
 
 /** Precision of traces of datasets whose outcomes leave at once, in milliseconds: the default slot, as in the log. */
@@ -26,18 +32,13 @@ export interface Traceable extends Pick<TracedRequest, 'name' | 'kind'> {
  * Runs the flow of a request and hands its trace over when the flow settles, which is at a release instant if the outcome
  * may depend on data.
  */
-export async function traced(
+export async function traced<Outcome extends { readonly replayed: boolean }>(
   { clock, traces }: TracedDependencies,
   { timing, arrivedAtMs, name, kind, dataset, requestId }: Traceable,
-  flow: (trace: Trace) => Promise<Answer>,
-): Promise<Answer> {
+  flow: (trace: Trace) => Promise<Outcome>,
+): Promise<Outcome> {
   if (traces === undefined) return flow(UNTRACED)
-  const request = {
-    name,
-    dataset,
-    ...(kind === undefined ? {} : { kind }),
-    ...(requestId === undefined ? {} : { requestId }),
-  }
+  const request = defined({ name, dataset, kind, requestId })
   const slotMs = periodOf(timing) ?? DEFAULT_SLOT_MS
   const instants = { nowMs: clock.nowMs, arrivedAtMs, slotMs, marginMs: recordMarginMs(slotMs) }
   const open = beginTrace(request, instants, isFailure)

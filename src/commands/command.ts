@@ -2,13 +2,13 @@ import { createWriteStream } from 'node:fs'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Command } from 'commander'
-import { publishFile } from '../files/durable-file.ts'
+import { publishFile } from '../platform/files/durable-file.ts'
 
-/** Defines one command: its description, arguments, options and action. */
+/** Defines one command: its description, arguments, options and action. Each command's file exports one as `define`. */
 export type CommandDefinition = (command: Command) => void
 
-/** Exit codes. */
-export const SUCCESS = 0
+/* Exit codes besides 0. */
+
 /** The service refused the request, or a check failed. */
 export const REFUSED = 1
 /** The command could not be carried out, usually because its arguments are wrong. */
@@ -47,13 +47,4 @@ export function hasCode(error: unknown, code: string): boolean {
 /** Collects the values of an option that may be repeated. */
 export function collect(value: string, before: readonly string[]): readonly string[] {
   return [...before, value]
-}
-
-/** Wraps the action of a command: its result becomes the exit code of the process. */
-export function exitingWith<Arguments extends readonly unknown[]>(
-  action: (...args: Arguments) => Promise<number>,
-): (...args: Arguments) => Promise<void> {
-  return async (...args) => {
-    process.exitCode = await action(...args)
-  }
 }

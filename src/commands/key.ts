@@ -1,11 +1,16 @@
 import type { Command } from 'commander'
-import { COMMAND_LINE, DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS } from '../access/key-changes.ts'
-import { openKeyDocument } from '../access/key-document.ts'
-import { type ApiKey, type KeyStore, openKeyStore } from '../access/keys.ts'
-import { ROLES, type Role } from '../access/principal.ts'
 import { readConfig } from '../config.ts'
-import { openDocuments } from '../documents/documents.ts'
-import { type CommandDefinition, exitingWith, Misuse, SUCCESS } from './command.ts'
+import {
+  COMMAND_LINE,
+  DEFAULT_OVERLAP_SECONDS,
+  MAX_OVERLAP_SECONDS,
+} from '../http/access/keys/key-changes.ts'
+import { openKeyDocument } from '../http/access/keys/key-document.ts'
+import { type ApiKey, type KeyStore, openKeyStore } from '../http/access/keys/keys.ts'
+import { ROLES, type Role } from '../http/access/principal.ts'
+import { openDocuments } from '../ledger/documents/documents.ts'
+import { defined } from '../privacy/defined.ts'
+import { type CommandDefinition, Misuse } from './command.ts'
 
 interface CreationOptions {
   readonly datasets?: string
@@ -14,7 +19,7 @@ interface CreationOptions {
 }
 
 /** `npx sotto key` */
-export const key: CommandDefinition = (command) => {
+export const define: CommandDefinition = (command) => {
   command
     .description(
       `Manages API keys on the host of the service, also while it runs. Changes apply at once. A new or rotated key is printed
@@ -28,12 +33,9 @@ once. Only its digest is stored.`,
   command
     .command('list')
     .description('Lists the keys.')
-    .action(
-      exitingWith(async () => {
-        for (const each of await withKeys((keys) => keys.list(COMMAND_LINE))) console.log(describe(each))
-        return SUCCESS
-      }),
-    )
+    .action(async () => {
+      for (const each of await withKeys((keys) => keys.list(COMMAND_LINE))) console.log(describe(each))
+    })
   command
     .command('rotate')
     .description('Replaces a key.')
@@ -42,23 +44,17 @@ once. Only its digest is stored.`,
       '--overlap-seconds <number>',
       `time for which the previous key stays valid (default: ${DEFAULT_OVERLAP_SECONDS})`,
     )
-    .action(
-      exitingWith(async (id: string, { overlapSeconds }: { readonly overlapSeconds?: string }) => {
-        const seconds = overlapFrom(overlapSeconds)
-        console.log((await withKeys((keys) => keys.rotate(id, seconds, COMMAND_LINE))).text)
-        return SUCCESS
-      }),
-    )
+    .action(async (id: string, { overlapSeconds }: { readonly overlapSeconds?: string }) => {
+      const seconds = overlapFrom(overlapSeconds)
+      console.log((await withKeys((keys) => keys.rotate(id, seconds, COMMAND_LINE))).text)
+    })
   command
     .command('delete')
     .description('Deletes a key.')
     .argument('<id>', 'the id of the key, such as ada.1')
-    .action(
-      exitingWith(async (id: string) => {
-        await withKeys((keys) => keys.delete(id, COMMAND_LINE))
-        return SUCCESS
-      }),
-    )
+    .action(async (id: string) => {
+      await withKeys((keys) => keys.delete(id, COMMAND_LINE))
+    })
 }
 
 /** Runs a task with the keys of the data folder, or of the database that SOTTO_CATALOG_URL names. */
@@ -87,20 +83,12 @@ function defineCreation(command: Command, role: Role): void {
       '--same-principal',
       'adds a key for a principal that has or had one: both have the same releases and allotments',
     )
-    .action(
-      exitingWith(async (name: string, options: CreationOptions) => {
-        const expiresAt = timeFrom(options.expiresAt)
-        const request = {
-          name,
-          role,
-          ...(options.datasets === undefined ? {} : { datasets: datasetsFrom(options.datasets) }),
-          ...(expiresAt === undefined ? {} : { expiresAt }),
-          ...(options.samePrincipal ? { samePrincipal: true } : {}),
-        }
-        console.log((await withKeys((keys) => keys.create(request, COMMAND_LINE))).text)
-        return SUCCESS
-      }),
-    )
+    .action(async (name: string, options: CreationOptions) => {
+      const { samePrincipal } = options
+      const [datasets, expiresAt] = [datasetsFrom(options.datasets), timeFrom(options.expiresAt)]
+      const request = defined({ name, role, datasets, expiresAt, samePrincipal })
+      console.log((await withKeys((keys) => keys.create(request, COMMAND_LINE))).text)
+    })
 }
 
 function describe({ id, role, datasets, expiresAt }: ApiKey): string {
@@ -125,9 +113,9 @@ function timeFrom(text: string | undefined): string | undefined {
 }
 
 /** @throws Misuse for an id that no dataset can have, which is probably misspelt */
-function datasetsFrom(text: string): readonly string[] {
-  const datasets = text.split(',')
-  if (!datasets.every((dataset) => /^[a-z][a-z0-9-]{0,62}$/.test(dataset)))
+function datasetsFrom(text: string | undefined): readonly string[] | undefined {
+  const datasets = text?.split(',')
+  if (datasets !== undefined && !datasets.every((dataset) => /^[a-z][a-z0-9-]{0,62}$/.test(dataset)))
     throw new Misuse('--datasets: must be ids of datasets, separated by commas')
   return datasets
 }

@@ -4,16 +4,16 @@ import path from 'node:path'
 import { pino } from 'pino'
 import { readConfig } from '../config.ts'
 import { startService } from '../server.ts'
-import { type CommandDefinition, exitingWith, SUCCESS } from './command.ts'
+import type { CommandDefinition } from './command.ts'
 
 /** `npx sotto openapi` */
-export const openapi: CommandDefinition = (command) => {
+export const define: CommandDefinition = (command) => {
   command
     .description('Writes openapi.yaml, as a running service serves it, to the current folder.')
-    .action(exitingWith(writeDocument))
+    .action(writeDocument)
 }
 
-async function writeDocument(): Promise<number> {
+async function writeDocument(): Promise<void> {
   const directory = await mkdtemp(path.join(tmpdir(), 'sotto-openapi-'))
   const config = readConfig({
     SOTTO_DATA_DIR: directory,
@@ -29,5 +29,4 @@ async function writeDocument(): Promise<number> {
     await service.close()
     await rm(directory, { recursive: true })
   }
-  return SUCCESS
 }

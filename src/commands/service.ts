@@ -1,10 +1,15 @@
 import { readFileSync } from 'node:fs'
-import { request as requestHttp } from 'node:http'
-import { request as requestHttps } from 'node:https'
-import { pipeline, type Readable } from 'node:stream'
-import { text } from 'node:stream/consumers'
 import type { Command } from 'commander'
-import { Misuse } from './command.ts'
+import {
+  type Administration,
+  administer,
+  ConnectionFailed,
+  Problem,
+  type Schemas,
+  UnexpectedResponse,
+} from '../../clients/typescript/src/administration.ts'
+import { Misuse, REFUSED, UNREACHABLE } from './command.ts'
+import { patientFetch } from './patient-fetch.ts'
 import { shown } from './printing.ts'
 
 /** Options of every command that calls a service. */
@@ -34,31 +39,22 @@ Exit code: 0 done, 1 refused by the service, 2 wrong usage, 3 the service could 
     )
 }
 
-/** The service refused a request. The message is the problem document as text. */
-export class RequestRefused extends Error {}
+export type { Schemas }
 
-/** The service could not be reached, or something else answered. */
-export class ServiceUnreachable extends Error {}
-
-/** JSON of the service. */
+/** JSON of the service, or of a declaration that it has yet to check. */
 export type Json = Readonly<Record<string, unknown>>
 
-/** A body that is sent as it is. */
-export interface StreamedBody {
-  readonly type: string
-  readonly bytes: number
-  readonly stream: Readable
+/** The calls of commands. */
+export interface ServiceClient extends Omit<Administration, 'upload'> {
+  /**
+   * Uploads a file for a draft or a registration.
+   * @param onSent receives the number of bytes sent so far
+   */
+  upload(file: Blob, name: string, onSent: (bytes: number) => void): ReturnType<Administration['upload']>
 }
 
-/** Sends requests to a service with one key. */
-export interface ServiceClient {
-  /**
-   * Sends a request and returns the body of the answer, `{}` if it has none.
-   * @param path begins with `/v1/`
-   * @throws RequestRefused or ServiceUnreachable
-   */
-  send(method: 'GET' | 'POST' | 'DELETE', path: string, body?: Json | StreamedBody): Promise<Json>
-}
+/** Longest time that a timer of Node measures, 24 days. The service limits its ingestions itself. */
+const TIMEOUT_MS = 2 ** 31 - 1
 
 /**
  * Creates a client from options and environment.
@@ -72,17 +68,9 @@ export function connect(
   const key = keyOf(keyFile, environment)
   if (base.protocol === 'http:' && !isLoopback(base))
     console.error(`Warning: the API key is sent unencrypted to ${base.host}. Use https.`)
-  return {
-    async send(method, path, body) {
-      const answer = await sendRequest(
-        new URL(base.pathname.replace(/\/$/, '') + path, base),
-        method,
-        key,
-        body,
-      )
-      return readAnswer(answer, base)
-    },
-  }
+  const reporting = (onSent?: (bytes: number) => void) =>
+    administer(base.href, key, { fetch: patientFetch(onSent), timeoutMs: TIMEOUT_MS })
+  return { ...reporting(), upload: (file, name, onSent) => reporting(onSent).upload(file, name) }
 }
 
 /** @throws Misuse */
@@ -121,86 +109,19 @@ function checkKey(name: string, key: string | undefined): string {
   return key
 }
 
-interface Answer {
-  readonly status: number
-  readonly type: string
-  readonly body: string
+/** Explains an error of the client, with the exit code of the command; `undefined` for any other error. */
+export function explainFailure(
+  error: unknown,
+): { readonly message: string; readonly exitCode: number } | undefined {
+  if (error instanceof Problem) return { message: describeProblem(error), exitCode: REFUSED }
+  if (error instanceof ConnectionFailed || error instanceof UnexpectedResponse)
+    return { message: error.message, exitCode: UNREACHABLE }
+  return undefined
 }
 
-/** Time for which an answer is awaited after the service closed the connection for sending. */
-const LATE_ANSWER_MS = 1_000
-
-/** Sends one request. Not `fetch`, which gives up after five minutes without an answer. */
-function sendRequest(
-  url: URL,
-  method: string,
-  key: string,
-  body: Json | StreamedBody | undefined,
-): Promise<Answer> {
-  const streamed = body !== undefined && isStreamed(body) ? body : undefined
-  const written = body === undefined || streamed !== undefined ? undefined : JSON.stringify(body)
-  const headers = {
-    authorization: `Bearer ${key}`,
-    accept: 'application/json',
-    ...(streamed === undefined ? {} : { 'content-type': streamed.type, 'content-length': streamed.bytes }),
-    ...(written === undefined
-      ? {}
-      : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(written) }),
-  }
-  const request = url.protocol === 'https:' ? requestHttps : requestHttp
-  return new Promise((resolve, reject) => {
-    const unreachable = (error: Error) => {
-      const code = 'code' in error ? String(error.code) : error.name
-      reject(new ServiceUnreachable(`the service at ${url.origin} could not be reached (${code})`))
-    }
-    const sending = request(url, { method, headers }, (incoming) => {
-      text(incoming)
-        .then((answer) => {
-          resolve({
-            status: incoming.statusCode ?? 0,
-            type: incoming.headers['content-type'] ?? '',
-            body: answer,
-          })
-          sending.destroy()
-        })
-        .catch(unreachable)
-    })
-    // A service that refuses a body early closes the connection, and its answer may still be on its way.
-    sending.on('error', (error) =>
-      setTimeout(() => unreachable(error), streamed === undefined ? 0 : LATE_ANSWER_MS),
-    )
-    if (streamed === undefined) sending.end(written)
-    else pipeline(streamed.stream, sending, () => undefined)
-  })
-}
-
-function isStreamed(body: Json | StreamedBody): body is StreamedBody {
-  return typeof body.stream === 'object'
-}
-
-/** @throws RequestRefused for a problem document, ServiceUnreachable for anything that Sotto does not answer. */
-function readAnswer({ status, type, body }: Answer, { origin }: URL): Json {
-  if (status === 204) return {}
-  const answer = parseJson(body)
-  if (status < 300 && type.startsWith('application/json') && answer !== undefined) return answer
-  if (type.startsWith('application/problem+json') && answer !== undefined)
-    throw new RequestRefused(describeProblem(answer))
-  throw new ServiceUnreachable(`${origin} does not answer as Sotto does (HTTP status ${status})`)
-}
-
-function parseJson(body: string): Json | undefined {
-  try {
-    const parsed: unknown = JSON.parse(body)
-    return typeof parsed === 'object' && parsed !== null ? { ...parsed } : undefined
-  } catch {
-    return undefined
-  }
-}
-
-/** Returns a problem document as lines: the code and the detail, then each field with the rule that it breaks. */
-function describeProblem({ code, title, detail, errors }: Json): string {
-  const fields = Array.isArray(errors) ? errors : []
-  const lines = fields.map(({ field, rule }: Json) => `  ${shown(field)}: ${shown(rule)}`)
+/** Returns a problem as lines: the code and the detail, then each field with the rule that it breaks. */
+function describeProblem({ code, title, detail, errors }: Problem): string {
+  const lines = errors.map(({ field, rule }) => `  ${shown(field)}: ${shown(rule)}`)
   // The detail of a refusal with fields repeats them.
-  return [`${shown(code)}: ${shown(lines.length === 0 ? detail : (title ?? detail))}`, ...lines].join('\n')
+  return [`${shown(code)}: ${shown(lines.length === 0 ? detail : title)}`, ...lines].join('\n')
 }

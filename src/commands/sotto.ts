@@ -1,121 +1,51 @@
 #!/usr/bin/env node
 /** The command line, `npx sotto <command>`: lists the commands, loads one and runs it. */
 import { Command, CommanderError } from 'commander'
-import { LedgerFault } from '../ledger/ledger.ts'
-import { type CommandDefinition, REFUSED, SUCCESS, UNREACHABLE, UNUSABLE } from './command.ts'
-import { RequestRefused, ServiceUnreachable } from './service.ts'
-
-/** A command in the list of all commands. */
-interface ListedCommand {
-  readonly group: string
-  readonly summary: string
-  /** Loads the definition, when the command is called, so that no command needs the libraries of the others. */
-  readonly load: () => Promise<CommandDefinition>
-}
+import { LedgerFault } from '../ledger/fault.ts'
+import { type CommandDefinition, REFUSED, UNUSABLE } from './command.ts'
+import { explainFailure } from './service.ts'
 
 const SERVICE = 'Commands that call a service:'
 const HOST = 'Commands on the host of a service:'
 const OTHER = 'Other commands:'
 
-const COMMANDS: ReadonlyMap<string, ListedCommand> = new Map(
-  Object.entries({
-    draft: {
-      group: SERVICE,
-      summary: 'propose a declaration of a file or table',
-      load: async () => (await import('./draft.ts')).draft,
-    },
-    register: {
-      group: SERVICE,
-      summary: 'register a dataset from its declaration',
-      load: async () => (await import('./register.ts')).register,
-    },
-    datasets: {
-      group: SERVICE,
-      summary: 'list the datasets',
-      load: async () => (await import('./datasets.ts')).datasets,
-    },
-    budget: {
-      group: SERVICE,
-      summary: 'show the budget of a dataset',
-      load: async () => (await import('./budget.ts')).budget,
-    },
-    grant: {
-      group: SERVICE,
-      summary: 'raise the budget of a dataset',
-      load: async () => (await import('./grant.ts')).grant,
-    },
-    publish: {
-      group: SERVICE,
-      summary: 'publish a new version of a dataset',
-      load: async () => (await import('./publish.ts')).publish,
-    },
-    versions: {
-      group: SERVICE,
-      summary: 'list the versions of a dataset',
-      load: async () => (await import('./versions.ts')).versions,
-    },
-    withdraw: {
-      group: SERVICE,
-      summary: 'withdraw a dataset',
-      load: async () => (await import('./withdraw.ts')).withdraw,
-    },
-    key: {
-      group: HOST,
-      summary: 'create, list, rotate and delete API keys',
-      load: async () => (await import('./key.ts')).key,
-    },
-    'ledger verify': {
-      group: HOST,
-      summary: 'check the hashes and balances of a ledger or an export',
-      load: async () => (await import('./verify.ts')).verify,
-    },
-    'ledger export': {
-      group: HOST,
-      summary: "write a dataset's events as JSON Lines",
-      load: async () => (await import('./export.ts')).exportEvents,
-    },
-    'ledger sign': {
-      group: HOST,
-      summary: 'verify, then sign the head of each dataset',
-      load: async () => (await import('./sign.ts')).sign,
-    },
-    'ledger copy': {
-      group: HOST,
-      summary: 'move a SQLite ledger to PostgreSQL',
-      load: async () => (await import('./copy-ledger.ts')).copyLedgerCommand,
-    },
-    'ledger create-signing-key': {
-      group: HOST,
-      summary: 'write a new Ed25519 key pair',
-      load: async () => (await import('./create-signing-key.ts')).createSigningKeyPair,
-    },
-    backup: {
-      group: HOST,
-      summary: 'copy the ledger, the catalog and the keys to a folder',
-      load: async () => (await import('./backup.ts')).backup,
-    },
-    restore: {
-      group: HOST,
-      summary: 'write a backup into an empty data folder',
-      load: async () => (await import('./restore.ts')).restore,
-    },
-    'copy-catalog': {
-      group: HOST,
-      summary: 'copy the catalog and the keys to PostgreSQL',
-      load: async () => (await import('./copy-catalog.ts')).copyCatalogCommand,
-    },
-    population: {
-      group: OTHER,
-      summary: 'write made-up people as CSV',
-      load: async () => (await import('./population.ts')).population,
-    },
-    openapi: {
-      group: OTHER,
-      summary: 'write openapi.yaml',
-      load: async () => (await import('./openapi.ts')).openapi,
-    },
-  }),
-)
+/** Loads a command when it is called, so that no command needs the libraries of the others. */
+type Load = () => Promise<{ readonly define: CommandDefinition }>
+
+/** All commands by name: group, summary and file. */
+const COMMANDS: Readonly<Record<string, readonly [group: string, summary: string, load: Load]>> = {
+  draft: [SERVICE, 'propose a declaration of a file or table', () => import('./datasets/draft.ts')],
+  register: [SERVICE, 'register a dataset from its declaration', () => import('./datasets/register.ts')],
+  datasets: [SERVICE, 'list the datasets', () => import('./datasets/datasets.ts')],
+  budget: [SERVICE, 'show the budget of a dataset', () => import('./datasets/budget.ts')],
+  grant: [SERVICE, 'raise the budget of a dataset', () => import('./datasets/grant.ts')],
+  publish: [SERVICE, 'publish a new version of a dataset', () => import('./datasets/publish.ts')],
+  versions: [SERVICE, 'list the versions of a dataset', () => import('./datasets/versions.ts')],
+  withdraw: [SERVICE, 'withdraw a dataset', () => import('./datasets/withdraw.ts')],
+  key: [HOST, 'create, list, rotate and delete API keys', () => import('./key.ts')],
+  'ledger verify': [
+    HOST,
+    'check the hashes and balances of a ledger or an export',
+    () => import('./ledger/verify.ts'),
+  ],
+  'ledger export': [HOST, "write a dataset's events as JSON Lines", () => import('./ledger/export.ts')],
+  'ledger sign': [HOST, 'verify, then sign the head of each dataset', () => import('./ledger/sign.ts')],
+  'ledger copy': [HOST, 'move a SQLite ledger to PostgreSQL', () => import('./ledger/copy-ledger.ts')],
+  'ledger create-signing-key': [
+    HOST,
+    'write a new Ed25519 key pair',
+    () => import('./ledger/create-signing-key.ts'),
+  ],
+  backup: [HOST, 'copy the ledger, the catalog and the keys to a folder', () => import('./ledger/backup.ts')],
+  restore: [HOST, 'write a backup into an empty data folder', () => import('./ledger/restore.ts')],
+  'copy-catalog': [
+    HOST,
+    'copy the catalog and the keys to PostgreSQL',
+    () => import('./datasets/copy-catalog.ts'),
+  ],
+  population: [OTHER, 'write made-up people as CSV', () => import('./datasets/population.ts')],
+  openapi: [OTHER, 'write openapi.yaml', () => import('./openapi.ts')],
+}
 
 const EXIT_CODES = `
 Exit code: 0 done, 1 the service refused the request or a check failed, 2 the command could not be carried out (wrong
@@ -133,13 +63,13 @@ async function createProgram(args: readonly string[]): Promise<Command> {
     .description('Verifies, exports, signs and moves ledgers.')
     .exitOverride()
   ledger.summary('verify, export, sign and move ledgers').helpGroup(HOST)
-  for (const [name, { group, summary, load }] of COMMANDS) {
+  for (const [name, [group, summary, load]] of Object.entries(COMMANDS)) {
     const words = name.split(' ')
     const isOfLedger = words.length > 1
     const command = (isOfLedger ? ledger : program).command(words.at(-1) ?? name).summary(summary)
     if (!isOfLedger) command.helpGroup(group)
     if (!words.every((word, index) => named[index] === word)) continue
-    const define = await load()
+    const { define } = await load()
     define(command)
     // The help is wrapped at the width of the terminal.
     command.description(command.description().replace(/([^\n])\n(?!\n)/g, '$1 '))
@@ -159,10 +89,10 @@ GET /v1/datasets/{dataset}/ledger/verification verifies.`
 /** Returns the exit code of a failed command, after its message was printed. */
 function codeOf(error: unknown): number {
   // Commander has printed its message.
-  if (error instanceof CommanderError) return error.exitCode === SUCCESS ? SUCCESS : UNUSABLE
-  console.error(explain(error).trimEnd())
-  if (error instanceof RequestRefused) return REFUSED
-  if (error instanceof ServiceUnreachable) return UNREACHABLE
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : UNUSABLE
+  const failure = explainFailure(error)
+  console.error((failure?.message ?? explain(error)).trimEnd())
+  if (failure !== undefined) return failure.exitCode
   // A damaged store is not sound; any other failure says nothing about the ledger.
   return error instanceof LedgerFault && error.kind === 'unusable' ? REFUSED : UNUSABLE
 }

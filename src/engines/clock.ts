@@ -1,5 +1,6 @@
 import { Temporal } from 'temporal-polyfill'
-import type { TimestampColumn } from '../catalog/dataset.ts'
+import type { TimestampColumn } from '../core/dataset/dataset.ts'
+import { ONE_NANO, SECONDS_PER_DAY } from './grid.ts'
 
 /** Offset of a time zone from UTC for a range of local times. */
 export interface LocalOffset {
@@ -9,12 +10,8 @@ export interface LocalOffset {
   readonly offsetSeconds: number
 }
 
-const NANOSECONDS_PER_SECOND = 1_000_000_000
-
 /** Larger than the offset of any time zone from UTC, and than any change of a clock. */
-export const LARGEST_OFFSET_SECONDS = 2n * 86_400n
-
-const ONE_NANO = 1_000_000_000n
+export const LARGEST_OFFSET_SECONDS = 2n * SECONDS_PER_DAY
 
 /** The lists by column: those of 10,000 years take a second, and every statement needs them. */
 const known = new WeakMap<TimestampColumn, readonly LocalOffset[]>()
@@ -55,5 +52,5 @@ function computeOffsets({
 }
 
 function secondsOf({ offsetNanoseconds }: Temporal.ZonedDateTime): number {
-  return offsetNanoseconds / NANOSECONDS_PER_SECOND
+  return offsetNanoseconds / Number(ONE_NANO)
 }

@@ -1,5 +1,5 @@
-import type { Dataset } from '../catalog/dataset.ts'
-import type { Predicate } from '../planner/aggregate.ts'
+import type { Dataset } from '../core/dataset/dataset.ts'
+import type { Predicate } from '../core/planner/language/aggregate.ts'
 
 /** A value in a statement. */
 export type SqlValue = bigint | string | boolean

@@ -1,5 +1,6 @@
-import type { Dataset } from '../catalog/dataset.ts'
-import type { Aggregate, CellCounting, ValueCounting } from '../planner/aggregate.ts'
+import type { Dataset } from '../core/dataset/dataset.ts'
+import type { Aggregate, CellCounting, ValueCounting } from '../core/planner/language/aggregate.ts'
+import type { CellIntegers, IndexCounts, Reading, TextCounts } from '../core/planner/language/reading.ts'
 
 /** Computes aggregates over the rows of registered datasets. */
 export interface Engine {
@@ -8,7 +9,7 @@ export interface Engine {
    * 0.
    * @throws EngineFailure for any failure, including a time or memory limit; it says nothing about data.
    */
-  aggregate(dataset: Dataset, aggregate: Aggregate): Promise<readonly (readonly bigint[])[]>
+  aggregate(dataset: Dataset, aggregate: Aggregate): Promise<CellIntegers>
   /**
    * Returns the name of the scan that computes an aggregate, if others can share it. Aggregates with one name that are
    * asked for in one turn of the event loop are computed by one statement. The name depends on public facts and the
@@ -41,27 +42,6 @@ export interface Engine {
   healthy(): Promise<boolean>
   /** Finishes the accepted work and closes every dataset. */
   close(): Promise<void>
-}
-
-/** The method of an engine that reads data, and what it is asked for. */
-export type Reading =
-  | { readonly method: 'aggregate'; readonly aggregate: Aggregate }
-  | { readonly method: 'countIndexes' | 'countTexts'; readonly counting: ValueCounting }
-  | { readonly method: 'countIndexesInCells'; readonly counting: CellCounting }
-
-/**
- * Two arrays of the same length, of exact integers within 2^53: each value and the number of rows or people that have
- * it.
- */
-export interface IndexCounts {
-  readonly indexes: Float64Array
-  readonly counts: Float64Array
-}
-
-/** Two arrays of the same length: each text and the number of rows (an exact integer) that have it. */
-export interface TextCounts {
-  readonly texts: readonly string[]
-  readonly counts: Float64Array
 }
 
 /**

@@ -1,5 +1,6 @@
-import type { InvalidValues, Misfits } from '../catalog/catalog.ts'
-import type { Column } from '../catalog/dataset.ts'
+import type { Column } from '../core/dataset/dataset.ts'
+import type { InvalidValues, Misfits } from '../core/dataset/entry.ts'
+import { must } from '../privacy/must.ts'
 
 /**
  * The ways in which a value does not fit its column: it is NULL, or no identifier, where there must be a value; or it
@@ -35,9 +36,9 @@ export async function describeMisfits(
   for (const [position, column] of columns.entries()) {
     const misfits: Misfits[] = []
     for (const [place, kind] of MISFIT_KINDS.entries()) {
-      const values = counts[position * MISFIT_KINDS.length + place] ?? 0
+      const values = must(counts[position * MISFIT_KINDS.length + place], 'a number of misfits')
       if (values === 0) continue
-      const rule = kind === 'missing' ? 'missing' : unfitRule(column)
+      const rule = kind === 'missing' ? 'missing' : UNFIT_RULES[column.type]
       misfits.push({ rule, values, ...(places === undefined ? {} : await placesOf(places, position, kind)) })
     }
     const values = misfits.reduce((sum, each) => sum + each.values, 0)
@@ -55,22 +56,13 @@ async function placesOf(
 }
 
 /** The rule that a value breaks that is present and does not fit its column's type. */
-function unfitRule({ type }: Column): Misfits['rule'] {
-  switch (type) {
-    case 'integer':
-      return 'not-a-whole-number'
-    case 'number':
-      return 'not-a-number'
-    case 'date':
-      return 'not-a-date'
-    case 'timestamp':
-      return 'not-a-timestamp'
-    case 'boolean':
-      return 'not-a-boolean'
-    case 'category':
-      return 'not-a-category'
-    case 'string':
-    case 'identifier':
-      return 'not-a-text'
-  }
+const UNFIT_RULES: Readonly<Record<Column['type'], Misfits['rule']>> = {
+  integer: 'not-a-whole-number',
+  number: 'not-a-number',
+  date: 'not-a-date',
+  timestamp: 'not-a-timestamp',
+  boolean: 'not-a-boolean',
+  category: 'not-a-category',
+  string: 'not-a-text',
+  identifier: 'not-a-text',
 }

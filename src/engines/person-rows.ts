@@ -1,4 +1,4 @@
-import type { Column } from '../catalog/dataset.ts'
+import type { Column } from '../core/dataset/dataset.ts'
 
 /*
  * The order of a person's rows, as SQL. It decides which rows are kept where a person has too many of them, so every
@@ -17,21 +17,21 @@ export interface DigestedValue {
   readonly sql: string
 }
 
-/** The type of a column's stored values. */
-export function digestedType({ type }: Column): DigestedValue['type'] {
-  switch (type) {
-    case 'boolean':
-      return 'boolean'
-    case 'string':
-    case 'identifier':
-      return 'text'
-    case 'integer':
-    case 'number':
-    case 'date':
-    case 'timestamp':
-    case 'category':
-      return 'integer'
-  }
+/** The types of stored values. */
+export const DIGESTED_TYPES: Readonly<Record<Column['type'], DigestedValue['type']>> = {
+  integer: 'integer',
+  number: 'integer',
+  date: 'integer',
+  timestamp: 'integer',
+  category: 'integer',
+  boolean: 'boolean',
+  string: 'text',
+  identifier: 'text',
+}
+
+/** True for a column whose value is that of the first row in all rows of a person. */
+export function isConstantPerPerson(column: Column): boolean {
+  return column.type !== 'identifier' && column.constantPerPerson === true
 }
 
 /** The SQL of one database, as far as it differs. */

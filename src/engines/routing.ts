@@ -1,6 +1,5 @@
-import type { CatalogEntry } from '../catalog/catalog.ts'
-import { type Dataset, isLive, type LiveDataset } from '../catalog/dataset.ts'
-import type { KeyedPrivacyUnit } from '../catalog/person-key.ts'
+import { type Dataset, isLive, type KeyedPrivacyUnit, type LiveDataset } from '../core/dataset/dataset.ts'
+import type { CatalogEntry } from '../core/dataset/entry.ts'
 import type { DuckDbEngine } from './duckdb/engine.ts'
 import { type Engine, EngineFailure } from './engine.ts'
 import { parseTableName, type TableEngine } from './tables/table-engine.ts'
@@ -48,7 +47,7 @@ export function createDatasetEngine({ duckDb, tables, keyedUnit }: RoutingOption
     countIndexesInCells: async (dataset, counting) =>
       engineOf(dataset).countIndexesInCells(dataset, counting),
     countTexts: async (dataset, counting) => engineOf(dataset).countTexts(dataset, counting),
-    // A database that cannot be reached concerns its own datasets only; see `connections/watch.ts`.
+    // A database that cannot be reached concerns its own datasets only; see `datasets/connections/watch.ts`.
     healthy: () => duckDb.healthy(),
     async open({ dataset, tableColumns }) {
       if (!isLive(dataset)) return duckDb.open(dataset)

@@ -1,6 +1,7 @@
-import type { InvalidValues, Misfits } from '../catalog/catalog.ts'
-import type { Column, NumericColumn } from '../catalog/dataset.ts'
+import type { Column, NumericColumn } from '../core/dataset/dataset.ts'
+import type { InvalidValues, Misfits } from '../core/dataset/entry.ts'
 import { Refusal, refuseField } from '../privacy/refusal.ts'
+import { largestMagnitude } from './grid.ts'
 
 /* Rules for the values of a source, and the refusals of a source that breaks them: the same for files and tables. */
 
@@ -37,8 +38,7 @@ const LARGEST_TICKS = 10n ** 37n
 /** Returns true if the engines' arithmetic on a column's range in ticks is exact. */
 export function rangeIsComputable({ stepNano, lowerIndex, upperIndex }: NumericColumn): boolean {
   const ticksPerStep = stepNano * TICKS_PER_NANO
-  const largest = [lowerIndex, upperIndex].map((index) => (index < 0n ? -index : index))
-  return largest.every((magnitude) => (magnitude + 1n) * ticksPerStep * 2n <= LARGEST_TICKS)
+  return (largestMagnitude(lowerIndex, upperIndex) + 1n) * ticksPerStep * 2n <= LARGEST_TICKS
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { Dataset } from '../catalog/dataset.ts'
+import type { Dataset } from '../core/dataset/dataset.ts'
 import type {
   Aggregate,
   CellCounting,
@@ -6,7 +6,8 @@ import type {
   PersonValue,
   Predicate,
   ValueCounting,
-} from '../planner/aggregate.ts'
+} from '../core/planner/language/aggregate.ts'
+import { must } from '../privacy/must.ts'
 import type { Dialect } from './dialect.ts'
 import {
   isConstantColumn,
@@ -204,7 +205,8 @@ function isWhole(where: Predicate | undefined, dataset: Dataset): boolean {
 /** The largest number of cells in which one person can have rows. */
 function cellsPerPerson(groupBy: readonly GroupKey[], keys: readonly PrintedKey[], dataset: Dataset): number {
   return groupBy.reduce(
-    (product, key, place) => (isConstantKey(key, dataset) ? product : product * (keys[place]?.cells ?? 1)),
+    (product, key, place) =>
+      isConstantKey(key, dataset) ? product : product * must(keys[place], 'a printed key').cells,
     1,
   )
 }

@@ -1,4 +1,6 @@
-import type { Aggregate, Statistic } from '../planner/aggregate.ts'
+import type { Aggregate, Statistic } from '../core/planner/language/aggregate.ts'
+import type { CellIntegers } from '../core/planner/language/reading.ts'
+import { entry, must } from '../privacy/must.ts'
 import type { PrintedSharedScan, SharedAggregate } from './printing/shared-scan.ts'
 
 /** The number of result columns of each statistic. */
@@ -24,7 +26,7 @@ export function readAggregate(
   aggregate: Aggregate,
   cells: number,
   rows: readonly (readonly unknown[])[],
-): readonly (readonly bigint[])[] {
+): CellIntegers {
   const grouped = aggregate.groupBy.length > 0
   return combineCells(
     aggregate,
@@ -42,22 +44,16 @@ interface CellColumns {
   readonly values: readonly bigint[]
 }
 
-function combineCells(
-  aggregate: Aggregate,
-  cells: number,
-  columns: Iterable<CellColumns>,
-): readonly (readonly bigint[])[] {
+function combineCells(aggregate: Aggregate, cells: number, columns: Iterable<CellColumns>): CellIntegers {
   const statistics = aggregate.statistics.map(() => new Array<bigint>(cells).fill(0n))
   for (const { cell, values } of columns) {
     if (!(cell >= 0 && cell < cells)) throw new RangeError('the result has a cell outside the aggregate')
     let position = 0
     for (const [index, statistic] of aggregate.statistics.entries()) {
-      const value = combine(statistic, values, position)
-      const target = statistics[index]
-      if (value === undefined || target === undefined)
-        throw new RangeError('a column is missing in the result')
-      target[cell] = value
-      position += RESULT_COLUMNS[statistic.kind]
+      const end = position + RESULT_COLUMNS[statistic.kind]
+      if (end > values.length) throw new RangeError('a column is missing in the result')
+      entry(statistics, index)[cell] = combine(statistic, values.slice(position, end))
+      position = end
     }
     if (position !== values.length) throw new RangeError('the result has too many columns')
   }
@@ -74,7 +70,7 @@ export function readSharedScan(
   aggregates: readonly Aggregate[],
   { measures, aggregates: shared }: PrintedSharedScan,
   rows: readonly (readonly unknown[])[],
-): readonly (readonly (readonly bigint[])[])[] {
+): readonly CellIntegers[] {
   const groups = rows.map((row) => ({ row, integers: row.slice(0, measures).map(readInteger) }))
   return aggregates.map((aggregate, index) => {
     const positions = shared[index]
@@ -102,7 +98,7 @@ function addUpGroups({ cell, columns }: SharedAggregate, groups: readonly Group[
       const integer = integers[measure]
       if (integer === undefined) throw new RangeError('a column is missing in the result')
       if (condition === undefined || requireBoolean(row[condition]))
-        values[place] = (values[place] ?? 0n) + integer
+        values[place] = must(values[place], 'a sum') + integer
     }
   }
   return Array.from(sums, ([number, values]) => ({ cell: number, values }))
@@ -121,36 +117,35 @@ function readInteger(value: unknown): bigint {
   return BigInt(value)
 }
 
-/** Applies factor and offset. In SQL a large factor could overflow, which would be an error that depends on data. */
-function combine(statistic: Statistic, values: readonly bigint[], position: number): bigint | undefined {
+/**
+ * Applies factor and offset. In SQL a large factor could overflow, which would be an error that depends on data.
+ * @param values the result columns of the statistic
+ */
+function combine(statistic: Statistic, values: readonly bigint[]): bigint {
+  const value = (place: number) => entry(values, place)
   switch (statistic.kind) {
     case 'count':
     case 'count-people':
     case 'count-distinct':
     case 'count-distinct-values':
-      return values[position]
+      return value(0)
     case 'affine-count':
     case 'affine-sum': {
       const { factor, offset } = statistic
-      const [sum, count] = [values[position], values[position + 1]]
-      return sum === undefined || count === undefined ? undefined : factor * sum + offset * count
+      return factor * value(0) + offset * value(1)
     }
     case 'affine-square-sum': {
       const { factor, offset } = statistic
-      const [squares, sum, count] = [values[position], values[position + 1], values[position + 2]]
-      return squares === undefined || sum === undefined || count === undefined
-        ? undefined
-        : factor ** 2n * squares + 2n * factor * offset * sum + offset ** 2n * count
+      return factor ** 2n * value(0) + 2n * factor * offset * value(1) + offset ** 2n * value(2)
     }
     case 'affine-product-sum': {
       const [one, other] = statistic.terms
-      const [products, sum, otherSum, count] = values.slice(position, position + 4)
-      return products === undefined || sum === undefined || otherSum === undefined || count === undefined
-        ? undefined
-        : one.factor * other.factor * products +
-            one.factor * other.offset * sum +
-            other.factor * one.offset * otherSum +
-            one.offset * other.offset * count
+      return (
+        one.factor * other.factor * value(0) +
+        one.factor * other.offset * value(1) +
+        other.factor * one.offset * value(2) +
+        one.offset * other.offset * value(3)
+      )
     }
   }
 }

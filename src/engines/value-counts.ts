@@ -1,5 +1,6 @@
-import { MOST_TEXTS, MOST_VALUES } from '../catalog/value-limits.ts'
-import type { IndexCounts, TextCounts } from './engine.ts'
+import { MOST_TEXTS, MOST_VALUES } from '../core/dataset/value-limits.ts'
+import type { IndexCounts, TextCounts } from '../core/planner/language/reading.ts'
+import { entry } from '../privacy/must.ts'
 
 /*
  * Collectors of the rows of a result that counts values. Each checks every row, so that no result of a database can be
@@ -26,19 +27,8 @@ export interface Collector<Row extends readonly unknown[], Counts> {
 export function collectIndexCounts(
   capacity = FIRST_CAPACITY,
 ): Collector<[index: number | null, count: number | null], IndexCounts> {
-  const [indexes, counts] = [createNumbers(capacity), createNumbers(capacity)]
-  let last = -Infinity
-  return {
-    add: (index, count) => {
-      requireWithin(indexes.length() + 1, MOST_VALUES)
-      const next = requireInteger(index, -LARGEST_INTEGER)
-      if (next <= last) throw new RangeError('the indexes do not increase')
-      last = next
-      indexes.push(next)
-      counts.push(requireInteger(count, 1))
-    },
-    finish: () => ({ indexes: indexes.slice(), counts: counts.slice() }),
-  }
+  const { add, finish } = collectCellCounts(1, capacity)
+  return { add: (index, count) => add(0, index, count), finish: () => entry(finish(), 0) }
 }
 
 /**

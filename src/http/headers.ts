@@ -10,10 +10,10 @@ const CONTENT_POLICY = {
   'frame-ancestors': ["'none'"],
 }
 
+const DIRECTIVES = Object.entries(CONTENT_POLICY).map(([name, sources]) => `${name} ${sources.join(' ')}`)
+
 /** The same policy as the text of its header. */
-export const CONTENT_POLICY_TEXT = Object.entries(CONTENT_POLICY)
-  .map(([directive, sources]) => `${directive} ${sources.join(' ')}`)
-  .join(';')
+export const CONTENT_POLICY_TEXT = DIRECTIVES.join(';')
 
 /** Time for which browsers use HTTPS only, in seconds: 180 days. */
 const HTTPS_ONLY_SECONDS = 15_552_000
@@ -45,17 +45,9 @@ export function commonHeaders(https: boolean): Readonly<Record<string, string>> 
  * @param origins of the identity provider, from which the page may request tokens
  */
 export function documentationPolicy(origins: readonly string[]): string {
-  return [
-    "default-src 'none'",
-    "base-uri 'none'",
-    "form-action 'none'",
-    "frame-ancestors 'none'",
-    "script-src 'self'",
-    // The hash is that of the only inline style of Swagger UI, which hides its icons.
-    "style-src 'self' 'unsafe-hashes' 'sha256-RL3ie0nH+Lzz2YNqQN83mnU0J1ot4QL7b99vMdIX99w='",
-    "img-src 'self' data:",
-    ["connect-src 'self'", ...origins].join(' '),
-  ].join('; ')
+  // The hash is that of the only inline style of Swagger UI, which hides its icons.
+  const styles = "'self' 'unsafe-hashes' 'sha256-RL3ie0nH+Lzz2YNqQN83mnU0J1ot4QL7b99vMdIX99w='"
+  return policyOf({ styles, images: "'self' data:", origins })
 }
 
 /**
@@ -63,14 +55,17 @@ export function documentationPolicy(origins: readonly string[]): string {
  * @param origins of the identity provider, from which the page may request tokens
  */
 export function consolePolicy(origins: readonly string[]): string {
-  return [
-    "default-src 'none'",
-    "base-uri 'none'",
-    "form-action 'none'",
-    "frame-ancestors 'none'",
-    "script-src 'self'",
-    "style-src 'self'",
-    "img-src 'self' blob:",
-    ["connect-src 'self'", ...origins].join(' '),
-  ].join('; ')
+  return policyOf({ styles: "'self'", images: "'self' blob:", origins })
+}
+
+interface PageSources {
+  readonly styles: string
+  readonly images: string
+  readonly origins: readonly string[]
+}
+
+function policyOf({ styles, images, origins }: PageSources): string {
+  const connections = ["'self'", ...origins].join(' ')
+  const own = [`style-src ${styles}`, `img-src ${images}`, `connect-src ${connections}`]
+  return [...DIRECTIVES, "script-src 'self'", ...own].join('; ')
 }

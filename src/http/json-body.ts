@@ -13,7 +13,7 @@ const MAX_DEPTH = 40
  * Every number must read back as what was written when it is stored as a double: `0.1` does,
  * `0.10000000000000000000001` and `1e400` do not. Such numbers become NaN, which every schema refuses, so that the
  * problem document names the field. Duplicate keys (RFC 8259 leaves their meaning open), keys that reach a prototype
- * and texts that are not well-formed Unicode are refused.
+ * and texts that are not well-formed Unicode are refused. See decision 1.
  *
  * @throws Refusal `malformed-json`
  */

@@ -1,8 +1,8 @@
 import fastifyRateLimit from '@fastify/rate-limit'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Principal } from '../access/principal.ts'
-import type { Quotas, RateState } from '../access/quotas.ts'
 import { Refusal } from '../privacy/refusal.ts'
+import type { Principal } from './access/principal.ts'
+import type { Quotas, RateState } from './access/quotas.ts'
 
 /** Limits on the number of requests. */
 export interface RequestLimits {
@@ -55,7 +55,8 @@ export async function limitRequests(
     const counted = await countAddress(request)
     if (counted.isAllowed) return
     const { remaining, ttlInSeconds, isExceeded } = counted
-    setRateHeaders(reply, 'address', { quota: keylessPerMinute, remaining, resetSeconds: ttlInSeconds })
+    const rate = { requestsPerMinute: keylessPerMinute, remaining, fullInSeconds: ttlInSeconds }
+    setRateHeaders(reply, 'address', rate)
     if (isExceeded) {
       const detail = 'Too many requests without a valid API key came from this address. Retry later.'
       throw new Refusal('rate-limited', detail, [], { retryAfterSeconds: Math.max(1, ttlInSeconds) })
@@ -92,7 +93,7 @@ export async function limitRequests(
 /** @throws Refusal `rate-limited` or `quota-exceeded` */
 function admit(quotas: Quotas, principal: Principal, reply: FastifyReply): void {
   const decision = quotas.admit(principal)
-  setRateHeaders(reply, 'principal', headersOf(decision.rate))
+  setRateHeaders(reply, 'principal', decision.rate)
   switch (decision.kind) {
     case 'admitted':
       // A client that has disconnected no longer counts.
@@ -111,22 +112,8 @@ function admit(quotas: Quotas, principal: Principal, reply: FastifyReply): void 
   }
 }
 
-function headersOf({ requestsPerMinute, remaining, fullInSeconds }: RateState): RateHeaders {
-  return { quota: requestsPerMinute, remaining, resetSeconds: fullInSeconds }
-}
-
-interface RateHeaders {
-  readonly quota: number
-  readonly remaining: number
-  readonly resetSeconds: number
-}
-
 /** Sets the headers of draft-ietf-httpapi-ratelimit-headers-10. */
-function setRateHeaders(
-  reply: FastifyReply,
-  policy: string,
-  { quota, remaining, resetSeconds }: RateHeaders,
-): void {
-  reply.header('ratelimit-policy', `"${policy}";q=${quota};w=${WINDOW_MS / 1_000}`)
-  reply.header('ratelimit', `"${policy}";r=${remaining};t=${resetSeconds}`)
+function setRateHeaders(reply: FastifyReply, policy: string, rate: RateState): void {
+  reply.header('ratelimit-policy', `"${policy}";q=${rate.requestsPerMinute};w=${WINDOW_MS / 1_000}`)
+  reply.header('ratelimit', `"${policy}";r=${rate.remaining};t=${rate.fullInSeconds}`)
 }

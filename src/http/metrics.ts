@@ -1,10 +1,8 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import type { Admission } from '../answers/admission.ts'
-import type { Catalog } from '../catalog/catalog.ts'
-import type { WatchedConnections } from '../connections/watch.ts'
-import type { FreeSpace } from '../files/free-space.ts'
-import { type Ledger, LedgerFault, type LedgerHead } from '../ledger/ledger.ts'
+import type { Chain, LedgerHead } from '../ledger/contract/chain.ts'
+import { LedgerFault } from '../ledger/fault.ts'
 import type { LedgerObserver } from '../ledger/observed.ts'
+import type { FreeSpace } from '../platform/files/free-space.ts'
 import { amountNumbers, subtractAmounts } from '../privacy/accounting.ts'
 
 declare module 'fastify' {
@@ -14,22 +12,22 @@ declare module 'fastify' {
   }
 }
 
-/** A finished request and its response, as far as metrics and the log need them. */
-interface Exchange {
-  readonly request: {
-    readonly method: string
-    readonly routeOptions: {
-      readonly url?: string | undefined
-      readonly config: { readonly answersFromData?: true }
-    }
+/** A finished request, as far as metrics and the log need it. */
+interface FinishedRequest {
+  readonly method: string
+  readonly routeOptions: {
+    readonly url?: string | undefined
+    readonly config: { readonly answersFromData?: true }
   }
-  readonly reply: { readonly statusCode: number; readonly elapsedTime: number }
 }
 
 /** Metrics of the process. */
 export interface Metrics {
   /** Counts a finished request. */
-  observe(request: Exchange['request'], reply: Exchange['reply']): void
+  observe(
+    request: FinishedRequest,
+    reply: { readonly statusCode: number; readonly elapsedTime: number },
+  ): void
   /** Counts the wait of a request for its turn and its place. */
   waited(waitedMs: number): void
   /** Counts charges and failures, and times commits. */
@@ -42,11 +40,11 @@ export interface Metrics {
 
 /** Parts of the service whose state the metrics show. */
 export interface WatchedState {
-  readonly catalog: Pick<Catalog, 'list'>
-  readonly ledger: Pick<Ledger, 'head'>
-  readonly admission: Pick<Admission, 'counts'>
+  readonly catalog: { list(): readonly { readonly dataset: { readonly id: string } }[] }
+  readonly ledger: Pick<Chain, 'head'>
+  readonly admission: { counts(): { readonly running: number; readonly waiting: number } }
   readonly disk: FreeSpace
-  readonly connections: Pick<WatchedConnections, 'list'>
+  readonly connections: { list(): readonly { readonly name: string; readonly reachable: boolean }[] }
   /** The readiness check of `/readyz`. */
   readonly ready: () => Promise<boolean>
 }
@@ -263,7 +261,7 @@ async function readHeads(
 const COARSE_MS = 50
 
 /** Returns the duration of a request as it is logged, in milliseconds. */
-export function loggedDuration({ routeOptions: { config } }: Exchange['request'], elapsedMs: number): number {
+export function loggedDuration({ routeOptions: { config } }: FinishedRequest, elapsedMs: number): number {
   return config.answersFromData
     ? Math.ceil(elapsedMs / COARSE_MS) * COARSE_MS
     : Math.round(elapsedMs * 10) / 10

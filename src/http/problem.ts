@@ -1,81 +1,15 @@
 import type { Socket } from 'node:net'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod'
-import { KeyFileFault } from '../access/key-file.ts'
 import { AnswerFailure, QuestionFailure } from '../answers/failure.ts'
-import { DocumentsFault } from '../documents/fault.ts'
-import { LedgerFault } from '../ledger/ledger.ts'
-import { type FieldError, Refusal, type RefusalCode, type RefusalFacts } from '../privacy/refusal.ts'
+import { DocumentsFault } from '../ledger/documents/fault.ts'
+import { LedgerFault } from '../ledger/fault.ts'
+import { defined } from '../privacy/defined.ts'
+import { PROBLEMS, type ProblemCode } from '../privacy/problems.ts'
+import { type FieldError, Refusal, type RefusalFacts } from '../privacy/refusal.ts'
+import { KeyFileFault } from './access/keys/key-file.ts'
 import type { AllowedMethods } from './allowed-methods.ts'
 import { CONTENT_POLICY_TEXT } from './headers.ts'
-
-/** Codes of failures of the service and of HTTP errors. With {@link RefusalCode} these are all codes. */
-type FailureCode =
-  | 'query-failed'
-  | 'question-failed'
-  | 'internal-error'
-  | 'path-unknown'
-  | 'method-not-allowed'
-  | 'body-too-large'
-  | 'media-type-unsupported'
-  | 'http-error'
-
-/** Stable code of a problem. */
-export type ProblemCode = RefusalCode | FailureCode
-
-/** HTTP status and title of every problem. `docs/problems.md` explains each. */
-export const PROBLEMS = {
-  'invalid-request': { status: 400, title: 'Invalid request' },
-  'malformed-json': { status: 400, title: 'Malformed JSON' },
-  unauthenticated: { status: 401, title: 'Valid API key or token required' },
-  forbidden: { status: 403, title: 'Not permitted' },
-  'unknown-dataset': { status: 404, title: 'Unknown dataset' },
-  'unknown-release': { status: 404, title: 'Unknown release' },
-  'unknown-session': { status: 404, title: 'Unknown session' },
-  'dataset-exists': { status: 409, title: 'Dataset already registered' },
-  'budget-account-exists': { status: 409, title: 'A budget already exists for this id' },
-  'budget-spent': { status: 409, title: 'The budget was spent from' },
-  'source-registered': { status: 409, title: 'The source is already registered' },
-  'unknown-source': { status: 404, title: 'Unknown source' },
-  'upload-too-large': { status: 413, title: 'Upload too large' },
-  'source-refused': { status: 422, title: 'Source refused' },
-  'source-unreadable': { status: 422, title: 'Source cannot be read' },
-  'source-does-not-fit': { status: 422, title: 'Source does not fit the declaration' },
-  'unknown-ingestion': { status: 404, title: 'Unknown ingestion' },
-  'ingestion-too-long': { status: 422, title: 'Ingestion took too long' },
-  'ingestion-stopped': { status: 409, title: 'Ingestion stopped' },
-  'dataset-changed': { status: 409, title: 'Dataset changed during the ingestion' },
-  'not-synthetic': { status: 403, title: 'Dataset is not synthetic' },
-  'too-many-worlds': { status: 422, title: 'Too many possible worlds' },
-  'risk-below-prior': { status: 422, title: 'Risk below the prior' },
-  'query-does-not-fit': { status: 422, title: 'Query does not fit the dataset' },
-  'sql-not-supported': { status: 422, title: 'SQL not supported' },
-  'mechanism-not-applicable': { status: 422, title: 'Mechanism not applicable' },
-  'unsupported-under-zcdp': { status: 422, title: 'Query not supported under zcdp accounting' },
-  'allotment-insufficient': { status: 403, title: 'Allotment insufficient' },
-  'allotment-below-spent': { status: 409, title: 'Allotment below the amount spent' },
-  'unknown-analyst': { status: 404, title: 'Unknown analyst' },
-  'unknown-key': { status: 404, title: 'Unknown key' },
-  'key-name-taken': { status: 409, title: 'Name of a key already in use' },
-  'last-custodian-key': { status: 409, title: 'Last key of a custodian' },
-  'budget-insufficient': { status: 403, title: 'Budget insufficient' },
-  'idempotency-key-reused': { status: 422, title: 'Idempotency key already used' },
-  'query-in-flight': { status: 409, title: 'Same request in progress' },
-  'dataset-suspended': { status: 409, title: 'Dataset suspended' },
-  'session-used-up': { status: 409, title: 'Session used up' },
-  'session-dataset-changed': { status: 409, title: 'Dataset changed since the session was opened' },
-  'query-failed': { status: 500, title: 'Query failed' },
-  'question-failed': { status: 500, title: 'Question failed' },
-  'internal-error': { status: 500, title: 'Internal error' },
-  unavailable: { status: 503, title: 'Service unavailable' },
-  'rate-limited': { status: 429, title: 'Too many requests' },
-  'quota-exceeded': { status: 429, title: 'Quota exceeded' },
-  'path-unknown': { status: 404, title: 'Unknown path' },
-  'method-not-allowed': { status: 405, title: 'Method not allowed' },
-  'body-too-large': { status: 413, title: 'Body too large' },
-  'media-type-unsupported': { status: 415, title: 'Unsupported media type' },
-  'http-error': { status: 400, title: 'Invalid HTTP request' },
-} as const satisfies Record<ProblemCode, { status: number; title: string }>
 
 /** Problem document (RFC 9457). */
 export interface Problem {
@@ -160,16 +94,16 @@ const STATUS_OF_CONNECTION_ERROR: Readonly<Record<string, number>> = {
 
 function problemDocument(parts: ProblemParts, requestId?: string): Problem {
   const { status, title } = PROBLEMS[parts.code]
-  return {
+  return defined({
     type: `urn:sotto:problem:${parts.code}`,
     title,
     status: parts.status ?? status,
     code: parts.code,
     detail: parts.detail,
-    ...(parts.errors === undefined || parts.errors.length === 0 ? {} : { errors: parts.errors }),
+    errors: parts.errors?.length === 0 ? undefined : parts.errors,
     ...parts.facts,
-    ...(requestId === undefined ? {} : { requestId }),
-  }
+    requestId,
+  })
 }
 
 class RouteUnknown extends Error {
@@ -206,30 +140,19 @@ function problemParts(error: unknown, request: FastifyRequest): ProblemParts {
         'none. The repeat costs nothing and returns the stored answer if there is one.',
     }
   }
-  if (error instanceof LedgerFault) {
-    return {
-      code: 'unavailable',
-      detail:
-        'The ledger does not respond. Retry later with the same Idempotency-Key, or with the same body if it had none. A ' +
-        'request is never charged twice.',
-    }
-  }
-  if (error instanceof KeyFileFault)
-    return { code: 'unavailable', detail: 'The API keys cannot be read. The log says why.' }
-  if (error instanceof DocumentsFault) {
-    return {
-      code: 'unavailable',
-      detail:
-        'The database of the API keys and the catalog does not respond. Retry later; nothing was charged.',
-      facts: { retryAfterSeconds: 1 },
-    }
-  }
+  const fault = storeFault(error)
+  if (fault !== undefined) return { code: 'unavailable', ...fault }
   if (error instanceof RouteUnknown) return { code: error.code, detail: error.message }
-  if (isPrematureClose(error))
-    return { code: 'unavailable', detail: 'The client disconnected before the response was complete.' }
   if (hasZodFastifySchemaValidationErrors(error)) return validationParts(error)
-  if (isFastifyError(error)) return frameworkParts(error, request.routeOptions)
-  return { code: 'internal-error', detail: 'The request failed. The log contains the request id.' }
+  if (isCoded(error) && error.code === 'ERR_STREAM_PREMATURE_CLOSE')
+    return { code: 'unavailable', detail: 'The client disconnected before the response was complete.' }
+  if (isCoded(error) && error.code.startsWith('FST_')) return frameworkParts(error, request.routeOptions)
+  return FAILED
+}
+
+const FAILED: ProblemParts = {
+  code: 'internal-error',
+  detail: 'The request failed. The log contains the request id.',
 }
 
 function validationParts(error: FastifyError & { validation: readonly ValidationIssue[] }): ProblemParts {
@@ -299,18 +222,9 @@ function onlyFittingVariant(errors: unknown): readonly NestedIssue[] | undefined
   return fitting.length === 1 ? fitting[0] : undefined
 }
 
-/** Tests for the error of a stream whose client disconnected. */
-function isPrematureClose(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ERR_STREAM_PREMATURE_CLOSE'
-}
-
-function isFastifyError(error: unknown): error is FastifyError {
-  return (
-    error instanceof Error &&
-    'code' in error &&
-    typeof error.code === 'string' &&
-    error.code.startsWith('FST_')
-  )
+/** An error with a code of Node or Fastify. */
+function isCoded(error: unknown): error is FastifyError {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string'
 }
 
 declare module 'fastify' {
@@ -346,22 +260,30 @@ function frameworkParts(
     case 'FST_ERR_CTP_EMPTY_JSON_BODY':
       return { code: 'malformed-json', detail: 'The body is empty. Send a JSON object.' }
     case 'FST_ERR_HANDLER_TIMEOUT':
-      return {
-        code: 'unavailable',
-        detail: 'The request took too long. Retry later.',
-      }
+      return { code: 'unavailable', detail: 'The request took too long. Retry later.' }
     default: {
       const status = error.statusCode ?? 500
-      return status < 500
-        ? { code: 'http-error', status, detail: error.message }
-        : { code: 'internal-error', detail: 'The request failed. The log contains the request id.' }
+      return status < 500 ? { code: 'http-error', status, detail: error.message } : FAILED
     }
   }
 }
 
-/** True for the failure of a store. Their messages contain nothing of what they store. */
-function isStoreFault(error: unknown): error is Error {
-  return error instanceof LedgerFault || error instanceof KeyFileFault || error instanceof DocumentsFault
+/** Problem for a store that failed. The messages of these failures contain no stored data. */
+function storeFault(error: unknown): Pick<ProblemParts, 'detail' | 'facts'> | undefined {
+  if (error instanceof LedgerFault)
+    return {
+      detail:
+        'The ledger does not respond. Retry later with the same Idempotency-Key, or with the same body if it had none. A ' +
+        'request is never charged twice.',
+    }
+  if (error instanceof KeyFileFault) return { detail: 'The API keys cannot be read. The log says why.' }
+  if (error instanceof DocumentsFault)
+    return {
+      detail:
+        'The database of the API keys and the catalog does not respond. Retry later; nothing was charged.',
+      facts: { retryAfterSeconds: 1 },
+    }
+  return undefined
 }
 
 /** Codes of refusals, for the log lines of their requests. */
@@ -381,7 +303,7 @@ function logProblem(error: unknown, code: ProblemCode, request: FastifyRequest):
     request.log.error({ code, chargeId: error.chargeId, errorClass: error.errorClass }, 'query failed')
   } else if (error instanceof QuestionFailure) {
     request.log.error({ code, session: error.session, errorClass: error.errorClass }, 'question failed')
-  } else if (code === 'internal-error' || isStoreFault(error)) {
+  } else if (code === 'internal-error' || storeFault(error) !== undefined) {
     request.log.error({ code, err: error }, 'request failed')
   } else {
     refusals.set(request, code)

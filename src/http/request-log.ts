@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Principal } from '../access/principal.ts'
+import { defined } from '../privacy/defined.ts'
+import type { Principal } from './access/principal.ts'
 import { loggedDuration, type Metrics } from './metrics.ts'
 import { refusalOf } from './problem.ts'
 
@@ -18,18 +19,17 @@ export function recordWhenClosed(request: FastifyRequest, reply: FastifyReply, m
     metrics.observe(request, { statusCode, elapsedTime })
     // Requests with a malformed address have no decorations.
     const principal: Principal | null | undefined = request.principal
-    const code = refusalOf(request)
     request.log.info(
-      {
+      defined({
         method: request.method,
         route: request.routeOptions.url ?? 'unknown',
         status: statusCode,
         durationMs: loggedDuration(request, elapsedTime),
-        ...(code === undefined ? {} : { code }),
-        ...(principal ? { principal: principal.name } : {}),
-        ...(principal?.key === undefined ? {} : { key: principal.key }),
-        ...(writableFinished ? {} : { clientLeft: true }),
-      },
+        code: refusalOf(request),
+        principal: principal?.name,
+        key: principal?.key,
+        clientLeft: writableFinished ? undefined : true,
+      }),
       'request',
     )
   })

@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { Server as HttpsServer } from 'node:https'
 import type { SecureContextOptions } from 'node:tls'
 import type { Logger } from 'pino'
+import { codeOf } from '../platform/files/private-file.ts'
 
 /** Files of a certificate chain and its private key, both PEM. */
 export interface TlsFiles {
@@ -11,15 +12,12 @@ export interface TlsFiles {
   readonly keyFile: string
 }
 
-/** A certificate or key file cannot be used. The message names the variable and the rule. */
-export class TlsFileError extends Error {}
-
 /** Time between two checks of the files. */
 const INTERVAL_MS = 2_000
 
 /**
  * Reads the files and checks that the key belongs to the certificate.
- * @throws TlsFileError
+ * @throws Error that names the variable and the rule, if a file cannot be used.
  */
 export async function readTls({ certFile, keyFile }: TlsFiles): Promise<SecureContextOptions> {
   const cert = await read(certFile, 'SOTTO_TLS_CERT')
@@ -29,7 +27,7 @@ export async function readTls({ certFile, keyFile }: TlsFiles): Promise<SecureCo
     createPrivateKey(key),
   )
   if (!certificate.checkPrivateKey(privateKey))
-    throw new TlsFileError('SOTTO_TLS_KEY: must be the key of the certificate in SOTTO_TLS_CERT')
+    throw new Error('SOTTO_TLS_KEY: must be the key of the certificate in SOTTO_TLS_CERT')
   return { cert, key, minVersion: 'TLSv1.2' }
 }
 
@@ -60,8 +58,7 @@ async function read(file: string, variable: string): Promise<string> {
   try {
     return await readFile(file, 'utf8')
   } catch (error) {
-    const reason = error instanceof Error && 'code' in error ? ` (${error.code})` : ''
-    throw new TlsFileError(`${variable}: must be a file that can be read${reason}`)
+    throw new Error(`${variable}: must be a file that can be read${codeOf(error)}`)
   }
 }
 
@@ -69,6 +66,6 @@ function parsed<Value>(rule: string, parse: () => Value): Value {
   try {
     return parse()
   } catch {
-    throw new TlsFileError(rule)
+    throw new Error(rule)
   }
 }

@@ -1,34 +1,5 @@
+import { ACT_KINDS, type Act, type ActKind } from './contract/acts.ts'
 import type { LedgerEvent } from './event.ts'
-import type { Act } from './ledger.ts'
-
-/**
- * Name of the chain of administrative acts, in the place of a dataset id. Ids of datasets begin with a letter, and the
- * ledger refuses this name for a budget, a charge or an allotment.
- */
-export const ADMINISTRATION = '@administration'
-
-/**
- * Kinds of administrative acts. Those on budgets and suspensions refer, by `sequence` and `hash`, to the event of the
- * dataset's chain that has the details.
- */
-export const ACT_KINDS = [
-  'key-created',
-  'key-rotated',
-  'key-deleted',
-  'sign-in-refused',
-  'dataset-registered',
-  'source-refused',
-  'version-published',
-  'dataset-described',
-  'dataset-withdrawn',
-  'budget-granted',
-  'budget-replaced',
-  'allotment-set',
-  'dataset-suspended',
-  'dataset-resumed',
-] as const
-
-export type ActKind = (typeof ACT_KINDS)[number]
 
 /** Kinds of acts that refer to an event of the dataset's chain. */
 const REFERRING: readonly ActKind[] = [

@@ -1,25 +1,22 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { ClientBase } from 'pg'
-import { LedgerFault } from './ledger.ts'
+import type { ChainHead } from './contract/chain.ts'
+import { verifyRequests } from './exported.ts'
+import { LedgerFault } from './fault.ts'
 import { ask, StatementError, useOnce } from './postgres/connection.ts'
 import { postgresReads } from './postgres/reads.ts'
-import { migratePostgres } from './postgres/schema.ts'
-import { verifyRequests } from './requests.ts'
-import { isMarkedAsCopied, markAsCopied, openSqliteDatabase } from './sqlite/schema.ts'
+import { rowJson } from './postgres/rows.ts'
+import { LEDGER_SCHEMA, prepareSchema } from './postgres/schema.ts'
+import { isMarkedAsCopied, markAsCopied, openSqliteDatabase } from './sqlite/database.ts'
+import { headFromRow } from './stores/stored-row.ts'
 import { countCharges, verifyLedger } from './verification.ts'
-
-/** The head of a chain, equal in both ledgers. */
-export interface CopiedHead {
-  readonly dataset: string
-  readonly events: number
-  readonly hash: string
-}
 
 /** The result of a copy. */
 export interface LedgerCopy {
   /** True if an earlier copy had been completed, and nothing was copied now. */
   readonly earlier: boolean
-  readonly heads: readonly CopiedHead[]
+  /** The last event of each chain, equal in both ledgers. */
+  readonly heads: readonly ChainHead[]
 }
 
 /** Rows, or bytes of their texts, that are sent at once. */
@@ -44,7 +41,7 @@ export const COPIED_TABLES: readonly (readonly [table: string, rows: string])[] 
   ],
   [
     'releases',
-    `SELECT charges.id AS charge, CASE WHEN deflated IS NULL THEN answer END AS answer,
+    `SELECT charges.id AS charge, answer,
        CASE WHEN deflated IS NOT NULL THEN '\\x' || hex(deflated) END AS deflated,
        releases.dataset, releases.principal, kind, answered_at_ms
      FROM releases JOIN charges ON charges.number = releases.charge ORDER BY charges.number`,
@@ -69,7 +66,7 @@ export const COPIED_TABLES: readonly (readonly [table: string, rows: string])[] 
 /**
  * Copies the ledger of a SQLite file into an empty PostgreSQL database, verifies the copy, and marks the file, which no
  * service opens from then on. At no time can both be used: the file is marked before the copy is committed. If the
- * process ends in between, a repeated call completes the copy.
+ * process ends in between, a repeated call completes the copy. See decision 56.
  * @throws LedgerFault `in-use` or `unusable`; `unknown` if it is not known whether the copy was committed.
  */
 export async function copyLedger({
@@ -83,7 +80,7 @@ export async function copyLedger({
   try {
     let copy: LedgerCopy | undefined
     await useOnce(url, async (target) => {
-      await migratePostgres(target)
+      await prepareSchema(target, LEDGER_SCHEMA)
       copy = await copyInto(target, source)
     })
     if (copy === undefined) throw new Error('the copy was not started')
@@ -119,15 +116,9 @@ async function copyInto(target: ClientBase, source: DatabaseSync): Promise<Ledge
   }
 }
 
-function headsOf(source: DatabaseSync): readonly CopiedHead[] {
-  return source
-    .prepare('SELECT dataset, head_sequence, head_hash FROM budgets ORDER BY dataset')
-    .all()
-    .map((row) => ({
-      dataset: String(row.dataset),
-      events: Number(row.head_sequence),
-      hash: String(row.head_hash),
-    }))
+function headsOf(source: DatabaseSync): readonly ChainHead[] {
+  const rows = source.prepare('SELECT dataset, head_sequence, head_hash FROM budgets ORDER BY dataset').all()
+  return rows.map(headFromRow)
 }
 
 async function isFilled(target: ClientBase): Promise<boolean> {
@@ -142,7 +133,7 @@ async function isFilled(target: ClientBase): Promise<boolean> {
 async function requireEarlierCopy(
   target: ClientBase,
   source: DatabaseSync,
-  heads: readonly CopiedHead[],
+  heads: readonly ChainHead[],
 ): Promise<void> {
   const { rows } = await ask(
     target,
@@ -152,7 +143,7 @@ async function requireEarlierCopy(
     },
     [heads.map(({ hash }) => hash)],
   )
-  const events = heads.filter((head) => head.events > 0)
+  const events = heads.filter((head) => head.sequence > 0)
   if (isMarkedAsCopied(source) && events.length > 0 && rows[0]?.found === events.length) return
   throw new LedgerFault('unusable', 'the database already holds a ledger; a copy needs an empty one')
 }
@@ -188,7 +179,7 @@ async function copyTable(
     bytes = 0
   }
   for (const row of source.prepare(rows).iterate()) {
-    const text = JSON.stringify(row, (_, value) => (typeof value === 'bigint' ? `${value}` : value))
+    const text = rowJson(row)
     page.push(text)
     bytes += text.length
     if (page.length === PAGE.rows || bytes >= PAGE.bytes) await send()
@@ -202,7 +193,7 @@ async function copyTable(
  * Verifies the copy as `npx sotto ledger verify` does, before it is committed, and compares its heads.
  * @throws LedgerFault if anything differs.
  */
-async function verifyCopy(target: ClientBase, heads: readonly CopiedHead[]): Promise<void> {
+async function verifyCopy(target: ClientBase, heads: readonly ChainHead[]): Promise<void> {
   const ledger = postgresReads((statement, values) => ask(target, statement, values))
   const counts = await countCharges(ledger)
   for (const { dataset, hash } of heads) {

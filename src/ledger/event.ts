@@ -1,9 +1,10 @@
 import type { Amount } from '../privacy/accounting.ts'
+import { defined } from '../privacy/defined.ts'
 import { deltaAtto, epsilonNano, type PrivacyLoss, rhoPico } from '../privacy/loss.ts'
 import type { Neighbours, PrivacyUnit } from '../privacy/neighbours.ts'
-import type { ActKind } from './act.ts'
-import { sha256 } from './canonical.ts'
-import type { ActFacts, CountedFailure, Ledger, LedgerEntry } from './ledger.ts'
+import type { ActFacts, ActKind } from './contract/acts.ts'
+import type { Chain, LedgerEntry } from './contract/chain.ts'
+import type { CountedFailure } from './contract/suspension.ts'
 
 /** The `previousHash` of a dataset's first event. */
 export const FIRST_PREVIOUS_HASH = '0'.repeat(64)
@@ -33,15 +34,15 @@ export interface LedgerEvent {
   /** ISO 8601, UTC. The sequence, not this time, orders events. */
   readonly at: string
   readonly principal: string
-  /** Random, so that a hash alone does not confirm a guessed event. Missing in events of early releases. */
-  readonly salt?: string
+  /** Random, so that a hash alone does not confirm a guessed event. */
+  readonly salt: string
   /** In `opened`: the accounting of the budget; missing for basic composition. */
   readonly accounting?: 'zcdp'
-  /** In `opened`: the neighbours that its charges are priced for. Missing in events of early releases. */
+  /** In `opened`: the neighbours that its charges are priced for. */
   readonly neighbours?: Neighbours
   /** In `opened`: the privacy unit that its charges are priced for; missing where each row is one. */
   readonly privacyUnit?: PersonUnit
-  /** In `opened`: true if its data describe no real person. Missing in events of early releases. */
+  /** In `opened`: true if its data describe no real person. */
   readonly synthetic?: boolean
   /** In `source-reused`: the other datasets with the same source, in order. */
   readonly otherDatasets?: readonly string[]
@@ -78,7 +79,9 @@ export interface LedgerEvent {
 
 /**
  * Serializes an event whose texts are well-formed as canonical JSON (RFC 8785): the text that is stored and hashed.
- * With sorted fields, JSON.stringify gives the same text as {@link canonicalJson}, several times as fast.
+ * With sorted fields, JSON.stringify gives the same text as `canonicalJson`, several times as fast. Because an event
+ * names its dataset, its sequence and the hash before it, changing, moving, removing or inserting an event changes
+ * every later hash. Fields that are not those of an event are left out.
  */
 export function canonicalEvent(event: LedgerEvent): string {
   return JSON.stringify({
@@ -120,17 +123,10 @@ function byName(facts: ActFacts): ActFacts {
 }
 
 function inOrder(amount: EventAmount | undefined): EventAmount | undefined {
-  return amount === undefined || 'rhoPico' in amount
-    ? amount
+  if (amount === undefined) return undefined
+  return 'rhoPico' in amount
+    ? { rhoPico: amount.rhoPico }
     : { deltaAtto: amount.deltaAtto, epsilonNano: amount.epsilonNano }
-}
-
-/**
- * Computes the hash of an event: SHA-256 of {@link canonicalEvent}, hexadecimal. Because an event names its dataset,
- * its sequence and the hash before it, changing, moving, removing or inserting an event changes every later hash.
- */
-export function eventHash(event: LedgerEvent): string {
-  return sha256(canonicalEvent(event))
 }
 
 /** Converts a loss to its form in events. */
@@ -176,11 +172,10 @@ function integer(text: unknown): bigint {
 
 /**
  * Reads the neighbours, the privacy unit and the kind of data that a dataset's budget was opened for; none without a
- * budget. Early events have no neighbours and do not state whether the data are synthetic. The privacy unit is missing
- * where each row is one.
+ * budget. The privacy unit is missing where each row is one.
  */
 export async function openedFor(
-  ledger: Pick<Ledger, 'events'>,
+  ledger: Pick<Chain, 'events'>,
   dataset: string,
 ): Promise<Pick<LedgerEvent, 'neighbours' | 'privacyUnit' | 'synthetic'>> {
   const [first] = await ledger.events(dataset, { limit: 1, afterSequence: 0 })
@@ -202,7 +197,7 @@ export function failureFromEvent(canonical: string): CountedFailure {
   const event: LedgerEvent = JSON.parse(canonical)
   const { sequence, at, principal, chargeId, errorClass } = event
   if (chargeId === undefined) throw new RangeError('the failure names no charge')
-  return { sequence, at, principal, chargeId, ...(errorClass !== undefined && { errorClass }) }
+  return defined({ sequence, at, principal, chargeId, errorClass })
 }
 
 /**
@@ -214,17 +209,17 @@ export function entryFromEvent(canonical: string, hashOfEvent: string): LedgerEn
   const { sequence, dataset, at, principal, chargeId, loss, analyst, reason } = event
   const kind = event.kind as LedgerEntry['kind']
   const isGrant = ['opened', 'granted', 'cap-replaced', 'allotted'].includes(kind)
-  return {
+  return defined({
     sequence,
     dataset,
     kind,
     at,
     principal,
-    ...(chargeId !== undefined && { chargeId }),
-    ...(loss !== undefined &&
-      (isGrant ? { granted: lossFromEvent(loss) } : { price: amountFromEvent(loss) })),
-    ...(analyst !== undefined && { analyst }),
-    ...(reason !== undefined && { reason }),
+    chargeId,
+    granted: loss !== undefined && isGrant ? lossFromEvent(loss) : undefined,
+    price: loss !== undefined && !isGrant ? amountFromEvent(loss) : undefined,
+    analyst,
+    reason,
     hash: hashOfEvent,
-  }
+  })
 }

@@ -1,4 +1,5 @@
-import type { ChargeOutcome, Ledger } from './ledger.ts'
+import type { ChargeOutcome } from './contract/charges.ts'
+import type { Ledger } from './ledger.ts'
 
 /** Receives the kinds and durations of a ledger's operations, for metrics, but no request and no answer. */
 export interface LedgerObserver {

@@ -1,5 +1,5 @@
 import { isAbsolute } from 'node:path'
-import { LedgerFault } from './ledger.ts'
+import { LedgerFault } from './fault.ts'
 import { openPostgresLedger, type PostgresLedger } from './postgres/ledger.ts'
 import { openSqliteLedger, type SqliteLedger } from './sqlite/ledger.ts'
 

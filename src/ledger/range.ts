@@ -6,7 +6,7 @@ import {
   ONE_RHO_PICO,
   type PrivacyLoss,
 } from '../privacy/loss.ts'
-import { ADMINISTRATION } from './act.ts'
+import { ADMINISTRATION } from './contract/acts.ts'
 
 /*
  * The ranges of stored values. All are far below 2^63, beyond which SQLite rounds integers. The tables have the same
@@ -70,10 +70,14 @@ export function expectDataset(dataset: string): void {
 
 /** @throws RangeError if a store may change or refuse the text. */
 export function expectStorable(name: string, value: string): void {
+  if (!isStorable(value)) throw new RangeError(`${name} is not well-formed Unicode without NUL`)
+}
+
+/** True if every store keeps the text unchanged. */
+export function isStorable(value: string): boolean {
   // SQLite stores a lone surrogate as another character, so the text that is read back would not match its hash.
   // PostgreSQL cannot store NUL.
-  if (!value.isWellFormed() || value.includes('\0'))
-    throw new RangeError(`${name} is not well-formed Unicode without NUL`)
+  return value.isWellFormed() && !value.includes('\0')
 }
 
 /** @throws RangeError if `value` is not a whole number from 1 to `largest`. */

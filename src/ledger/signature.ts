@@ -6,9 +6,10 @@ import {
   sign,
   verify,
 } from 'node:crypto'
-import { type FileHandle, open, rm } from 'node:fs/promises'
-import { canonicalJson } from './canonical.ts'
-import type { ChainHead } from './ledger.ts'
+import { rm, writeFile } from 'node:fs/promises'
+import { PrivateFileError, readPrivateFile } from '../platform/files/private-file.ts'
+import type { ChainHead } from './contract/chain.ts'
+import { headStatement } from './protocol/verifier/noted-events.ts'
 
 /** Signs heads with the ledger's key. */
 export interface HeadSigner {
@@ -16,7 +17,6 @@ export interface HeadSigner {
   readonly publicKey: string
   /**
    * Computes the Ed25519 signature (RFC 8032) of {@link headStatement} in base64. It is deterministic.
-   * @throws Error if the head has no canonical JSON.
    */
   sign(head: ChainHead): string
 }
@@ -24,18 +24,17 @@ export interface HeadSigner {
 /** Length of an Ed25519 signature in bytes. */
 const SIGNATURE_LENGTH = 64
 
-/** Serializes a head for its signature: canonical JSON (RFC 8785) with the version of the layout. */
-export function headStatement({ dataset, sequence, hash }: ChainHead): string {
-  return canonicalJson({ version: 1, dataset, sequence, hash })
-}
-
 /**
- * Reads the key that signs heads: the PKCS#8 PEM of an Ed25519 private key, readable by its owner only.
+ * Reads the key that signs heads: the PKCS#8 PEM of an Ed25519 private key, in a file that only its
+ * owner and its group may access.
  * @param file the value of `SOTTO_LEDGER_SIGNING_KEY`
  * @throws Error that names the variable and the violated rule, never the key.
  */
 export async function readHeadSigner(file: string): Promise<HeadSigner> {
-  const key = parsePrivateKey(await readPrivateFile(file), file)
+  const pem = await readPrivateFile(file).catch((error: unknown) => {
+    throw error instanceof PrivateFileError ? keyError(`${file} ${error.message}`) : error
+  })
+  const key = parsePrivateKey(pem, file)
   return {
     publicKey: publicPem(createPublicKey(key)),
     sign: (head) => sign(null, Buffer.from(headStatement(head)), key).toString('base64'),
@@ -52,13 +51,7 @@ export function isSignatureOf(head: ChainHead, signature: string, publicKeyPem: 
   const bytes = Buffer.from(signature, 'base64')
   // The decoder ignores characters that are not base64. Without this check, many texts would be the same signature.
   if (bytes.length !== SIGNATURE_LENGTH || bytes.toString('base64') !== signature) return false
-  let statement: string
-  try {
-    statement = headStatement(head)
-  } catch {
-    return false
-  }
-  return verify(null, Buffer.from(statement), key, bytes)
+  return verify(null, Buffer.from(headStatement(head)), key, bytes)
 }
 
 /**
@@ -80,31 +73,8 @@ export async function createSigningKey(file: string): Promise<string> {
   return pem
 }
 
-async function writeNew(file: string, text: string | Buffer, mode: number): Promise<void> {
-  const handle = await open(file, 'wx', mode)
-  try {
-    await handle.writeFile(text)
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
-}
-
-async function readPrivateFile(file: string): Promise<string> {
-  let handle: FileHandle
-  try {
-    handle = await open(file, 'r')
-  } catch (error) {
-    const reason = error instanceof Error && 'code' in error ? ` (${error.code})` : ''
-    throw keyError(`${file} cannot be read${reason}`)
-  }
-  try {
-    if (((await handle.stat()).mode & 0o077) !== 0)
-      throw keyError(`${file} must be readable by its owner alone (chmod 600)`)
-    return await handle.readFile('utf8')
-  } finally {
-    await handle.close()
-  }
+function writeNew(file: string, text: string | Buffer, mode: number): Promise<void> {
+  return writeFile(file, text, { flag: 'wx', mode, flush: true })
 }
 
 function parsePrivateKey(pem: string, file: string): KeyObject {

@@ -1,109 +1,25 @@
 import { isSameAmount } from '../privacy/accounting.ts'
 import { coversLoss } from '../privacy/loss.ts'
-import { ADMINISTRATION, reasonAgainstAct } from './act.ts'
-import { canonicalJson, sha256 } from './canonical.ts'
-import { eventAmount, eventLoss, type LedgerEvent } from './event.ts'
-import type {
-  AnalystSpending,
-  Budget,
-  ChargeCounts,
-  ChargeRecord,
-  Ledger,
-  LedgerHead,
-  StoredEvent,
-  SuspensionState,
-} from './ledger.ts'
-import { applyEvent, beforeFirstEvent, type ReplayedCharge, type ReplayState } from './replay.ts'
-
-/** The result of verifying a dataset's events. */
-export type Verification =
-  | ({
-      readonly kind: 'sound'
-      readonly events: number
-      /** Hash of the last event; {@link FIRST_PREVIOUS_HASH} if there are none. */
-      readonly headHash: string
-      /** Computed from the events alone. */
-      readonly budget: Budget
-      /** Computed from the events alone, ordered by principal. */
-      readonly spending: readonly AnalystSpending[]
-    } & SuspensionState)
-  /** Sequence of the first event that is not a valid successor of those before it. */
-  | { readonly kind: 'broken'; readonly sequence: number; readonly reason: string }
-
-/** Verifies events one at a time, oldest first. */
-export interface Verifier {
-  /** Verifies the next event. Events after a broken one are ignored. */
-  add(event: StoredEvent): void
-  result(): Verification
-  /** Every charge that was debited or denied, by id. */
-  readonly charges: ReadonlyMap<string, Readonly<ReplayedCharge>>
-}
-
-/**
- * Creates a verifier that recomputes a dataset's hash chain and its balances from its events; for `ADMINISTRATION`, the
- * chain of administrative acts, which has no balances. Every event must be
- * canonical, match its hash, name its own sequence and the hash before it, and be possible at that point. Missing
- * events at the end can only be detected with a head that was recorded elsewhere.
- * @param verified the result for the events that were verified earlier. Charges of these events are unknown, so that
- *    events which refer to an unknown charge are accepted.
- */
-export function createVerifier(dataset: string, verified?: SoundVerification): Verifier {
-  const state = verified === undefined ? beforeFirstEvent() : stateAfter(verified)
-  let broken: Broken | undefined
-  return {
-    add(event) {
-      if (broken !== undefined) return
-      const reason = reasonAgainst(state, dataset, event)
-      if (reason !== undefined) {
-        broken = { kind: 'broken', sequence: state.events + 1, reason }
-        return
-      }
-      state.events += 1
-      state.headHash = event.hash
-    },
-    charges: state.charges,
-    result() {
-      const { events, headHash, budget, analysts, failures, suspended } = state
-      const spending = inOrder(analysts.values())
-      return broken ?? { kind: 'sound', events, headHash, budget, spending, failures, suspended }
-    },
-  }
-}
-
-function stateAfter(verified: SoundVerification): ReplayState {
-  const { events, headHash, budget, failures, suspended } = verified
-  const analysts = new Map(verified.spending.map((each) => [each.principal, each]))
-  const charges = new Map<string, ReplayedCharge>()
-  const known = { events, headHash, budget, analysts, failures, suspended }
-  return { ...known, lastFailure: undefined, charges, verifiedEvents: events }
-}
-
-/** The reason why an event is not a valid successor of those before it. */
-function reasonAgainst(
-  state: ReplayState,
-  dataset: string,
-  { canonical, hash }: StoredEvent,
-): string | undefined {
-  const event = parse(canonical)
-  if (event === undefined) return 'the text is not a canonical event'
-  if (sha256(canonical) !== hash) return 'the hash does not match the event'
-  if (event.dataset !== dataset) return 'the event belongs to another dataset'
-  if (event.sequence !== state.events + 1) return `the event has sequence ${event.sequence}`
-  if (event.previousHash !== state.headHash) return 'the previous hash does not match the event before it'
-  if (dataset === ADMINISTRATION) return reasonAgainstAct(event)
-  try {
-    return applyEvent(state, event)
-  } catch {
-    return 'the event has no valid amount'
-  }
-}
+import { sha256 } from './canonical.ts'
+import type { AnalystSpending } from './contract/budgets.ts'
+import type { Chain, ChargeCounts, ChargeRecord, LedgerHead, StoredEvent } from './contract/chain.ts'
+import type { Sessions } from './contract/sessions.ts'
+import { eventAmount, eventLoss } from './event.ts'
+import type { ReplayedCharge } from './protocol/verifier/replay.ts'
+import {
+  type BrokenVerification,
+  createVerifier,
+  type SoundVerification,
+  type Verification,
+  type Verifier,
+} from './protocol/verifier/verifier.ts'
 
 /** Number of events read at a time. */
 export const EVENTS_PAGE = 1_000
 
 /** Yields a dataset's events, oldest first, in pages. */
 export async function* eventPages(
-  ledger: Pick<Ledger, 'events'>,
+  ledger: Pick<Chain, 'events'>,
   dataset: string,
 ): AsyncGenerator<readonly StoredEvent[]> {
   for (let afterSequence = 0; ; ) {
@@ -117,17 +33,12 @@ export async function* eventPages(
 /** Number of records read at a time. Each may have a large answer, and the store is busy while it reads them. */
 const RECORDS_PAGE = 64
 
-type Broken = Extract<Verification, { kind: 'broken' }>
-
-/** The result for events that are sound, from which a later verification can continue. */
-export type SoundVerification = Extract<Verification, { kind: 'sound' }>
-
 /**
  * Counts all stored charges per dataset, for {@link verifyLedger}.
  * @throws LedgerFault if the store failed.
  */
 export async function countCharges(
-  ledger: Pick<Ledger, 'chargeCounts'>,
+  ledger: Pick<Chain, 'chargeCounts'>,
   pace = FULL_SPEED,
 ): Promise<ReadonlyMap<string, number>> {
   const totals = new Map<string, number>()
@@ -150,7 +61,7 @@ export interface Pace {
 
 const FULL_SPEED: Pace = { eventsPage: EVENTS_PAGE, pause: async () => {} }
 
-type Readable = Pick<Ledger, 'head' | 'events' | 'chargeRecords' | 'sessionAnswers'>
+type Readable = Pick<Chain & Sessions, 'head' | 'events' | 'chargeRecords' | 'sessionAnswers'>
 
 /**
  * Verifies all events of a dataset in a live ledger, and compares them with the stored balances, charges and answers.
@@ -172,7 +83,8 @@ export async function verifyLedger(
   if (result.kind === 'broken') return result
   const { events: sequence } = result
   // They were counted before the head was read, so each of them has an event up to it.
-  if ((counts?.get(dataset) ?? 0) > verifier.charges.size)
+  const counted = counts?.get(dataset)
+  if (counted !== undefined && counted > verifier.charges.size)
     return { kind: 'broken', sequence, reason: 'a stored charge has no event' }
   return (await firstBrokenCharge(ledger, dataset, verifier, sequence, pace)) ?? result
 }
@@ -183,7 +95,7 @@ export async function verifyLedger(
  * @returns `undefined` if the dataset has no budget.
  */
 export async function verifyTail(
-  ledger: Pick<Ledger, 'head' | 'events'>,
+  ledger: Pick<Chain, 'head' | 'events'>,
   dataset: string,
   verified: SoundVerification,
   pace = FULL_SPEED,
@@ -196,7 +108,7 @@ export async function verifyTail(
 
 /** Follows the events up to a head, and compares the result with it and its balances. */
 async function verifyUpTo(
-  ledger: Pick<Ledger, 'events'>,
+  ledger: Pick<Chain, 'events'>,
   dataset: string,
   head: LedgerHead,
   { verifier, pace, after }: { readonly verifier: Verifier; readonly pace: Pace; readonly after: number },
@@ -212,7 +124,7 @@ async function verifyUpTo(
 }
 
 async function follow(
-  ledger: Pick<Ledger, 'events'>,
+  ledger: Pick<Chain, 'events'>,
   dataset: string,
   verifier: Verifier,
   { after, upTo, pace }: { readonly after: number; readonly upTo: number; readonly pace: Pace },
@@ -221,7 +133,7 @@ async function follow(
     const limit = Math.min(pace.eventsPage, upTo - afterSequence)
     const page = await ledger.events(dataset, { limit, afterSequence })
     if (page.length === 0) break
-    for (const event of page) verifier.add(event)
+    for (const event of page) verifier.add(event, sha256(event.canonical))
     afterSequence += page.length
     await pace.pause()
   }
@@ -234,9 +146,9 @@ async function firstBrokenCharge(
   verifier: Verifier,
   sequence: number,
   pace: Pace,
-): Promise<Broken | undefined> {
+): Promise<BrokenVerification | undefined> {
   const ids = [...verifier.charges.keys()]
-  const broken: Broken[] = []
+  const broken: BrokenVerification[] = []
   const unlike: { id: string; before: Readonly<ReplayedCharge>; record: ChargeRecord | undefined }[] = []
   for (let start = 0; start < ids.length; start += RECORDS_PAGE) {
     const page = ids.slice(start, start + RECORDS_PAGE)
@@ -269,7 +181,7 @@ async function firstBrokenCharge(
     const reason = reasonAgainstRecord(dataset, before, verifier.charges.get(id) ?? before, record)
     if (reason !== undefined) broken.push({ kind: 'broken', sequence: before.sequence, reason })
   }
-  return broken.reduce<Broken | undefined>(
+  return broken.reduce<BrokenVerification | undefined>(
     (first, each) => (first === undefined || each.sequence < first.sequence ? each : first),
     undefined,
   )
@@ -277,7 +189,7 @@ async function firstBrokenCharge(
 
 /** Reads records by id. A record that the store cannot parse does not hide the others. */
 async function readRecords(
-  ledger: Pick<Ledger, 'chargeRecords'>,
+  ledger: Pick<Chain, 'chargeRecords'>,
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, ChargeRecord | 'unreadable'>> {
   try {
@@ -294,7 +206,7 @@ async function readRecords(
 }
 
 async function isSessionSound(
-  ledger: Pick<Ledger, 'sessionAnswers'>,
+  ledger: Pick<Sessions, 'sessionAnswers'>,
   id: string,
   hashes: readonly string[],
 ): Promise<boolean> {
@@ -342,10 +254,7 @@ function reasonAgainstRecord(
     : 'a stored answer does not match its hash'
 }
 
-interface Balances extends SuspensionState {
-  readonly budget: Budget
-  readonly spending: readonly AnalystSpending[]
-}
+type Balances = Pick<LedgerHead, 'budget' | 'spending' | 'failures' | 'suspended'>
 
 function reasonAgainstBalances(events: Balances, store: Balances): string | undefined {
   const { granted, cap, spent } = events.budget
@@ -357,7 +266,7 @@ function reasonAgainstBalances(events: Balances, store: Balances): string | unde
   if (!same) return 'the stored balances differ from the events'
   if (events.failures !== store.failures || events.suspended !== store.suspended)
     return 'the stored suspension differs from the events'
-  return canonicalJson(store.spending.map(spelled)) === canonicalJson(events.spending.map(spelled))
+  return JSON.stringify(store.spending.map(spelled)) === JSON.stringify(events.spending.map(spelled))
     ? undefined
     : 'the stored spending of the analysts differs from the events'
 }
@@ -370,18 +279,4 @@ function spelled(spending: AnalystSpending) {
     eventAmount(spent),
     eventAmount(spentOnShared),
   ]
-}
-
-/** Sorts by the UTF-8 of the names, as stores do. The order of JavaScript strings differs beyond U+FFFF. */
-function inOrder(spending: Iterable<AnalystSpending>): AnalystSpending[] {
-  return [...spending].sort((a, b) => Buffer.compare(Buffer.from(a.principal), Buffer.from(b.principal)))
-}
-
-function parse(canonical: string): LedgerEvent | undefined {
-  try {
-    const event: LedgerEvent = JSON.parse(canonical)
-    return canonicalJson(event) === canonical && event.version === 1 ? event : undefined
-  } catch {
-    return undefined
-  }
 }

@@ -34,7 +34,7 @@ export function noAmount(accounting: Accounting): Amount {
   }
 }
 
-/** Amount that a granted (epsilon, delta) buys, rounded down. */
+/** Amount that a granted (epsilon, delta) buys, rounded down. See decision 14. */
 export function amountBoughtBy(accounting: Accounting, granted: PrivacyLoss): Amount {
   switch (accounting) {
     case 'basic':

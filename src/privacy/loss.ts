@@ -76,15 +76,7 @@ export function rhoPico(count: bigint): RhoPico {
 export function epsilonFromWire(value: number, field: string, largest = MAX_QUERY_EPSILON): EpsilonNano {
   if (!(value > 0)) throw refuseField('invalid-request', field, 'must be greater than 0')
   if (value > largest) throw refuseField('invalid-request', field, `must be at most ${largest}`)
-  const count = decimalFromNumber(value, EPSILON_FRACTION_DIGITS)
-  if (count === undefined) {
-    throw refuseField(
-      'invalid-request',
-      field,
-      'must have at most 9 fractional digits; values are never rounded',
-    )
-  }
-  return epsilonNano(count)
+  return epsilonNano(exactCount(value, field, EPSILON_FRACTION_DIGITS))
 }
 
 /**
@@ -94,15 +86,14 @@ export function epsilonFromWire(value: number, field: string, largest = MAX_QUER
 export function deltaFromWire(value: number, field: string): DeltaAtto {
   if (!(value >= 0 && value < 1))
     throw refuseField('invalid-request', field, 'must be at least 0 and below 1')
-  const count = decimalFromNumber(value, DELTA_FRACTION_DIGITS)
-  if (count === undefined) {
-    throw refuseField(
-      'invalid-request',
-      field,
-      'must have at most 18 fractional digits; values are never rounded',
-    )
-  }
-  return deltaAtto(count)
+  return deltaAtto(exactCount(value, field, DELTA_FRACTION_DIGITS))
+}
+
+function exactCount(value: number, field: string, fractionDigits: number): bigint {
+  const count = decimalFromNumber(value, fractionDigits)
+  if (count !== undefined) return count
+  const rule = `must have at most ${fractionDigits} fractional digits; values are never rounded`
+  throw refuseField('invalid-request', field, rule)
 }
 
 /** Adds losses exactly (basic composition). Delta saturates at 1, where it guarantees nothing. */

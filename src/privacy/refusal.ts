@@ -1,50 +1,4 @@
-/**
- * Codes of all refusals. They are part of the public interface: each has a status and a title in
- * `src/http/problem.ts` and an entry in `docs/problems.md`.
- */
-export type RefusalCode =
-  | 'invalid-request'
-  | 'malformed-json'
-  | 'unauthenticated'
-  | 'forbidden'
-  | 'unknown-dataset'
-  | 'unknown-release'
-  | 'unknown-session'
-  | 'dataset-exists'
-  | 'budget-account-exists'
-  | 'budget-spent'
-  | 'source-registered'
-  | 'unknown-source'
-  | 'upload-too-large'
-  | 'source-refused'
-  | 'source-unreadable'
-  | 'source-does-not-fit'
-  | 'unknown-ingestion'
-  | 'ingestion-too-long'
-  | 'ingestion-stopped'
-  | 'dataset-changed'
-  | 'not-synthetic'
-  | 'too-many-worlds'
-  | 'risk-below-prior'
-  | 'query-does-not-fit'
-  | 'sql-not-supported'
-  | 'mechanism-not-applicable'
-  | 'unsupported-under-zcdp'
-  | 'budget-insufficient'
-  | 'allotment-insufficient'
-  | 'allotment-below-spent'
-  | 'unknown-analyst'
-  | 'unknown-key'
-  | 'key-name-taken'
-  | 'last-custodian-key'
-  | 'idempotency-key-reused'
-  | 'query-in-flight'
-  | 'dataset-suspended'
-  | 'session-used-up'
-  | 'session-dataset-changed'
-  | 'unavailable'
-  | 'rate-limited'
-  | 'quota-exceeded'
+import type { RefusalCode } from './problems.ts'
 
 /** A rule that a field of the request broke. `field` is a dotted path such as `where.predicates.0.value`. */
 export interface FieldError {
@@ -92,6 +46,18 @@ export function unknownDataset(id: string): Refusal {
 /** Creates a refusal caused by one field. The rule is both the detail and the field's error. */
 export function refuseField(code: RefusalCode, field: string, rule: string): Refusal {
   return new Refusal(code, `${field}: ${rule}`, [{ field, rule }])
+}
+
+/** @throws Refusal `invalid-request` naming the rules that were broken, if there are any. */
+export function requireNone(errors: readonly FieldError[]): void {
+  if (errors.length === 0) return
+  const detail = errors.map(({ field, rule }) => `${field}: ${rule}`).join('; ')
+  throw new Refusal('invalid-request', detail, errors)
+}
+
+/** Creates the refusal of a query that does not fit its dataset, caused by one field. */
+export function refuseQuery(field: string, rule: string): Refusal {
+  return refuseField('query-does-not-fit', field, rule)
 }
 
 /**

@@ -21,7 +21,7 @@ import { divideRoundingUp } from './rational.ts'
  *
  * Any order is a proof, so floating-point arithmetic may search for the best order: its errors affect how tight a
  * figure is, not whether it holds. At that order the inequality is evaluated in integers, each side rounded in the
- * safe direction. Proof: docs/proofs/zcdp-conversion.md.
+ * safe direction. Proof: src/privacy/zcdp-conversion.md.
  */
 
 /** Largest rho that a grant buys. The ledger's amounts of it still fit into a 64-bit integer. */

@@ -6,7 +6,7 @@ import type { Sensitivity } from './sensitivity.ts'
  * Zero-concentrated differential privacy (zCDP): a mechanism is rho-zCDP if the Rényi divergence of every order alpha
  * above 1 between its outputs on neighbours is at most rho * alpha. Source: Bun and Steinke 2016, "Concentrated
  * Differential Privacy: Simplifications, Extensions, and Lower Bounds" (arXiv 1605.02065). Every rho here is rounded up
- * to 1e-12. Proofs, on the integers: docs/proofs/zero-concentrated.md.
+ * to 1e-12. Proofs, on the integers: src/privacy/zero-concentrated.md.
  */
 
 /**
@@ -19,7 +19,7 @@ const ROUNDING = 2 ** -47
  * Least rho of discrete Laplace noise on every entry of an integer vector, rounded up.
  *
  * For one entry that moves by D, with epsilon = D / scale and x = 1 / scale, the least rho is the Kullback-Leibler
- * divergence epsilon - x / sinh(x) (1 - exp(-epsilon)) (docs/proofs/zero-concentrated.md; Harrison and Manurangsi
+ * divergence epsilon - x / sinh(x) (1 - exp(-epsilon)) (src/privacy/zero-concentrated.md; Harrison and Manurangsi
  * 2025, arXiv 2510.25746, also state tight bounds for this distribution). It is convex in D, so of all vectors within
  * L1 and L-infinity the worst has as many entries of L-infinity as L1 allows, and one entry for the rest. It is below
  * the epsilon, L1 / scale.
@@ -63,7 +63,7 @@ export function discreteGaussianRho(sigma: bigint, { l2Squared }: Pick<Sensitivi
 
 /**
  * Least rho that covers every mechanism of this pure epsilon, rounded up: epsilon tanh(epsilon / 2), the rho of
- * randomized response and of discrete Laplace noise of scale 1 / epsilon. Proof: docs/proofs/zero-concentrated.md;
+ * randomized response and of discrete Laplace noise of scale 1 / epsilon. Proof: src/privacy/zero-concentrated.md;
  * Steinke, "Tight RDP & zCDP Bounds from Pure DP" (differentialprivacy.org/pdp-to-zcdp). It is below the epsilon^2 /
  * 2 of Bun and Steinke 2016, proposition 1.4.
  *
@@ -80,7 +80,7 @@ export function pureRho(epsilonNano: EpsilonNano, rounds = 1n): RhoPico {
  * ("epsilon-bounded range", as for the exponential mechanism), rounded up: epsilon^2 / 8, exact (Cesar and Rogers
  * 2021, "Bounding, Concentrating, and Truncating", arXiv 2004.07223, lemma 3.4), or {@link pureRho} where that is
  * less, at an epsilon of 8 and more: the interval contains 0, so epsilon bounds every loss. Proof:
- * docs/proofs/zero-concentrated.md.
+ * src/privacy/zero-concentrated.md.
  *
  * @param rounds number of mechanisms together, each at an equal part of the epsilon; at least 1.
  */

@@ -1,54 +1,28 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import path from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import seedrandom from 'seedrandom'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { query as querySchema } from '../../schemas/query.ts'
-import { createAdmission } from '../../src/answers/admission.ts'
-import {
-  type AnswerDependencies,
-  answer,
-  answerBatch,
-  preview,
-  previewBatch,
-  type Question,
-} from '../../src/answers/answer.ts'
+import { query as querySchema } from '../../schemas/answers/query.ts'
+import { answer, answerBatch, type Question } from '../../src/answers/answer.ts'
 import { AnswerFailure } from '../../src/answers/failure.ts'
-import { systemClock } from '../../src/answers/release-time.ts'
+import { preview, previewBatch } from '../../src/answers/preview.ts'
+import { noiseSampler } from '../../src/core/mechanisms/measurement.ts'
+import { uniformFromWords } from '../../src/core/mechanisms/samplers/uniform-integers.ts'
+import { plan } from '../../src/core/planner/plan.ts'
+import { reporter } from '../../src/core/planner/report.ts'
 import { type Engine, EngineFailure } from '../../src/engines/engine.ts'
 import type { Ledger } from '../../src/ledger/ledger.ts'
-import { openSqliteLedger } from '../../src/ledger/sqlite/ledger.ts'
-import { noiseSampler } from '../../src/mechanisms/measurement.ts'
-import { systemEntropy } from '../../src/mechanisms/samplers/entropy.ts'
-import { uniformFromWords } from '../../src/mechanisms/samplers/uniform-integers.ts'
-import { plan } from '../../src/planner/plan.ts'
-import { report } from '../../src/planner/report.ts'
 import { noAmount } from '../../src/privacy/accounting.ts'
-import { deltaAtto, epsilonNano, NO_LOSS } from '../../src/privacy/loss.ts'
+import { NO_LOSS } from '../../src/privacy/loss.ts'
 import { Refusal } from '../../src/privacy/refusal.ts'
 import { epsilonSpent } from '../balances.ts'
-import { people } from '../planner/people.ts'
+import { people } from '../core/planner/neighbours/people.ts'
+import { dependenciesOf, openPeopleLedger } from './counting.ts'
 
-let directory = ''
 let ledger: Ledger
 beforeEach(async () => {
-  directory = await mkdtemp(path.join(tmpdir(), 'sotto-answer-'))
-  ledger = await openSqliteLedger({ path: path.join(directory, 'ledger.sqlite') })
-  await ledger.openBudget(
-    'people',
-    {
-      accounting: 'basic',
-      neighbours: 'add-remove',
-      granted: { epsilonNano: epsilonNano(10_000_000_000n), deltaAtto: deltaAtto(10n ** 13n) },
-    },
-    'custodian',
-  )
+  ledger = await openPeopleLedger(10n, { delta: 10n ** 13n })
 })
-afterEach(async () => {
-  await ledger.close()
-  await rm(directory, { recursive: true })
-})
+afterEach(() => ledger.close())
 
 const question: Question = {
   principal: 'analyst',
@@ -56,24 +30,8 @@ const question: Question = {
   query: querySchema.parse({ kind: 'count', epsilon: 1 }),
 }
 
-function dependencies(aggregate: Engine['aggregate'], over: Partial<Ledger> = {}): AnswerDependencies {
-  return {
-    engine: {
-      aggregate,
-      countIndexes: () => Promise.reject(new EngineFailure()),
-      countIndexesInCells: () => Promise.reject(new EngineFailure()),
-      countTexts: () => Promise.reject(new EngineFailure()),
-      healthy: async () => true,
-      close: async () => undefined,
-    },
-    ledger: { ...ledger, ...over },
-    noiseSource: systemEntropy(),
-    limits: { maxCells: 100 },
-    leaseMs: 60_000,
-    clock: systemClock,
-    admission: createAdmission({ places: 4, turns: 16, maxWaiting: 100, maxWaitMs: 60_000 }),
-  }
-}
+const dependencies = (aggregate: Engine['aggregate'], over: Partial<Ledger> = {}) =>
+  dependenciesOf({ ...ledger, ...over }, aggregate)
 
 const spent = async () => {
   const budget = await ledger.budget('people')
@@ -186,7 +144,7 @@ describe('every released number has its own noise', () => {
     const { body } = await answer(deps, { ...question, query })
     const { planned, noisy } = sampled(query, integers)
     expect(JSON.parse(body).result).toEqual(
-      JSON.parse(JSON.stringify(report(planned, { kind: 'additive', noisy }).result)),
+      JSON.parse(JSON.stringify(reporter(planned)({ kind: 'additive', noisy }).result)),
     )
     // The tape gives nonzero noise: every entry changes, and no two entries get the same noise.
     const noise = noisy.flatMap((vector, statistic) => {

@@ -1,15 +1,10 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import path from 'node:path'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { registration } from '../../schemas/dataset.ts'
-import { query as querySchema } from '../../schemas/query.ts'
+import { query as querySchema } from '../../schemas/answers/query.ts'
 import { WITHOUT_QUEUE } from '../../src/answers/admission.ts'
 import { type AnswerDependencies, answer, answerBatch } from '../../src/answers/answer.ts'
 import {
   longestDelayMs,
-  MAX_DELAY_MS,
   nextRecordMs,
   nextReleaseMs,
   recordMarginMs,
@@ -17,35 +12,20 @@ import {
   systemClock,
 } from '../../src/answers/release-time.ts'
 import { createSparseVectorSessions } from '../../src/answers/session.ts'
-import type { Dataset, Timing } from '../../src/catalog/dataset.ts'
-import { createVersionUses } from '../../src/catalog/version-uses.ts'
+import type { Dataset, Timing } from '../../src/core/dataset/dataset.ts'
+import { createVersionUses } from '../../src/datasets/catalog/version-uses.ts'
 import { EngineFailure } from '../../src/engines/engine.ts'
-import type { Ledger, LedgerEntry } from '../../src/ledger/ledger.ts'
-import { openSqliteLedger } from '../../src/ledger/sqlite/ledger.ts'
-import { systemEntropy } from '../../src/mechanisms/samplers/entropy.ts'
-import { deltaAtto, epsilonNano } from '../../src/privacy/loss.ts'
-import { people } from '../planner/people.ts'
+import type { LedgerEntry } from '../../src/ledger/contract/chain.ts'
+import type { Ledger } from '../../src/ledger/ledger.ts'
+import { people } from '../core/planner/neighbours/people.ts'
+import { dependenciesOf, openPeopleLedger } from './counting.ts'
 import { createFakeClock, type FakeClock } from './fake-clock.ts'
 
-let directory = ''
 let ledger: Ledger
 beforeEach(async () => {
-  directory = await mkdtemp(path.join(tmpdir(), 'sotto-release-time-'))
-  ledger = await openSqliteLedger({ path: path.join(directory, 'ledger.sqlite') })
-  await ledger.openBudget(
-    'people',
-    {
-      accounting: 'basic',
-      neighbours: 'add-remove',
-      granted: { epsilonNano: epsilonNano(100_000_000_000n), deltaAtto: deltaAtto(0n) },
-    },
-    'custodian',
-  )
+  ledger = await openPeopleLedger(100n)
 })
-afterEach(async () => {
-  await ledger.close()
-  await rm(directory, { recursive: true })
-})
+afterEach(() => ledger.close())
 
 const ARRIVED_MS = 1_000
 const SLOTS: Timing = { slotMs: 50 }
@@ -81,33 +61,19 @@ function observedDependencies({ engineMs, fails = false, recordMs = 0 }: Conditi
       return record(...call)
     }
   }
-  const never = () => Promise.reject(new EngineFailure())
-  const dependencies: AnswerDependencies = {
-    engine: {
-      aggregate: async () => {
-        clock.pass(engineMs)
-        if (fails) throw new EngineFailure()
-        return [[100n]]
-      },
-      countIndexes: never,
-      countIndexesInCells: never,
-      countTexts: never,
-      healthy: async () => true,
-      close: async () => undefined,
-    },
-    ledger: {
-      ...ledger,
-      recordAnswer: noting(ledger.recordAnswer),
-      recordFailure: noting(ledger.recordFailure),
-      openSession: noting(ledger.openSession),
-      recordSessionAnswer: noting(ledger.recordSessionAnswer),
-    },
-    noiseSource: systemEntropy(),
-    limits: { maxCells: 100 },
-    leaseMs: 60_000,
-    admission: WITHOUT_QUEUE,
-    clock,
+  const noted = {
+    ...ledger,
+    recordAnswer: noting(ledger.recordAnswer),
+    recordFailure: noting(ledger.recordFailure),
+    openSession: noting(ledger.openSession),
+    recordSessionAnswer: noting(ledger.recordSessionAnswer),
   }
+  const aggregate = async () => {
+    clock.pass(engineMs)
+    if (fails) throw new EngineFailure()
+    return [[100n]]
+  }
+  const dependencies = dependenciesOf(noted, aggregate, { admission: WITHOUT_QUEUE, clock })
   return { clock, dependencies, recordedMs: () => recordedMs }
 }
 
@@ -337,14 +303,6 @@ test('instants are whole periods after the arrival, never before now, and the ne
       },
     ),
   )
-})
-
-test('the time limits of routes include the longest delay that a registration can declare', () => {
-  const registrable = (deadlineMs: number) =>
-    registration.shape.timing.safeParse({ deadlineMs }).success &&
-    longestDelayMs({ deadlineMs }) <= MAX_DELAY_MS
-  expect(registrable(MAX_DELAY_MS / 2)).toBe(true)
-  expect(registration.shape.timing.safeParse({ deadlineMs: MAX_DELAY_MS / 2 + 1 }).success).toBe(false)
 })
 
 test('times are rounded down to the period', () => {

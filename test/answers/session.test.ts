@@ -1,5 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import path from 'node:path'
 import seedrandom from 'seedrandom'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -8,57 +6,43 @@ import {
   sessionAnswer,
   sessionPreview,
   session as sessionSchema,
-} from '../../schemas/sparse-vector.ts'
-import { createAdmission } from '../../src/answers/admission.ts'
+} from '../../schemas/answers/sparse-vector.ts'
 import { AnswerFailure, QuestionFailure } from '../../src/answers/failure.ts'
-import { systemClock } from '../../src/answers/release-time.ts'
+import { previewSession } from '../../src/answers/preview.ts'
 import {
   type Asking,
   createSparseVectorSessions,
   MOST_QUESTIONS,
-  previewSession,
   type SessionDependencies,
   showSession,
 } from '../../src/answers/session.ts'
-import type { Dataset } from '../../src/catalog/dataset.ts'
-import { createVersionUses } from '../../src/catalog/version-uses.ts'
-import { type Engine, EngineFailure } from '../../src/engines/engine.ts'
-import type { Ledger } from '../../src/ledger/ledger.ts'
-import { openSqliteLedger } from '../../src/ledger/sqlite/ledger.ts'
-import { systemEntropy } from '../../src/mechanisms/samplers/entropy.ts'
-import { uniformFromWords } from '../../src/mechanisms/samplers/uniform-integers.ts'
+import type { Dataset } from '../../src/core/dataset/dataset.ts'
+import { uniformFromWords } from '../../src/core/mechanisms/samplers/uniform-integers.ts'
 import {
   calibrateSparseVector,
   compareWithThreshold,
   drawThresholdNoise,
   sparseVectorMargin,
-} from '../../src/mechanisms/sparse-vector.ts'
-import type { Aggregate } from '../../src/planner/aggregate.ts'
-import type { SessionRequest } from '../../src/planner/session.ts'
+} from '../../src/core/mechanisms/selection/sparse-vector.ts'
+import type { Aggregate } from '../../src/core/planner/language/aggregate.ts'
+import type { SessionRequest } from '../../src/core/planner/session.ts'
+import { createVersionUses } from '../../src/datasets/catalog/version-uses.ts'
+import { type Engine, EngineFailure } from '../../src/engines/engine.ts'
+import type { Ledger } from '../../src/ledger/ledger.ts'
+import { openSqliteLedger } from '../../src/ledger/sqlite/ledger.ts'
 import { deltaAtto, epsilonNano } from '../../src/privacy/loss.ts'
 import { balancesOf, epsilonSpent } from '../balances.ts'
-import { patients, people } from '../planner/people.ts'
+import { patients, people } from '../core/planner/neighbours/people.ts'
+import { temporaryFolder } from '../folders.ts'
+import { dependenciesOf, openPeopleLedger } from './counting.ts'
 
-let directory = ''
+let folder = ''
 let ledger: Ledger
-const openLedger = () => openSqliteLedger({ path: path.join(directory, 'ledger.sqlite') })
 beforeEach(async () => {
-  directory = await mkdtemp(path.join(tmpdir(), 'sotto-sparse-vector-'))
-  ledger = await openLedger()
-  await ledger.openBudget(
-    'people',
-    {
-      accounting: 'basic',
-      neighbours: 'add-remove',
-      granted: { epsilonNano: epsilonNano(3_000_000_000_000n), deltaAtto: deltaAtto(0n) },
-    },
-    'custodian',
-  )
+  folder = temporaryFolder()
+  ledger = await openPeopleLedger(3_000n, { folder })
 })
-afterEach(async () => {
-  await ledger.close()
-  await rm(directory, { recursive: true })
-})
+afterEach(() => ledger.close())
 
 const dataset = people('add-remove')
 /** Noise of scales below 1/100 of a row: an answer is wrong with a chance below 1e-20. */
@@ -75,22 +59,8 @@ function dependencies(
   over: Partial<Ledger> = {},
   registered: (id: string) => Dataset | undefined = (id) => (id === dataset.id ? dataset : undefined),
 ): SessionDependencies {
-  const never = () => Promise.reject(new Error('only counts are asked for'))
   return {
-    engine: {
-      aggregate,
-      countIndexes: never,
-      countIndexesInCells: never,
-      countTexts: never,
-      healthy: async () => true,
-      close: async () => undefined,
-    },
-    ledger: { ...ledger, ...over },
-    noiseSource: systemEntropy(),
-    limits: { maxCells: 100 },
-    leaseMs: 60_000,
-    clock: systemClock,
-    admission: createAdmission({ places: 4, turns: 16, maxWaiting: 100, maxWaitMs: 60_000 }),
+    ...dependenciesOf({ ...ledger, ...over }, aggregate),
     registered,
     versionUses: createVersionUses(),
   }
@@ -552,7 +522,7 @@ describe('asking', () => {
     }
     expect(Math.abs((await gapOf('before')) - 920)).toBeLessThan(1)
     await ledger.close()
-    ledger = await openLedger()
+    ledger = await openSqliteLedger({ path: path.join(folder, 'ledger.sqlite') })
     expect(Math.abs((await gapOf('after')) - 920)).toBeLessThan(1)
   })
 })

@@ -1,43 +1,26 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import path from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { query as querySchema } from '../../schemas/query.ts'
+import { query as querySchema } from '../../schemas/answers/query.ts'
 import { createAdmission, WITHOUT_QUEUE } from '../../src/answers/admission.ts'
 import { type AnswerDependencies, answer, answerBatch } from '../../src/answers/answer.ts'
 import { mayDependOnData } from '../../src/answers/attempt.ts'
 import { createSparseVectorSessions } from '../../src/answers/session.ts'
-import type { Dataset } from '../../src/catalog/dataset.ts'
-import { createVersionUses } from '../../src/catalog/version-uses.ts'
+import type { Dataset } from '../../src/core/dataset/dataset.ts'
+import { EntropyFailure } from '../../src/core/mechanisms/samplers/entropy.ts'
+import { createVersionUses } from '../../src/datasets/catalog/version-uses.ts'
 import { EngineFailure } from '../../src/engines/engine.ts'
-import { type Ledger, LedgerFault } from '../../src/ledger/ledger.ts'
-import { openSqliteLedger } from '../../src/ledger/sqlite/ledger.ts'
-import { EntropyFailure, systemEntropy } from '../../src/mechanisms/samplers/entropy.ts'
-import { deltaAtto, epsilonNano } from '../../src/privacy/loss.ts'
+import { LedgerFault } from '../../src/ledger/fault.ts'
+import type { Ledger } from '../../src/ledger/ledger.ts'
 import { Refusal } from '../../src/privacy/refusal.ts'
-import { people } from '../planner/people.ts'
+import { people } from '../core/planner/neighbours/people.ts'
+import { dependenciesOf, openPeopleLedger } from './counting.ts'
 import { createFakeClock } from './fake-clock.ts'
 
-let directory = ''
 let ledger: Ledger
 beforeEach(async () => {
-  directory = await mkdtemp(path.join(tmpdir(), 'sotto-suspension-'))
-  ledger = await openSqliteLedger({ path: path.join(directory, 'ledger.sqlite') })
-  await ledger.openBudget(
-    'people',
-    {
-      accounting: 'basic',
-      neighbours: 'add-remove',
-      granted: { epsilonNano: epsilonNano(100_000_000_000n), deltaAtto: deltaAtto(0n) },
-    },
-    'custodian',
-  )
+  ledger = await openPeopleLedger(100n)
 })
-afterEach(async () => {
-  await ledger.close()
-  await rm(directory, { recursive: true })
-})
+afterEach(() => ledger.close())
 
 const dataset: Dataset = { ...people('add-remove'), timing: { slotMs: 50 }, failureLimit: 3 }
 const clock = createFakeClock()
@@ -45,28 +28,13 @@ let reads = 0
 
 /** Dependencies whose engine succeeds or fails with the error that `fate` returns. */
 function dependencies(fate: () => Error | undefined, over: Partial<Ledger> = {}): AnswerDependencies {
-  const never = () => Promise.reject(new EngineFailure())
-  return {
-    engine: {
-      aggregate: async () => {
-        reads += 1
-        const error = fate()
-        if (error !== undefined) throw error
-        return [[100n]]
-      },
-      countIndexes: never,
-      countIndexesInCells: never,
-      countTexts: never,
-      healthy: async () => true,
-      close: async () => undefined,
-    },
-    ledger: { ...ledger, ...over },
-    noiseSource: systemEntropy(),
-    limits: { maxCells: 100 },
-    admission: WITHOUT_QUEUE,
-    leaseMs: 60_000,
-    clock,
+  const aggregate = async () => {
+    reads += 1
+    const error = fate()
+    if (error !== undefined) throw error
+    return [[100n]]
   }
+  return dependenciesOf({ ...ledger, ...over }, aggregate, { admission: WITHOUT_QUEUE, clock })
 }
 
 const works = dependencies.bind(undefined, () => undefined)

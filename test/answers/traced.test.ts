@@ -2,8 +2,8 @@ import { expect, test } from 'vitest'
 import { AnswerFailure } from '../../src/answers/failure.ts'
 import { releaseInTime } from '../../src/answers/release-time.ts'
 import { traced } from '../../src/answers/traced.ts'
+import type { FinishedTrace } from '../../src/platform/tracing/trace.ts'
 import { Refusal } from '../../src/privacy/refusal.ts'
-import type { FinishedTrace } from '../../src/tracing/trace.ts'
 import { createFakeClock } from './fake-clock.ts'
 
 const request = { name: 'query', kind: 'count', dataset: 'census', requestId: 'r1', arrivedAtMs: 0 } as const

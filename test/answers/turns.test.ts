@@ -1,43 +1,24 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import path from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { query as querySchema } from '../../schemas/query.ts'
+import { query as querySchema } from '../../schemas/answers/query.ts'
 import { createAdmission, readingInTurns } from '../../src/answers/admission.ts'
-import { type AnswerDependencies, answer, answerBatch, type Question } from '../../src/answers/answer.ts'
-import { systemClock } from '../../src/answers/release-time.ts'
+import { answer, answerBatch, type Question } from '../../src/answers/answer.ts'
+import type { Aggregate } from '../../src/core/planner/language/aggregate.ts'
+import { plan } from '../../src/core/planner/plan.ts'
 import type { Engine } from '../../src/engines/engine.ts'
 import type { Ledger } from '../../src/ledger/ledger.ts'
-import { openSqliteLedger } from '../../src/ledger/sqlite/ledger.ts'
-import { systemEntropy } from '../../src/mechanisms/samplers/entropy.ts'
-import type { Aggregate } from '../../src/planner/aggregate.ts'
-import { plan } from '../../src/planner/plan.ts'
 import { deltaAtto, epsilonNano } from '../../src/privacy/loss.ts'
 import { epsilonSpent } from '../balances.ts'
-import { people } from '../planner/people.ts'
+import { people } from '../core/planner/neighbours/people.ts'
+import { aggregating, dependenciesOf, openPeopleLedger } from './counting.ts'
 
 /* Attacks on the queue in front of the engine. The engine is a stub that answers when the test says so. */
 
-let directory = ''
 let ledger: Ledger
 beforeEach(async () => {
-  directory = await mkdtemp(path.join(tmpdir(), 'sotto-turns-'))
-  ledger = await openSqliteLedger({ path: path.join(directory, 'ledger.sqlite') })
-  await ledger.openBudget(
-    'people',
-    {
-      accounting: 'basic',
-      neighbours: 'add-remove',
-      granted: { epsilonNano: epsilonNano(1_000_000_000_000n), deltaAtto: deltaAtto(0n) },
-    },
-    'custodian',
-  )
+  ledger = await openPeopleLedger(1000n)
 })
-afterEach(async () => {
-  await ledger.close()
-  await rm(directory, { recursive: true })
-})
+afterEach(() => ledger.close())
 
 const dataset = people('add-remove')
 const count = (age: number) =>
@@ -62,17 +43,8 @@ function controlledEngine() {
     reads.push(() => resolve([[100n]]))
     return promise
   }
-  const unused = () => Promise.reject(new Error('only counts are asked for'))
-  const engine: Engine = {
-    aggregate: read,
-    countIndexes: unused,
-    countIndexesInCells: unused,
-    countTexts: unused,
-    healthy: async () => true,
-    close: async () => undefined,
-  }
   return {
-    engine,
+    engine: aggregating(read),
     /** The number of reads under way. */
     reading: () => reads.length,
     /** The number of reads that began before the read of {@link QUIET}; -1 if that has not begun. */
@@ -86,14 +58,14 @@ function controlledEngine() {
 function setUp(
   {
     places,
-    seats = 1,
+    requestsPerPlace = 1,
     turns = places,
     maxWaiting = 1_000,
     maxWaitMs = 600_000,
     scanOf = () => undefined,
   }: {
     places: number
-    seats?: number
+    requestsPerPlace?: number
     turns?: number
     maxWaiting?: number
     maxWaitMs?: number
@@ -102,16 +74,10 @@ function setUp(
   over: Partial<Ledger> = {},
 ) {
   const controlled = controlledEngine()
-  const admission = createAdmission({ places, seats, turns, maxWaiting, maxWaitMs })
-  const dependencies: AnswerDependencies = {
-    engine: { ...controlled.engine, scanOf },
-    ledger: { ...ledger, ...over },
-    noiseSource: systemEntropy(),
-    limits: { maxCells: 100 },
-    leaseMs: 600_000,
-    clock: systemClock,
-    admission,
-  }
+  const admission = createAdmission({ places, requestsPerPlace, turns, maxWaiting, maxWaitMs })
+  const engine = { ...controlled.engine, scanOf }
+  const changes = { engine, admission, leaseMs: 600_000 }
+  const dependencies = dependenciesOf({ ...ledger, ...over }, engine.aggregate, changes)
   return { ...controlled, admission, dependencies }
 }
 
@@ -354,7 +320,11 @@ test('reads that are not charged take turns with answers', async () => {
 const oneScan = () => 'scan'
 
 test('queries that wait for one scan are computed together, each under its own charge', async () => {
-  const { dependencies, reading, endRead, admission } = setUp({ places: 1, seats: 32, scanOf: oneScan })
+  const { dependencies, reading, endRead, admission } = setUp({
+    places: 1,
+    requestsPerPlace: 32,
+    scanOf: oneScan,
+  })
   const before = (await spent()) ?? 0
   const first = answer(dependencies, ask('ada', 0))
   await until(() => reading() === 1)
@@ -372,7 +342,7 @@ test('queries that wait for one scan are computed together, each under its own c
 test('a flood of queries for one scan: another analyst is in the next scan', async () => {
   const { dependencies, reading, endRead, admission, begunBeforeQuiet } = setUp({
     places: 1,
-    seats: 4,
+    requestsPerPlace: 4,
     turns: 16,
     scanOf: oneScan,
   })
@@ -391,7 +361,12 @@ test('a flood of queries for one scan: another analyst is in the next scan', asy
 })
 
 test('a failure of one query of a scan fails no other', async () => {
-  const { dependencies, engine, admission } = setUp({ places: 1, seats: 4, turns: 8, scanOf: oneScan })
+  const { dependencies, engine, admission } = setUp({
+    places: 1,
+    requestsPerPlace: 4,
+    turns: 8,
+    scanOf: oneScan,
+  })
   const failing: Engine = {
     ...engine,
     scanOf: oneScan,

@@ -1,15 +1,15 @@
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { query as querySchema } from '../../schemas/query.ts'
-import { previewBatch } from '../../src/answers/answer.ts'
+import { query as querySchema } from '../../schemas/answers/query.ts'
+import { previewBatch } from '../../src/answers/preview.ts'
 import { release } from '../../src/answers/release.ts'
+import { systemEntropy } from '../../src/core/mechanisms/samplers/entropy.ts'
+import { planQueries } from '../../src/core/planner/batch.ts'
+import { plan } from '../../src/core/planner/plan.ts'
 import type { Engine } from '../../src/engines/engine.ts'
-import { systemEntropy } from '../../src/mechanisms/samplers/entropy.ts'
-import { planQueries } from '../../src/planner/batch.ts'
-import { plan } from '../../src/planner/plan.ts'
 import { noAmount } from '../../src/privacy/accounting.ts'
 import { NO_LOSS } from '../../src/privacy/loss.ts'
-import { people } from '../planner/people.ts'
+import { people } from '../core/planner/neighbours/people.ts'
 
 /* Long work on the event loop yields to other requests. Turns of the loop are counted, so that no test measures time. */
 

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { pythonOf } from '../../console/src/pages/answers/question-code.ts'
-import { QUESTIONS, UNUSUAL_QUESTIONS } from '../console/question-examples.ts'
-import { type RecordedService, startRecordedService } from '../console/recorded-service.ts'
+import { pythonOf } from '../../console/src/pages/answers/code/question-code.ts'
+import { QUESTIONS, UNUSUAL_QUESTIONS } from '../console/ask/question-examples.ts'
+import { type RecordedService, startRecordedService } from '../console/ask/recorded-service.ts'
 import { findPython, installPythonClient } from '../python.ts'
 
 const ALL = [...QUESTIONS, ...UNUSUAL_QUESTIONS]

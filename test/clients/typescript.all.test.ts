@@ -26,8 +26,8 @@ import {
   type Query,
   topGroups,
 } from '../../clients/typescript/src/sotto.ts'
+import { readPage } from '../documentation/pasted-page.ts'
 import { startTestService, type TestService } from '../e2e/service.ts'
-import { readPage } from '../pasted-page.ts'
 
 const root = path.resolve(import.meta.dirname, '../..')
 const folder = path.join(root, 'clients/typescript')
@@ -178,9 +178,7 @@ test('asks the ten questions of the documentation', async () => {
   )
   expect(questionsAboutVisits.map(({ body }) => body)).toEqual(documented)
   await service
-    .as('custodian')
-    .post('/v1/datasets')
-    .send({
+    .register({
       id: 'clinic',
       title: 'Visits of made-up patients',
       neighbours: 'add-remove',
@@ -255,13 +253,14 @@ test.each([
 async function runProgram(name: string, text: string): Promise<string> {
   const program = path.join(built, `${name}.ts`)
   const code = text
-    .replaceAll("'sotto-client'", "'./sotto.js'")
-    .replace("'http://127.0.0.1:8080'", JSON.stringify(service.url))
+    .replaceAll(/'sotto-client(?:\/(\w+))?'/g, (_, entry = 'sotto') => `'./${entry}.js'`)
+    .replaceAll("'http://127.0.0.1:8080'", JSON.stringify(service.url))
   await writeFile(program, code)
   const options = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2022', '--skipLibCheck']
   const types = ['--types', 'node', '--typeRoots', path.join(root, 'node_modules/@types')]
   await run(process.execPath, [compiler, ...options, ...types, program])
-  const environment = { ...process.env, SOTTO_KEY: service.keyOf('analyst') }
+  const keys = { SOTTO_KEY: service.keyOf('analyst'), SOTTO_CUSTODIAN_KEY: service.keyOf('custodian') }
+  const environment = { ...process.env, ...keys }
   return (await run(process.execPath, [program], { env: environment })).stdout
 }
 

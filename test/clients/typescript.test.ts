@@ -6,6 +6,7 @@ import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import { rolldown } from 'rolldown'
 import { afterEach, describe, expect, expectTypeOf, test, vi } from 'vitest'
+import { administer } from '../../clients/typescript/src/administration.ts'
 import { wireNumber } from '../../clients/typescript/src/decimal.ts'
 import {
   type Answer,
@@ -91,6 +92,53 @@ const failure = async (asked: Promise<unknown>): Promise<Error> => {
 
 afterEach(() => {
   vi.useRealTimers()
+})
+
+describe('the administration', () => {
+  function administered(answer: () => Response) {
+    const sent: { readonly url: string; readonly init: RequestInit }[] = []
+    const fetch = async (input: unknown, init: RequestInit = {}) => {
+      sent.push({ url: String(input), init })
+      return answer()
+    }
+    return {
+      sent,
+      administration: administer(URL_OF_SERVICE, KEY, { fetch: fetch as typeof globalThis.fetch }),
+    }
+  }
+
+  test('a grant is sent once, whether its answer is lost or the service is busy', async () => {
+    const lost = administered(() => {
+      throw new TypeError('fetch failed', { cause: { code: 'ECONNRESET' } })
+    })
+    const error = await failure(lost.administration.grant('census', { epsilon: 1, reason: 'A study.' }))
+    expect(error).toBeInstanceOf(ConnectionFailed)
+    expect(error.message).toBe(`no response from the service at ${URL_OF_SERVICE} (ECONNRESET)`)
+    expect(lost.sent).toHaveLength(1)
+    const busy = administered(() => problem(503, 'unavailable', { 'retry-after': '0' }))
+    await failure(busy.administration.grant('census', { epsilon: 1, reason: 'A study.' }))
+    expect(busy.sent).toHaveLength(1)
+  })
+
+  test('a file is sent as a form under its name', async () => {
+    const { sent, administration } = administered(() => Response.json({ id: 'u' }, { status: 201 }))
+    expect(await administration.upload(new Blob(['a\n1\n']), 'visits.csv')).toEqual({ id: 'u' })
+    const { method, headers, body } = sent[0]?.init ?? {}
+    expect(method).toBe('POST')
+    // `fetch` adds the type of the form, with its boundary.
+    expect(headers).toEqual({ authorization: `Bearer ${KEY}` })
+    expect(body instanceof FormData && body.get('file')).toMatchObject({ name: 'visits.csv', size: 4 })
+  })
+
+  test('a dry run is a parameter, an id is one part of the path, and an empty answer is none', async () => {
+    const { sent, administration } = administered(() => new Response(null, { status: 204 }))
+    await administration.withdraw('a/b')
+    await failure(administration.publish('census', {}, { dryRun: true }))
+    expect(sent.map(({ url, init }) => `${init.method} ${url}`)).toEqual([
+      `DELETE ${URL_OF_SERVICE}/v1/datasets/a%2Fb`,
+      `POST ${URL_OF_SERVICE}/v1/datasets/census/versions?dryRun=true`,
+    ])
+  })
 })
 
 test('the types are those of openapi.yaml (npm run openapi writes them)', async () => {
@@ -353,7 +401,7 @@ describe('retries', () => {
     const controller = new AbortController()
     const { census, sent } = standIn(problem(503, 'unavailable', { 'retry-after': '30' }), counted)
     const asked = failure(census.count({ epsilon: 0.1, signal: controller.signal }))
-    await vi.waitFor(() => expect(sent).toHaveLength(1))
+    await expect.poll(() => sent).toHaveLength(1)
     controller.abort()
     expect(await asked).toMatchObject({ name: 'AbortError' })
     expect(sent).toHaveLength(1)

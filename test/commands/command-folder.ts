@@ -3,10 +3,10 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll } from 'vitest'
+import type { ChainHead, StoredEvent } from '../../src/ledger/contract/chain.ts'
 import { exportLine } from '../../src/ledger/exported.ts'
-import type { ChainHead, StoredEvent } from '../../src/ledger/ledger.ts'
 import { createSigningKey, readHeadSigner } from '../../src/ledger/signature.ts'
-import { ANSWER, chain, SESSION_ANSWER, sampleHistory } from '../ledger/sample-history.ts'
+import { ANSWER, chain, SESSION_ANSWER, sampleHistory } from '../ledger/verification/sample-history.ts'
 
 export const root = path.resolve(import.meta.dirname, '../..')
 export const command = path.join(root, 'src/commands/sotto.ts')

@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
-import { restoreBackup, writeBackup } from '../../src/custody/backup.ts'
-import { knownHeadsFile, readKnownHeads } from '../../src/custody/known-heads.ts'
-import { openDocuments } from '../../src/documents/documents.ts'
+import { restoreBackup, writeBackup } from '../../src/datasets/backup.ts'
+import { knownHeadsFile, readKnownHeads } from '../../src/ledger/custody/known-heads.ts'
+import { openDocuments } from '../../src/ledger/documents/documents.ts'
 import { openLedger } from '../../src/ledger/open.ts'
-import { describePostgres } from '../postgres.ts'
 import { getJson, makeServiceFolder, type ServiceFolder } from '../reliability/service.ts'
+import { describePostgres } from '../servers/postgres.ts'
 
 const SOTTO = path.resolve(import.meta.dirname, '../../src/commands/sotto.ts')
 

@@ -4,7 +4,7 @@ import path from 'node:path'
 import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
 import { Misuse } from '../../src/commands/command.ts'
-import { readDeclaration } from '../../src/commands/declaration-file.ts'
+import { readDeclaration } from '../../src/commands/datasets/declaration-file.ts'
 import { exactNumber } from '../../src/commands/exact-number.ts'
 import { parseDecimal } from '../../src/privacy/decimal.ts'
 

@@ -1,6 +1,6 @@
-import { expect, test, vi } from 'vitest'
-import { showingIngestion } from '../../src/commands/progress.ts'
-import type { ServiceClient } from '../../src/commands/service.ts'
+import { expect, test } from 'vitest'
+import type { Schemas } from '../../clients/typescript/src/administration.ts'
+import { showingIngestion } from '../../src/commands/datasets/progress.ts'
 
 /** A stream that notes what is written to it. */
 function fakeTerminal(isTTY = true) {
@@ -8,13 +8,23 @@ function fakeTerminal(isTTY = true) {
   return { written, terminal: { isTTY, write: (text: string) => written.push(text) } }
 }
 
+const INGESTION = {
+  id: '1',
+  kind: 'version',
+  dryRun: false,
+  principal: 'demo',
+  startedAt: '2026-01-01T00:00:00Z',
+} as const
+
+type Shown = Pick<Schemas['Ingestion'], 'dataset' | 'phase' | 'fraction'>
+
 /** A service with ingestions, and the requests that it received. */
-function fakeService(ingestions: () => readonly object[]) {
+function fakeService(ingestions: () => readonly Shown[]) {
   const requests: string[] = []
-  const client: ServiceClient = {
-    send: async (method, path) => {
-      requests.push(`${method} ${path}`)
-      return { ingestions: ingestions() }
+  const client = {
+    ingestions: async () => {
+      requests.push('ingestions')
+      return { ingestions: ingestions().map((each) => ({ ...INGESTION, ...each })) }
     },
   }
   return { requests, client }
@@ -28,7 +38,7 @@ test('the progress of the newest ingestion of the dataset is shown on a terminal
     { dataset: 'visits', phase: 'copy' },
   ])
   const send = async () => {
-    await vi.waitFor(() => expect(written.at(-1)).toContain('Reading the values'), 60_000)
+    await expect.poll(() => written.at(-1)).toContain('Reading the values')
     return 'answer'
   }
   const answer = await showingIngestion(client, 'visits', {}, send, terminal)
@@ -36,12 +46,12 @@ test('the progress of the newest ingestion of the dataset is shown on a terminal
   expect(written[0]).toContain('Sending the request')
   expect(written.join()).toContain(`Reading the values [${'#'.repeat(15)}${'.'.repeat(15)}] 50%`)
   expect(written.at(-1)).toBe('\r\u001b[K')
-  expect(new Set(requests)).toEqual(new Set(['GET /v1/ingestions']))
+  expect(new Set(requests)).toEqual(new Set(['ingestions']))
 })
 
 test('a failure to read the progress does not matter, and the failure of the request does', async () => {
   const { terminal } = fakeTerminal()
-  const client: ServiceClient = { send: () => Promise.reject(new Error('unreachable')) }
+  const client = { ingestions: () => Promise.reject(new Error('unreachable')) }
   expect(await showingIngestion(client, 'visits', {}, async () => 'answer', terminal)).toBe('answer')
   const refuse = () => Promise.reject(new Error('refused'))
   const refused = showingIngestion(client, 'visits', {}, refuse, terminal)

@@ -187,12 +187,12 @@ test('a service that cannot be reached, or is something else, ends with exit cod
   const url = `http://127.0.0.1:${port}`
   expect(await sotto(['datasets', '--url', url])).toMatchObject({
     code: 3,
-    errors: `${url} does not answer as Sotto does (HTTP status 200)\n`,
+    errors: `${url} does not answer as Sotto does: the response is not JSON\n`,
   })
   await new Promise((resolve) => other.close(resolve))
   expect(await sotto(['datasets', '--url', url])).toMatchObject({
     code: 3,
-    errors: `the service at ${url} could not be reached (ECONNREFUSED)\n`,
+    errors: `no response from the service at ${url} (ECONNREFUSED)\n`,
   })
 })
 
@@ -227,14 +227,10 @@ test('datasets are listed with their state: open, unreachable, or suspended with
         columns: [{ name: 'age', type: 'integer', lower: 0, upper: 120 }],
         budget: { epsilon: 1 },
       }
-      await other.as('custodian').post('/v1/datasets').send(registration).expect(201)
+      await other.register(registration).expect(201)
     }
     await database.run('ALTER TABLE two ALTER age TYPE BIGINT')
-    await other
-      .as('analyst')
-      .post('/v1/datasets/two/queries')
-      .send({ kind: 'count', epsilon: 0.1 })
-      .expect(500)
+    await other.ask('two', { kind: 'count', epsilon: 0.1 }).expect(500)
     const listed = (role: 'custodian' | 'analyst') =>
       sotto(['datasets'], { SOTTO_URL: other.url, SOTTO_KEY: other.keyOf(role) })
     const { code, output } = await listed('custodian')

@@ -1,12 +1,12 @@
 import { chmodSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { openKeyStore } from '../../src/access/keys.ts'
+import { copySource } from '../../src/datasets/registration/sources/sources.ts'
+import { openKeyStore } from '../../src/http/access/keys/keys.ts'
 import { chargeId } from '../../src/ledger/canonical.ts'
 import { openSqliteLedger } from '../../src/ledger/sqlite/ledger.ts'
-import { copySource } from '../../src/registration/sources/source.ts'
-import { sampleHistory } from '../ledger/sample-history.ts'
 import { loss, question } from '../ledger/support.ts'
+import { sampleHistory } from '../ledger/verification/sample-history.ts'
 import { folder, inFolder, ledger, read, sotto, useCommandFolder } from './command-folder.ts'
 
 /** Number of the last event of the sample history. */
@@ -175,7 +175,7 @@ test('sign signs what it has verified, and nothing else', async () => {
   const open = { ...environment, SOTTO_LEDGER_SIGNING_KEY: 'other.key' }
   expect(await ledger('sign --export census.jsonl', { environment: open })).toMatchObject({
     code: 2,
-    errors: expect.stringContaining('must be readable by its owner alone'),
+    errors: expect.stringContaining('must be accessible to its owner only'),
   })
 })
 

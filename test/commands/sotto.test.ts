@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import { ACT_KINDS } from '../../src/ledger/act.ts'
+import { ACT_KINDS } from '../../src/ledger/contract/acts.ts'
 import { exportLine } from '../../src/ledger/exported.ts'
-import { chain, EVENT_KINDS, sampleHistory } from '../ledger/sample-history.ts'
+import { chain, EVENT_KINDS, sampleHistory } from '../ledger/verification/sample-history.ts'
 import { command, events, ledger, root, run, useCommandFolder, written } from './command-folder.ts'
 
 useCommandFolder()

@@ -4,9 +4,9 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { draftYaml } from '../../src/commands/draft-yaml.ts'
+import { draftYaml } from '../../src/commands/datasets/draft-yaml.ts'
 import { printJson } from '../../src/commands/printing.ts'
-import { connect } from '../../src/commands/service.ts'
+import { connect, explainFailure } from '../../src/commands/service.ts'
 
 /* What the command line shows of texts that others have chosen. */
 
@@ -47,11 +47,9 @@ describe('attack: control sequences for the terminal of a custodian', () => {
     )
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-    const refused = await connect({ url }, { SOTTO_KEY: 'key' })
-      .send('GET', '/v1/datasets')
-      .catch((error: unknown) => error)
+    const refused = await connect({ url }, { SOTTO_KEY: 'key' }).datasets().catch(explainFailure)
     server.close()
-    expect(refused).toMatchObject({ message: expect.not.stringMatching(INVISIBLE) })
+    expect(refused).toEqual({ exitCode: 1, message: expect.not.stringMatching(INVISIBLE) })
   })
 
   test('in JSON, which keeps its value', () => {

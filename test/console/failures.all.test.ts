@@ -1,8 +1,8 @@
-import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { startTestService, type TestService } from '../e2e/service.ts'
+import type { Page } from 'playwright-core'
+import { describe, expect, test } from 'vitest'
+import { testService } from '../e2e/service.ts'
 import { suspendDemo } from './broken-rows.ts'
-import { CHROMIUM, expectAccessible, keepScreenshot, launchChromium, openTab } from './browser.ts'
+import { CHROMIUM, expectAccessible, keepScreenshot, openTab } from './browser.ts'
 
 type Role = 'analyst' | 'custodian' | 'auditor'
 
@@ -22,28 +22,13 @@ const PAGES = [
 describe.skipIf(CHROMIUM === undefined)(
   'Pages beside Ask under difficulties in Chromium (skipped if it is not installed)',
   () => {
-    let service: TestService
-    let browser: Browser
-    beforeAll(async () => {
-      service = await startTestService({ SOTTO_DEMO: 'true' })
-      browser = await launchChromium()
-    })
-    afterAll(async () => {
-      await browser.close()
-      await service.close()
-    })
-
-    async function openAs(role: Role, key = service.keyOf(role)) {
-      const tab = await openTab(browser, { url: service.url, key })
-      tab.context.setDefaultTimeout(120_000)
-      return tab
-    }
+    const service = testService({ SOTTO_DEMO: 'true' })
 
     test.each(PAGES)(
       '%s for the role %s says that the connection is lost, and recovers',
       async (...given) => {
         const [address, role, request, shown] = given
-        const { page, context } = await openAs(role)
+        const { page } = await openTab(service, role)
         await page.route(request, (route) => route.abort('connectionreset'))
         await page.goto(address)
         const alert = page.getByRole('alert').filter({ hasText: 'The service did not answer' }).first()
@@ -54,7 +39,6 @@ describe.skipIf(CHROMIUM === undefined)(
         await page.unroute(request)
         await alert.getByRole('button', { name: 'Try again' }).click()
         await page.getByText(shown).first().waitFor()
-        await context.close()
       },
     )
 
@@ -63,14 +47,13 @@ describe.skipIf(CHROMIUM === undefined)(
       ['/audit/census', 'auditor', '**/census/ledger?*'],
     ] as const)('%s for the role %s says that there were too many requests', async (...given) => {
       const [address, role, request] = given
-      const { page, context } = await openAs(role)
+      const { page } = await openTab(service, role)
       await page.route(request, (route) =>
         route.fulfill(problem(429, 'rate-limited', 'Too many requests', 'At most 1 request per minute.')),
       )
       await page.goto(address)
       const alert = page.getByRole('alert').first()
       await alert.getByText('Wait a moment, then try again.').waitFor()
-      await context.close()
     })
 
     /** Creates a key that a custodian can delete while it is in use. */
@@ -88,8 +71,7 @@ describe.skipIf(CHROMIUM === undefined)(
 
     test('a key that expires in the wizard leads to the sign-in, and back to what was entered', async () => {
       const brief = await briefKey('brief-wizard', 'custodian')
-      const { page, context } = await openAs('custodian', brief.key)
-      await page.goto('/register')
+      const { page } = await openTab(service, brief, '/register')
       await page.getByLabel('Made-up people').check()
       await page.getByRole('button', { name: 'Continue', exact: true }).click()
       await page.getByLabel('Title').fill('Kept while signed out')
@@ -103,12 +85,11 @@ describe.skipIf(CHROMIUM === undefined)(
       await page.getByRole('heading', { name: 'Kept while signed out' }).waitFor()
       await page.getByRole('button', { name: 'Dry run' }).click()
       await page.getByText('Nothing was published yet').waitFor()
-      await context.close()
     })
 
     test('a key that expires before an upload or in a dialog leads to the sign-in', async () => {
       const upload = await briefKey('brief-upload', 'custodian')
-      const wizard = await openAs('custodian', upload.key)
+      const wizard = await openTab(service, upload)
       await wizard.page.goto('/register')
       await wizard.page
         .getByLabel('File', { exact: true })
@@ -117,11 +98,9 @@ describe.skipIf(CHROMIUM === undefined)(
       await wizard.page.getByRole('button', { name: 'Continue', exact: true }).click()
       await signInAgain(wizard.page, 'custodian')
       await wizard.page.getByText('Where are the data?').waitFor()
-      await wizard.context.close()
 
       const dialog = await briefKey('brief-dialog', 'custodian')
-      const { page, context } = await openAs('custodian', dialog.key)
-      await page.goto('/datasets/census/manage')
+      const { page } = await openTab(service, dialog, '/datasets/census/manage')
       await page.getByRole('button', { name: 'Raise the cap' }).click()
       await page.getByRole('dialog').getByLabel('Epsilon').fill('1')
       await page.getByRole('dialog').getByLabel('Reason').fill('A study.')
@@ -129,14 +108,13 @@ describe.skipIf(CHROMIUM === undefined)(
       await page.getByRole('dialog').getByRole('button', { name: 'Grant' }).click()
       await signInAgain(page, 'custodian')
       await page.getByRole('heading', { name: 'Budget and allotments' }).waitFor()
-      await context.close()
     })
 
     test('a person who signs in after another sees nothing of them', async () => {
       const brief = await briefKey('brief-role', 'custodian')
-      const { page, context } = await openAs('custodian', brief.key)
-      await page.goto('/datasets/census')
-      await page.getByRole('link', { name: 'Manage', exact: true }).waitFor()
+      const { page } = await openTab(service, brief, '/datasets/census')
+      // Nothing is under way any more that would notice the end of the key before the click.
+      await page.getByText('epsilon spent').waitFor()
       await brief.end()
       await page.getByRole('link', { name: 'Manage', exact: true }).click()
       await signInAgain(page, 'analyst')
@@ -144,12 +122,10 @@ describe.skipIf(CHROMIUM === undefined)(
       await page.getByRole('link', { name: 'Ask', exact: true }).waitFor()
       expect(await page.getByRole('link', { name: 'Keys', exact: true }).count()).toBe(0)
       expect(await page.getByText('brief-role').count()).toBe(0)
-      await context.close()
     })
 
     test('a grant whose connection is lost is not advised to be repeated blindly', async () => {
-      const { page, context } = await openAs('custodian')
-      await page.goto('/datasets/census/manage')
+      const { page } = await openTab(service, 'custodian', '/datasets/census/manage')
       const capBefore = await capOfDemo()
       await page.getByRole('button', { name: 'Raise the cap' }).click()
       const dialog = page.getByRole('dialog')
@@ -164,7 +140,6 @@ describe.skipIf(CHROMIUM === undefined)(
       expect(await capOfDemo()).toBe(capBefore + 1)
       await dialog.getByRole('button', { name: 'Cancel' }).click()
       await page.getByText(`of ${capBefore + 1} epsilon spent`).waitFor()
-      await context.close()
     })
 
     async function capOfDemo(): Promise<number> {
@@ -173,8 +148,7 @@ describe.skipIf(CHROMIUM === undefined)(
     }
 
     test('a verification whose connection is lost can be repeated', async () => {
-      const { page, context } = await openAs('auditor')
-      await page.goto('/audit/census/verification')
+      const { page } = await openTab(service, 'auditor', '/audit/census/verification')
       await page.route('**/ledger/export', (route) => route.abort('connectionreset'))
       await page.getByRole('button', { name: 'Verify the ledger' }).click()
       const alert = page.getByRole('alert').filter({ hasText: 'The service did not answer' })
@@ -182,7 +156,6 @@ describe.skipIf(CHROMIUM === undefined)(
       await page.unroute('**/ledger/export')
       await alert.getByRole('button', { name: 'Try again' }).click()
       await page.getByText('The ledger is sound').waitFor()
-      await context.close()
     })
 
     test('a dataset that is suspended in between says so to its custodian and to its analyst', async () => {
@@ -192,10 +165,10 @@ describe.skipIf(CHROMIUM === undefined)(
         .post('/v1/datasets/census/sparse-vector-sessions')
         .send(terms)
         .expect(201)
-      const analyst = await openAs('analyst')
+      const analyst = await openTab(service, 'analyst')
       await analyst.page.goto(`/datasets/census/sessions?session=${session.body.id}`)
       await analyst.page.getByRole('button', { name: 'Ask, paid with the session' }).waitFor()
-      const custodian = await openAs('custodian')
+      const custodian = await openTab(service, 'custodian')
       const address = service.url
       await suspendDemo(service)
       // The service may have another port after its restart.
@@ -209,14 +182,12 @@ describe.skipIf(CHROMIUM === undefined)(
       const alert = analyst.page.getByRole('alert')
       await alert.getByText('A custodian has to look at the dataset').waitFor()
       await keepScreenshot(analyst.page, 'suspended-session-1440-light')
-      await analyst.context.close()
 
       await custodian.page.goto(`${service.url}/datasets/census`)
       await custodian.page.getByText('The dataset is suspended').waitFor()
       await expectAccessible(custodian.page)
       await custodian.page.getByRole('link', { name: 'Look at the failures' }).click()
       await custodian.page.getByRole('button', { name: 'Resume', exact: true }).waitFor()
-      await custodian.context.close()
     })
   },
 )

@@ -1,8 +1,8 @@
-import type { Browser, Locator, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { startTestService, type TestService } from '../e2e/service.ts'
+import type { Locator, Page } from 'playwright-core'
+import { describe, expect, test } from 'vitest'
+import { testService } from '../e2e/service.ts'
 import { suspendDemo } from './broken-rows.ts'
-import { CHROMIUM, launchChromium, openTab } from './browser.ts'
+import { CHROMIUM, openTab } from './browser.ts'
 
 /** Most presses of the tab key on the way to an element; more than any page has elements. */
 const MOST_PRESSES = 150
@@ -10,22 +10,11 @@ const MOST_PRESSES = 150
 describe.skipIf(CHROMIUM === undefined)(
   'The keyboard alone in Chromium (skipped if it is not installed)',
   () => {
-    let service: TestService
-    let browser: Browser
-    beforeAll(async () => {
-      service = await startTestService({ SOTTO_DEMO: 'true' })
-      browser = await launchChromium()
-    })
-    afterAll(async () => {
-      await browser.close()
-      await service.close()
-    })
+    const service = testService({ SOTTO_DEMO: 'true' })
 
     /** Opens a page, and signs in there by keyboard. */
     async function signIn(role: 'analyst' | 'custodian' | 'auditor', address: string) {
-      const { page, context, complaints } = await openTab(browser, { url: service.url })
-      context.setDefaultTimeout(60_000)
-      await page.goto(address)
+      const { page, context, complaints } = await openTab(service, undefined, address)
       await expectFocus(page.getByLabel('API key'))
       await page.keyboard.type(service.keyOf(role))
       await tabTo(page, page.getByLabel('Keep me signed in until this tab is closed'))
@@ -35,7 +24,7 @@ describe.skipIf(CHROMIUM === undefined)(
     }
 
     test('a custodian creates a key and deletes it', async () => {
-      const { page, context, complaints } = await signIn('custodian', '/keys')
+      const { page, complaints } = await signIn('custodian', '/keys')
       await press(page, page.getByRole('button', { name: 'Create a key' }))
       const dialog = page.getByRole('dialog')
       await expectFocus(dialog.getByRole('textbox', { name: 'Name' }))
@@ -56,11 +45,10 @@ describe.skipIf(CHROMIUM === undefined)(
       await dialog.waitFor({ state: 'detached' })
       await expectFocus(rotate)
       expect(complaints).toEqual([])
-      await context.close()
     })
 
     test('a custodian registers a file by the wizard', async () => {
-      const { page, context, complaints } = await signIn('custodian', '/register')
+      const { page, complaints } = await signIn('custodian', '/register')
       await tabTo(page, page.getByLabel('File', { exact: true }))
       const choosing = page.waitForEvent('filechooser')
       await page.keyboard.press('Enter')
@@ -80,27 +68,21 @@ describe.skipIf(CHROMIUM === undefined)(
       await press(page, page.getByRole('button', { name: 'Publish' }))
       await page.getByText('The dataset walk can be queried').waitFor()
       expect(complaints).toEqual([])
-      await context.close()
     })
 
     test('an auditor verifies the ledger', async () => {
-      const { page, context, complaints } = await signIn('auditor', '/audit')
+      const { page, complaints } = await signIn('auditor', '/audit')
       await press(page, page.getByRole('link', { name: 'census', exact: true }))
       await press(page, page.getByRole('link', { name: 'Verification' }))
       await press(page, page.getByRole('button', { name: 'Verify the ledger' }))
       await page.getByText('The ledger is sound').waitFor()
       expect(complaints).toEqual([])
-      await context.close()
     })
 
     test('an analyst compares two answers', async () => {
       for (const epsilon of [0.1, 0.2])
-        await service
-          .as('analyst')
-          .post('/v1/datasets/census/queries')
-          .send({ kind: 'histogram', column: 'Sex', epsilon })
-          .expect(200)
-      const { page, context, complaints } = await signIn('analyst', '/history')
+        await service.ask('census', { kind: 'histogram', column: 'Sex', epsilon }).expect(200)
+      const { page, complaints } = await signIn('analyst', '/history')
       const boxes = page.getByRole('checkbox', { name: /^Compare/ })
       await boxes.first().waitFor()
       for (const box of await boxes.all()) {
@@ -110,12 +92,11 @@ describe.skipIf(CHROMIUM === undefined)(
       await press(page, page.getByRole('button', { name: 'Compare two answers' }))
       await page.getByText('The second answer minus the first').waitFor()
       expect(complaints).toEqual([])
-      await context.close()
     })
 
     test('a custodian resumes a suspended dataset', async () => {
       await suspendDemo(service)
-      const { page, context, complaints } = await signIn('custodian', '/datasets/census/manage')
+      const { page, complaints } = await signIn('custodian', '/datasets/census/manage')
       await press(page, page.getByRole('button', { name: 'Resume', exact: true }))
       const dialog = page.getByRole('dialog')
       await type(page, dialog.getByLabel('Reason'), 'The file is restored.')
@@ -124,7 +105,6 @@ describe.skipIf(CHROMIUM === undefined)(
       const { body } = await service.as('custodian').get('/v1/datasets/census/suspension').expect(200)
       expect(body.suspended).toBe(false)
       expect(complaints).toEqual([])
-      await context.close()
     })
   },
 )
@@ -136,7 +116,7 @@ function isFocused(target: Locator): Promise<boolean> {
 /** Waits until an element has the focus. */
 async function expectFocus(target: Locator): Promise<void> {
   await target.waitFor()
-  await expect.poll(() => isFocused(target), { timeout: 60_000 }).toBe(true)
+  await expect.poll(() => isFocused(target)).toBe(true)
 }
 
 /** Presses the tab key until an element has the focus, which must be visible. */

@@ -1,7 +1,7 @@
-import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { startTestService, type TestService } from '../e2e/service.ts'
-import { CHROMIUM, expectAccessible, keepScreenshot, launchChromium, openTab, SCREENS } from './browser.ts'
+import type { Page } from 'playwright-core'
+import { describe, expect, test } from 'vitest'
+import { testService } from '../e2e/service.ts'
+import { CHROMIUM, expectAccessible, keepScreenshot, openTab, SCREENS } from './browser.ts'
 
 /** Size of the largest file that a browser test uploads. */
 const LARGE_BYTES = 50_000_000
@@ -27,20 +27,10 @@ const ODD = {
 }
 
 describe.skipIf(CHROMIUM === undefined)('Odd data in Chromium (skipped if it is not installed)', () => {
-  let service: TestService
-  let browser: Browser
-  beforeAll(async () => {
-    service = await startTestService({ SOTTO_UPLOAD_MAX_BYTES: String(LARGE_BYTES) })
-    browser = await launchChromium()
-  })
-  afterAll(async () => {
-    await browser.close()
-    await service.close()
-  })
+  const service = testService({ SOTTO_UPLOAD_MAX_BYTES: String(LARGE_BYTES) })
 
   async function openPage(role: 'custodian' | 'analyst' | 'auditor', address: string) {
-    const tab = await openTab(browser, { url: service.url, key: service.keyOf(role) })
-    tab.context.setDefaultTimeout(60_000)
+    const tab = await openTab(service, role)
     await tab.page.goto(address)
     return tab
   }
@@ -61,20 +51,18 @@ describe.skipIf(CHROMIUM === undefined)('Odd data in Chromium (skipped if it is 
       'Save the data as CSV in UTF-8',
     ],
   ])('a custodian who uploads %s is told what is wrong', async (_, name, bytes, told) => {
-    const { page, context } = await openPage('custodian', '/register')
+    const { page } = await openPage('custodian', '/register')
     await upload(page, name, bytes)
     await page.getByRole('alert').getByText(told).waitFor()
-    await context.close()
   })
 
   test('a file with a header only, and one in another encoding, can be declared', async () => {
-    const { page, context } = await openPage('custodian', '/register')
+    const { page } = await openPage('custodian', '/register')
     await upload(page, 'header.csv', Buffer.from('age,member\n'))
     await column(page, 'age').waitFor()
     await page.goto('/register')
     await upload(page, 'latin.csv', Buffer.from('größe;ort\n1,80;Köln\n1,75;Zürich\n', 'latin1'))
     await column(page, 'größe').waitFor()
-    await context.close()
   })
 
   test('a large upload shows how much is sent, can be stopped, and is refused above the limit', async () => {
@@ -106,7 +94,6 @@ describe.skipIf(CHROMIUM === undefined)('Odd data in Chromium (skipped if it is 
     await page.goto('/register')
     await upload(page, 'too-large.csv', Buffer.alloc(LARGE_BYTES + 1_000, 'age\n41\n17\n'))
     await page.getByRole('alert').getByText('Ask the operator to copy the file').waitFor()
-    await context.close()
   })
 
   test('one column, and people with one row, are described and cannot be asked for what they lack', async () => {
@@ -119,12 +106,7 @@ describe.skipIf(CHROMIUM === undefined)('Odd data in Chromium (skipped if it is 
       return { kind: 'upload', upload: body.id, format: 'csv' }
     }
     const facts = { title: 'Few', neighbours: 'add-remove', budget: { epsilon: 5 } }
-    const register = (dataset: object) =>
-      service
-        .as('custodian')
-        .post('/v1/datasets')
-        .send({ ...facts, ...dataset })
-        .expect(201)
+    const register = (dataset: object) => service.register({ ...facts, ...dataset }).expect(201)
     await register({
       id: 'people-only',
       source: await upload('who\na\nb\n'),
@@ -140,7 +122,7 @@ describe.skipIf(CHROMIUM === undefined)('Odd data in Chromium (skipped if it is 
       ],
       privacyUnit: { kind: 'person', column: 'who', maxRows: 1 },
     })
-    const { page, context, complaints } = await openPage('analyst', '/datasets')
+    const { page, complaints } = await openPage('analyst', '/datasets')
     await page.getByText('1 column · protects the presence of a person with up to 2 rows').waitFor()
     await page.getByText('2 columns · protects the presence of a person with up to 1 row').waitFor()
     await page.goto('/datasets/people-only/sessions?threshold=1')
@@ -154,13 +136,12 @@ describe.skipIf(CHROMIUM === undefined)('Odd data in Chromium (skipped if it is 
     await ask.click()
     await page.getByText(/^Question 1:/).waitFor()
     expect(complaints).toEqual([])
-    await context.close()
   })
 
   test('a dataset of odd columns fits every screen on every page', async () => {
     const rows = Array.from({ length: 40 }, (_, row) => `${row},city ${row},0900-01-${10 + (row % 18)}`)
     const header = [LONG_NAME, RIGHT_TO_LEFT, 'born'].join(',')
-    const { page, context, complaints } = await openPage('custodian', '/register')
+    const { page, complaints } = await openPage('custodian', '/register')
     await upload(page, 'odd.csv', Buffer.from(`${header}\n${rows.join('\n')}\n`))
     await column(page, LONG_NAME).waitFor()
     await page.getByLabel(`Type of ${RIGHT_TO_LEFT}`).selectOption('Category')
@@ -169,10 +150,7 @@ describe.skipIf(CHROMIUM === undefined)('Odd data in Chromium (skipped if it is 
     await expectFits(page, 'odd-register')
     const { body } = await service.as('custodian').get('/v1/sources').expect(200)
     const source = { kind: 'upload', upload: body.sources[0].id, format: 'csv' }
-    const registered = await service
-      .as('custodian')
-      .post('/v1/datasets')
-      .send({ ...ODD, source })
+    const registered = await service.register({ ...ODD, source })
     expect(registered.body).toMatchObject({ id: 'odd' })
     await page.goto('/datasets/odd')
     await page.getByText('and 980 more').click()
@@ -189,7 +167,6 @@ describe.skipIf(CHROMIUM === undefined)('Odd data in Chromium (skipped if it is 
     await page.getByText('of 3 epsilon spent').first().waitFor()
     await expectFits(page, 'odd-datasets')
     expect(complaints).toEqual([])
-    await context.close()
 
     const analyst = await openPage('analyst', '/datasets/odd/sessions?threshold=1')
     await analyst.page.getByRole('button', { name: 'Open for epsilon 0.5' }).click()
@@ -197,11 +174,9 @@ describe.skipIf(CHROMIUM === undefined)('Odd data in Chromium (skipped if it is 
     await analyst.page.getByText(/^Question 1:/).waitFor()
     await expectFits(analyst.page, 'odd-session')
     expect(analyst.complaints).toEqual([])
-    await analyst.context.close()
     const auditor = await openPage('auditor', '/audit/odd')
     await auditor.page.getByText('analyst paid epsilon 0.5').waitFor()
     await expectFits(auditor.page, 'odd-ledger')
-    await auditor.context.close()
   })
 })
 

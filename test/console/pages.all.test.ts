@@ -1,8 +1,7 @@
-import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { startTestService, type TestService } from '../e2e/service.ts'
-import { signInAtProvider, startServiceWithProvider } from '../e2e/sign-in-provider.ts'
-import { CHROMIUM, expectAccessible, keepScreenshot, launchChromium, openTab, SCREENS } from './browser.ts'
+import { describe, expect, test } from 'vitest'
+import { signInAtProvider, startServiceWithProvider } from '../e2e/access/sign-in-provider.ts'
+import { testService } from '../e2e/service.ts'
+import { CHROMIUM, expectAccessible, keepScreenshot, openTab, SCREENS } from './browser.ts'
 
 /** Every page, the role that opens it, and a text that it shows once it is complete. */
 const PAGES = [
@@ -29,47 +28,32 @@ const PAGES = [
 ] as const
 
 describe.skipIf(CHROMIUM === undefined)('The console in Chromium (skipped if it is not installed)', () => {
-  let service: TestService
-  let browser: Browser
-  beforeAll(async () => {
-    service = await startTestService({ SOTTO_DEMO: 'true' })
-    browser = await launchChromium()
-  })
-  afterAll(async () => {
-    await browser.close()
-    await service.close()
-  })
+  const service = testService({ SOTTO_DEMO: 'true' })
 
   test.each(PAGES)(
     '%s is accessible and fits every screen, light and dark, for the role %s',
     async (address, role, text) => {
       const name = `${address.slice(1).replaceAll(/[^a-z0-9]+/gi, '-') || 'home'}-${role}`
-      const { page, context, complaints } = await openTab(browser, {
-        url: service.url,
-        key: service.keyOf(role),
-      })
-      await page.goto(address)
+      const { page, complaints } = await openTab(service, role, address)
       await page.getByText(text).first().waitFor()
-      for (const theme of ['light', 'dark'] as const) {
-        await page.emulateMedia({ colorScheme: theme })
-        for (const screen of SCREENS) {
-          await page.setViewportSize(screen)
-          await keepScreenshot(page, `${name}-${screen.width}-${theme}`)
-          await expectAccessible(page)
-          expect(
-            await page.evaluate('document.documentElement.scrollWidth'),
-            `width at ${screen.width}`,
-          ).toBe(screen.width)
-        }
+      // Rules about colours depend on the theme, and rules about the layout on the screen: not on both at once.
+      for (const screen of SCREENS) {
+        await page.setViewportSize(screen)
+        const width = await page.evaluate('document.documentElement.scrollWidth')
+        expect(width, `width at ${screen.width}`).toBe(screen.width)
       }
+      await keepScreenshot(page, `${name}-${SCREENS.at(-1)?.width}-light`)
+      await expectAccessible(page)
+      await page.emulateMedia({ colorScheme: 'dark' })
+      await page.setViewportSize(SCREENS[0])
+      await keepScreenshot(page, `${name}-${SCREENS[0].width}-dark`)
+      await expectAccessible(page)
       expect(complaints).toEqual([])
-      await context.close()
     },
   )
 
   test('the first page asks for a key, refuses a wrong one and leads on to the page of the address', async () => {
-    const { page, context, complaints } = await openTab(browser, { url: service.url })
-    await page.goto('/datasets/census')
+    const { page, complaints } = await openTab(service, undefined, '/datasets/census')
     await expectAccessible(page)
     await keepScreenshot(page, 'sign-in-1440-light')
     await page.getByLabel('API key').fill('sotto_wrong')
@@ -81,14 +65,11 @@ describe.skipIf(CHROMIUM === undefined)('The console in Chromium (skipped if it 
     await page.getByRole('button', { name: 'Sign in' }).click()
     await page.getByRole('heading', { level: 1, name: 'A made-up census' }).waitFor()
     expect(await page.evaluate(() => sessionStorage.length)).toBe(0)
-    await context.close()
   })
 
   test('a person signs in at an OpenID provider and returns to the page that they came for', async () => {
     const own = await startServiceWithProvider('/sign-in/callback')
-    const { page, context, complaints } = await openTab(browser, { url: own.url })
-    context.setDefaultTimeout(300_000)
-    await page.goto('/datasets/census?tab=1')
+    const { page, complaints } = await openTab(own, undefined, '/datasets/census?tab=1')
     await page.getByRole('button', { name: /Sign in at 127/ }).click()
     await signInAtProvider(page)
     await page.getByText('oidc:ada').waitFor()
@@ -98,7 +79,6 @@ describe.skipIf(CHROMIUM === undefined)('The console in Chromium (skipped if it 
     await page.goto('/sign-in/callback?code=stolen&state=of-another-tab')
     await page.getByText('You are not signed in').waitFor()
     expect(complaints).toEqual([])
-    await context.close()
     await own.close()
   })
 })

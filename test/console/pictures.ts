@@ -1,9 +1,9 @@
 import { mkdir } from 'node:fs/promises'
 import path from 'node:path'
 import type { Browser, Page } from 'playwright-core'
-import type { Role } from '../../src/access/principal.ts'
+import type { Role } from '../../src/http/access/principal.ts'
 import { startTestService, type TestService } from '../e2e/service.ts'
-import { launchChromium, openTab } from './browser.ts'
+import { launchChromium, openTabIn } from './browser.ts'
 
 /*
  * Pictures of the console in the documentation: `npm run pictures` takes them from a service with the demo. Their noisy
@@ -137,7 +137,7 @@ async function takeScene(
   { role, address, themes = ['light'], show }: Scene,
   { service, browser, folder }: Studio,
 ): Promise<void> {
-  const { page, context } = await openTab(browser, { url: service.url, key: service.keyOf(role) })
+  const { page, context } = await openTabIn(browser, service.url, service.keyOf(role))
   await page.setViewportSize({ width: 1280, height: 860 })
   await page.emulateMedia({ colorScheme: 'light', reducedMotion: 'reduce' })
   await page.goto(address)

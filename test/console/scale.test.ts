@@ -7,7 +7,7 @@ import {
   ticksOf,
   valueAfterKey,
   valueAt,
-} from '../../console/src/components/scale.ts'
+} from '../../console/src/components/charts/scale.ts'
 
 const linear: Scale = { kind: 'linear', lower: 0, upper: 5 }
 const log: Scale = { kind: 'log', lower: 0.01, upper: 100 }

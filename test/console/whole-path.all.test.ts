@@ -1,25 +1,14 @@
-import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { startTestService, type TestService } from '../e2e/service.ts'
-import { CHROMIUM, launchChromium, openTab } from './browser.ts'
+import { describe, expect, test } from 'vitest'
+import { testService } from '../e2e/service.ts'
+import { CHROMIUM, openTab } from './browser.ts'
 
 const ROWS = Array.from({ length: 500 }, (_, place) => `${place % 100},${place % 3 === 0}`)
 
 describe.skipIf(CHROMIUM === undefined)('The whole path in Chromium (skipped if it is not installed)', () => {
-  let service: TestService
-  let browser: Browser
-  beforeAll(async () => {
-    service = await startTestService({})
-    browser = await launchChromium()
-  })
-  afterAll(async () => {
-    await browser.close()
-    await service.close()
-  })
+  const service = testService({})
 
   const tabOf = async (role: 'analyst' | 'custodian' | 'auditor') => {
-    const tab = await openTab(browser, { url: service.url, key: service.keyOf(role) })
-    tab.context.setDefaultTimeout(120_000)
+    const tab = await openTab(service, role)
     return tab
   }
 
@@ -72,9 +61,8 @@ describe.skipIf(CHROMIUM === undefined)('The whole path in Chromium (skipped if 
     await verifying.getByText('The ledger is sound').waitFor()
     await verifying.getByText('1 of 1 request compared').waitFor()
 
-    for (const { complaints, context } of [custodian, analyst, auditor]) {
+    for (const { complaints } of [custodian, analyst, auditor]) {
       expect(complaints).toEqual([])
-      await context.close()
     }
   })
 })

@@ -1,15 +1,5 @@
-import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
-import {
-  chownSync,
-  cpSync,
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-} from 'node:fs'
+import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -102,7 +92,16 @@ describe.skipIf(obstacle !== undefined)('The image (skipped without Buildah, deb
   test('contains what production needs, and a list of exactly that', () => {
     const sotto = path.join(image.root, 'sotto')
     expect(readdirSync(sotto).sort()).toEqual(
-      ['console', 'node_modules', 'package.json', 'routes', 'sbom.cdx.json', 'schemas', 'src'].sort(),
+      [
+        'clients',
+        'console',
+        'node_modules',
+        'package.json',
+        'routes',
+        'sbom.cdx.json',
+        'schemas',
+        'src',
+      ].sort(),
     )
     const listed = JSON.parse(readFileSync(path.join(sotto, 'sbom.cdx.json'), 'utf8'))
     expect(listed).toMatchObject({ bomFormat: 'CycloneDX', metadata: { component: { name: 'sotto' } } })
@@ -145,20 +144,6 @@ describe.skipIf(obstacle !== undefined)('The image (skipped without Buildah, deb
     expect(repeated.budget.spent).toEqual({ epsilon: 0.25, delta: 0 })
     expect(await second.stop()).toBe(0)
   })
-
-  const older = releaseBefore('src/ledger/sqlite/schema.ts')
-  test.skipIf(older === undefined)(
-    'takes over the volume of the release before the last change of the ledger (skipped without the history of Git)',
-    async () => {
-      const data = volume()
-      await askOlderRelease(older ?? '', data)
-      execFileSync('chown', ['--recursive', '1000:1000', data])
-      const service = await start(data)
-      const repeated = await service.ask(QUESTION)
-      expect(repeated).toMatchObject({ cost: { epsilon: 0 }, budget: { spent: { epsilon: 0.25, delta: 0 } } })
-      expect(await service.stop()).toBe(0)
-    },
-  )
 })
 
 /** Names and versions of all packages in a folder of packages. */
@@ -170,39 +155,4 @@ function packagesIn(folder: string): string[] {
     found.add(`${name}@${version}`)
   }
   return [...found].sort()
-}
-
-/** Returns the commit before the last change of a file; `undefined` if the history does not reach it. */
-function releaseBefore(file: string): string | undefined {
-  const git = (...options: string[]) =>
-    execFileSync('git', options, {
-      cwd: REPOSITORY,
-      encoding: 'utf8',
-      stdio: ['ignore', 'pipe', 'ignore'],
-    }).trim()
-  try {
-    return git('rev-parse', '--verify', `${git('log', '-1', '--format=%H', '--', file)}^`)
-  } catch {
-    return undefined
-  }
-}
-
-/** Asks the question of a service with the sources of an older release, and leaves its data in a folder. */
-async function askOlderRelease(commit: string, data: string): Promise<void> {
-  const sources = mkdtempSync(path.join(tmpdir(), 'sotto-older-'))
-  const archive = execFileSync('git', ['archive', commit], { cwd: REPOSITORY, maxBuffer: 1e9 })
-  execFileSync('tar', ['--extract'], { cwd: sources, input: archive })
-  symlinkSync(path.join(REPOSITORY, 'node_modules'), path.join(sources, 'node_modules'))
-  cpSync(path.join(import.meta.dirname, '../e2e/process.ts'), path.join(sources, 'test/e2e/process.ts'))
-  const { startServiceProcess } = await import(path.join(sources, 'test/e2e/process.ts'))
-  const service = await startServiceProcess({ SOTTO_DATA_DIR: data })
-  const key = readFileSync(path.join(data, 'analyst.key'), 'utf8').trim()
-  const response = await fetch(`${service.url}/v1/datasets/census/queries`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify(QUESTION),
-  })
-  expect(response.status).toBe(200)
-  await service.stop('SIGTERM')
-  rmSync(sources, { recursive: true, force: true })
 }

@@ -72,8 +72,7 @@ describe('metrics in alerts and in the dashboard', () => {
       { SOTTO_DEMO: 'true', SOTTO_METRICS_KEY: 'key-of-the-operator', SOTTO_CONNECTIONS: 'connections.json' },
       { files: { 'connections.json': connections } },
     )
-    const ask = (epsilon: number) =>
-      service.as('analyst').post('/v1/datasets/census/queries').send({ kind: 'count', epsilon })
+    const ask = (epsilon: number) => service.ask('census', { kind: 'count', epsilon })
     await ask(0.1).expect(200)
     await ask(11).expect(403)
     for (const probe of ['/healthz', '/readyz', '/metrics']) await fetch(`${service.url}${probe}`)

@@ -9,8 +9,8 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { createKey } from '../api-key.ts'
 import { type ServiceProcess, startServiceProcess } from '../e2e/process.ts'
 import { installed } from '../installed.ts'
-import { describeOwnPostgres } from '../postgres.ts'
 import { findPython, installPythonClient } from '../python.ts'
+import { describeOwnPostgres } from '../servers/postgres.ts'
 
 const run = promisify(execFile)
 const DEPLOY = path.resolve(import.meta.dirname, '../../deploy')
@@ -180,7 +180,7 @@ describeOwnPostgres('The processes of the compose file', { obstacle }, (own) => 
     )
     child.stderr.pipe(createWriteStream(log))
     onTestFinished(() => stopProcess(child))
-    await expect.poll(() => existsSync(certificateAuthority()), { timeout: 60_000 }).toBe(true)
+    await expect.poll(() => existsSync(certificateAuthority())).toBe(true)
     return {
       responses: () =>
         readFileSync(log, 'utf8')
@@ -223,10 +223,7 @@ describeOwnPostgres('The processes of the compose file', { obstacle }, (own) => 
         .map((line) => JSON.parse(line))
     return {
       received,
-      reaches: (count: number) =>
-        expect
-          .poll(() => output.ended || received().length >= count, { timeout: 300_000, interval: 50 })
-          .toBe(true),
+      reaches: (count: number) => expect.poll(() => output.ended || received().length >= count).toBe(true),
       async end() {
         writeFileSync(end, '')
         const [code] = output.ended ? [child.exitCode] : await once(child, 'close')

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { systemEntropy } from '../../src/core/mechanisms/samplers/entropy.ts'
 import {
   calibrateKeyCounts,
   calibrateKeyPresence,
@@ -6,10 +7,9 @@ import {
   keyCountMass,
   releaseKeyCounts,
   releaseKeys,
-} from '../../src/mechanisms/key-selection.ts'
-import { systemEntropy } from '../../src/mechanisms/samplers/entropy.ts'
+} from '../../src/core/mechanisms/selection/key-selection.ts'
 import { deltaAtto, type EpsilonNano, epsilonNano } from '../../src/privacy/loss.ts'
-import { ROW_OF_ONE_VALUE } from '../mechanisms/support.ts'
+import { ROW_OF_ONE_VALUE } from '../core/mechanisms/support.ts'
 import { kolmogorovTail } from './goodness-of-fit.ts'
 
 /*

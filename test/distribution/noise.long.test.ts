@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import type { IntegerNoise } from '../../src/mechanisms/measurement.ts'
-import { noiseSampler } from '../../src/mechanisms/measurement.ts'
+import type { IntegerNoise } from '../../src/core/mechanisms/measurement.ts'
+import { noiseSampler } from '../../src/core/mechanisms/measurement.ts'
 import {
   discreteGaussianSampler,
   discreteGaussianSamplerOfSquare,
-} from '../../src/mechanisms/samplers/discrete-gaussian.ts'
-import { discreteLaplaceSampler } from '../../src/mechanisms/samplers/discrete-laplace.ts'
-import { systemEntropy } from '../../src/mechanisms/samplers/entropy.ts'
+} from '../../src/core/mechanisms/samplers/discrete-gaussian.ts'
+import { discreteLaplaceSampler } from '../../src/core/mechanisms/samplers/discrete-laplace.ts'
+import { systemEntropy } from '../../src/core/mechanisms/samplers/entropy.ts'
 import { chiSquareTail, kolmogorovTail, laplaceCumulative, normalCumulative } from './goodness-of-fit.ts'
 
 /*

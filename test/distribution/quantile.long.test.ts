@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { systemEntropy } from '../../src/core/mechanisms/samplers/entropy.ts'
 import {
   calibrateQuantile,
   maximumScore,
@@ -6,8 +7,7 @@ import {
   percentileScore,
   quantileMass,
   selectQuantile,
-} from '../../src/mechanisms/quantile.ts'
-import { systemEntropy } from '../../src/mechanisms/samplers/entropy.ts'
+} from '../../src/core/mechanisms/selection/quantile.ts'
 import { type EpsilonNano, epsilonNano } from '../../src/privacy/loss.ts'
 import { kolmogorovTail } from './goodness-of-fit.ts'
 

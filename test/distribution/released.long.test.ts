@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { addNoise } from '../../src/mechanisms/measurement.ts'
-import { accuracy as accuracyOf } from '../../src/mechanisms/mechanism.ts'
-import { systemEntropy } from '../../src/mechanisms/samplers/entropy.ts'
-import { report } from '../../src/planner/report.ts'
+import { addNoise } from '../../src/core/mechanisms/measurement.ts'
+import { accuracy as accuracyOf } from '../../src/core/mechanisms/mechanism.ts'
+import { systemEntropy } from '../../src/core/mechanisms/samplers/entropy.ts'
+import { reporter } from '../../src/core/planner/report.ts'
 import type { Neighbours } from '../../src/privacy/neighbours.ts'
-import { estimatesOf } from '../planner/planned.ts'
+import { estimatesOf } from '../core/planner/planned.ts'
 
 const DRAWS = 20_000
 /** Number of standard errors that the mean of this many draws exceeds by chance with a probability below 1e-20. */
@@ -33,7 +33,7 @@ function draw(
     const noisy = planned.measurements.map((measurement, statistic) =>
       addNoise(measurement, [integers[statistic] ?? 0n].flat(), source),
     )
-    const { result, accuracy } = report(planned, { kind: 'additive', noisy })
+    const { result, accuracy } = reporter(planned)({ kind: 'additive', noisy })
     const value = 'value' in result ? result.value : Number.NaN
     const { halfWidth, expectedAbsoluteError } = accuracy
     if (halfWidth === null || expectedAbsoluteError === null) throw new Error('an answer states its accuracy')

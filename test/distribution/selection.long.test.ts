@@ -1,7 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { chooseExponentially } from '../../src/mechanisms/exponential.ts'
-import { calibrateNoisyMax, type SelectionNoise, selectNoisyMax } from '../../src/mechanisms/noisy-max.ts'
-import { systemEntropy } from '../../src/mechanisms/samplers/entropy.ts'
+import { systemEntropy } from '../../src/core/mechanisms/samplers/entropy.ts'
+import { chooseExponentially } from '../../src/core/mechanisms/selection/exponential.ts'
+import {
+  calibrateNoisyMax,
+  type SelectionNoise,
+  selectNoisyMax,
+} from '../../src/core/mechanisms/selection/noisy-max.ts'
 import { epsilonNano } from '../../src/privacy/loss.ts'
 import { rational } from '../../src/privacy/rational.ts'
 

@@ -3,8 +3,10 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { type Logger, pino } from 'pino'
 import supertest from 'supertest'
-import type { Role } from '../../src/access/principal.ts'
+import { afterAll, beforeAll } from 'vitest'
 import { readConfig } from '../../src/config.ts'
+import type { Role } from '../../src/http/access/principal.ts'
+import { must } from '../../src/privacy/must.ts'
 import { type Service, type ServiceParts, startService } from '../../src/server.ts'
 import { createKey } from '../api-key.ts'
 import { WITHOUT_LIMITS } from './process.ts'
@@ -19,6 +21,10 @@ export interface TestService {
   /** Returns a request agent with the key of a role. */
   as(role: Role): ReturnType<typeof supertest.agent>
   keyOf(role: Role): string
+  /** Registers a dataset as a custodian. */
+  register(registration: object): supertest.Test
+  /** Asks a query as an analyst. */
+  ask(dataset: string, query: object): supertest.Test
   /** Returns a request agent with the key of another analyst. */
   asColleague(): ReturnType<typeof supertest.agent>
   /** Stops the service and starts it again on the same data folder, with changes of the environment. */
@@ -62,6 +68,7 @@ export async function startTestService(
   const colleagueKey = await createKey(dataDirectory, { name: 'colleague', role: 'analyst' })
   const keys: Record<Role, string> = { analyst: analystKey, auditor: auditorKey, custodian: custodianKey }
   let service = await start()
+  const as = (role: Role) => supertest.agent(service.url).set('authorization', `Bearer ${keys[role]}`)
   return {
     get url() {
       return service.url
@@ -72,7 +79,9 @@ export async function startTestService(
     dataDirectory,
     logLines,
     keyOf: (role) => keys[role],
-    as: (role) => supertest.agent(service.url).set('authorization', `Bearer ${keys[role]}`),
+    as,
+    register: (registration) => as('custodian').post('/v1/datasets').send(registration),
+    ask: (dataset, query) => as('analyst').post(`/v1/datasets/${dataset}/queries`).send(query),
     asColleague: () => supertest.agent(service.url).set('authorization', `Bearer ${colleagueKey}`),
     async restart(changes) {
       await service.close()
@@ -84,6 +93,18 @@ export async function startTestService(
       await rm(dataDirectory, { recursive: true, force: true })
     },
   }
+}
+
+/** A service of the tests of a suite or file: {@link startTestService} before the first, closed after the last. */
+export function testService(...options: Parameters<typeof startTestService>): TestService {
+  let started: TestService | undefined
+  beforeAll(async () => {
+    started = await startTestService(...options)
+  })
+  afterAll(() => started?.close())
+  return new Proxy({} as TestService, {
+    get: (_, name) => Reflect.get(must(started, 'a started service'), name),
+  })
 }
 
 /** Reads a file in the data folder of a service. */

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import type { Column } from '../../src/catalog/dataset.ts'
+import type { Column } from '../../src/core/dataset/dataset.ts'
 import {
   type Aggregate,
   type Bounding,
@@ -10,7 +10,7 @@ import {
   type Predicate,
   type Statistic,
   type ValueCounting,
-} from '../../src/planner/aggregate.ts'
+} from '../../src/core/planner/language/aggregate.ts'
 import { column } from './fixture.ts'
 
 /** The largest magnitude of an index. */

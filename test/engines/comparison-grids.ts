@@ -1,4 +1,4 @@
-import type { Column } from '../../src/catalog/dataset.ts'
+import type { Column } from '../../src/core/dataset/dataset.ts'
 import { column } from './fixture.ts'
 
 const NANO = 1_000_000_000n

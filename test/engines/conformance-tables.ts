@@ -1,6 +1,7 @@
 import fc from 'fast-check'
-import type { Column, GridColumn } from '../../src/catalog/dataset.ts'
+import type { Column, GridColumn, NumericColumn } from '../../src/core/dataset/dataset.ts'
 import { columns as queriedColumns } from './arbitraries.ts'
+import { isBeyondDoubles } from './exact-index.ts'
 import { column } from './fixture.ts'
 
 /*
@@ -234,7 +235,11 @@ function identifierOf(type: SourceType): fc.Arbitrary<string> {
   return numbers.map((person) => String(person - 7))
 }
 
-/** A number as its source's type holds it: the shortest decimal of floating point numbers. */
+/**
+ * A number as its source's type holds it: the shortest decimal of floating point numbers. Ingestion may take a number of more
+ * than 15 digits for a half step, or for a whole number, that doubles cannot tell from it; databases never do. Such numbers
+ * are left out here, and ingestion alone is tested with them.
+ */
 function numberOf(declared: GridColumn, type: SourceType): fc.Arbitrary<string> {
   const { lowerIndex, upperIndex, stepNano } = declared
   const near = fc
@@ -253,6 +258,11 @@ function numberOf(declared: GridColumn, type: SourceType): fc.Arbitrary<string> 
   return fc
     .oneof({ weight: 6, arbitrary: near }, { weight: 1, arbitrary: fc.constantFrom(...AWKWARD) })
     .map((text) => heldBy(text, type))
+    .map((text) => (isNumeric(declared) && isBeyondDoubles(declared, text) ? '0' : text))
+}
+
+function isNumeric(column: GridColumn): column is NumericColumn {
+  return column.type === 'integer' || column.type === 'number'
 }
 
 const AWKWARD = [

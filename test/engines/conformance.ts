@@ -2,11 +2,16 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { type Column, type Dataset, isQueryable } from '../../src/catalog/dataset.ts'
-import type { KeyedPrivacyUnit } from '../../src/catalog/person-key.ts'
-import { type DuckDbEngine, openDuckDbEngine } from '../../src/engines/duckdb/engine.ts'
-import { ingest } from '../../src/engines/duckdb/ingest.ts'
-import type { Engine, TextCounts } from '../../src/engines/engine.ts'
+import {
+  type Column,
+  type Dataset,
+  isQueryable,
+  type KeyedPrivacyUnit,
+} from '../../src/core/dataset/dataset.ts'
+import type { TextCounts } from '../../src/core/planner/language/reading.ts'
+import type { DuckDbEngine } from '../../src/engines/duckdb/engine.ts'
+import { ingest } from '../../src/engines/duckdb/ingestion/ingest.ts'
+import type { Engine } from '../../src/engines/engine.ts'
 import { describeMisfits } from '../../src/engines/misfits.ts'
 import type {
   StoredRows,
@@ -14,6 +19,7 @@ import type {
   TableEngine,
   TableName,
 } from '../../src/engines/tables/table-engine.ts'
+import { folderForAll } from '../folders.ts'
 import {
   aggregate,
   aggregateOfPeople,
@@ -26,7 +32,7 @@ import {
   numericNames,
 } from './arbitraries.ts'
 import { csvOf, encodedTables, queriedTables, type SourceTable } from './conformance-tables.ts'
-import { datasetOf, temporaryFolder, withDuckDb } from './fixture.ts'
+import { datasetOf, openTestEngine, withDuckDb } from './fixture.ts'
 
 /** A database whose engine is compared with DuckDB. */
 export interface TestedDatabase {
@@ -59,30 +65,21 @@ export function testConformance(
   {
     tables: mostTables = 3,
     rows = 10_000,
-    queries = 60,
+    queries = 30,
     encodings = true,
     unbounded = true,
   }: ConformanceOptions = {},
 ): void {
-  let folder: Awaited<ReturnType<typeof temporaryFolder>>
+  const folder = folderForAll()
   let tested: TestedDatabase
   let duckDb: DuckDbEngine
   beforeAll(async () => {
-    folder = await temporaryFolder()
     tested = await database()
-    duckDb = openDuckDbEngine({
-      files: ({ id }) => join(folder.path, `${id}.duckdb`),
-      connectionsPerDataset: 1,
-      threads: 1,
-      memoryLimit: '512MB',
-      queryTimeoutMs: 600_000,
-      temporaryDirectory: join(folder.path, 'temporary'),
-    })
+    duckDb = openTestEngine(folder.path)
   })
   afterAll(async () => {
     await duckDb?.close()
     await tested?.engine.close()
-    await folder?.remove()
   })
 
   /** Stores a table in DuckDB. */

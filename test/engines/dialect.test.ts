@@ -2,16 +2,17 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { DuckDBConnection } from '@duckdb/node-api'
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Dataset } from '../../src/catalog/dataset.ts'
+import { expect, test } from 'vitest'
+import type { Dataset } from '../../src/core/dataset/dataset.ts'
+import type { Aggregate } from '../../src/core/planner/language/aggregate.ts'
 import { type Dialect, quoteIdentifier, standardSql } from '../../src/engines/dialect.ts'
-import { ingest } from '../../src/engines/duckdb/ingest.ts'
+import { ingest } from '../../src/engines/duckdb/ingestion/ingest.ts'
 import { openLockedInstance } from '../../src/engines/duckdb/instance.ts'
 import { printAggregate } from '../../src/engines/sql-printer.ts'
 import { readAggregate } from '../../src/engines/sql-result.ts'
-import type { Aggregate } from '../../src/planner/aggregate.ts'
+import { folderForAll } from '../folders.ts'
 import { aggregate, aggregateOfPeople, columns, randomRows } from './arbitraries.ts'
-import { datasetOf, storedRows, temporaryFolder } from './fixture.ts'
+import { datasetOf, storedRows } from './fixture.ts'
 import { writePeople } from './people-table.ts'
 import { aggregateRows, type StoredRow } from './reference-engine.ts'
 import { PERSON, RANK } from './reference-people.ts'
@@ -42,11 +43,7 @@ async function run(connection: DuckDBConnection, sql: string, parameters: readon
   return (await connection.runAndReadAll(sql, values)).getRows()
 }
 
-let folder: Awaited<ReturnType<typeof temporaryFolder>>
-beforeAll(async () => {
-  folder = await temporaryFolder()
-})
-afterAll(() => folder.remove())
+const folder = folderForAll()
 
 /** Compares statements in the other dialect, run over a dataset's file, with the reference. */
 async function expectReference(

@@ -1,5 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DuckDBInstance, type DuckDBValue } from '@duckdb/node-api'
 import type {
@@ -11,8 +9,13 @@ import type {
   NumericColumn,
   StringColumn,
   TimestampColumn,
-} from '../../src/catalog/dataset.ts'
-import { parseDate, parseInstant } from '../../src/catalog/iso-time.ts'
+} from '../../src/core/dataset/dataset.ts'
+import { parseDate, parseInstant } from '../../src/core/dataset/iso-time.ts'
+import {
+  type DuckDbEngine,
+  type DuckDbEngineOptions,
+  openDuckDbEngine,
+} from '../../src/engines/duckdb/engine.ts'
 import type { StoredRow, StoredValue } from './reference-engine.ts'
 
 const ONE = 1_000_000_000n
@@ -116,10 +119,17 @@ export function datasetOf(columns: readonly Column[], id = 'test', version = '1'
   }
 }
 
-/** A temporary folder that is removed after the test. */
-export async function temporaryFolder(): Promise<{ readonly path: string; remove(): Promise<void> }> {
-  const path = await mkdtemp(join(tmpdir(), 'sotto-engines-'))
-  return { path, remove: () => rm(path, { recursive: true, force: true }) }
+/** Opens an engine over the files `<id>.duckdb` of a folder, with one connection and one thread unless options differ. */
+export function openTestEngine(folder: string, options: Partial<DuckDbEngineOptions> = {}): DuckDbEngine {
+  return openDuckDbEngine({
+    files: ({ id }) => join(folder, `${id}.duckdb`),
+    connectionsPerDataset: 1,
+    threads: 1,
+    memoryLimit: '512MB',
+    queryTimeoutMs: 600_000,
+    temporaryDirectory: join(folder, 'temporary'),
+    ...options,
+  })
 }
 
 /** Runs statements in a separate DuckDB, over a file or none, and returns the rows of the last one. */

@@ -15,31 +15,16 @@ import { duckDbDialect } from '../../src/engines/duckdb/dialect.ts'
 import { openLockedInstance } from '../../src/engines/duckdb/instance.ts'
 import type { printAggregate } from '../../src/engines/sql-printer.ts'
 import { readAggregate } from '../../src/engines/sql-result.ts'
-import { type SourceChange, withChangedSource } from '../changed-source.ts'
-import { selectMutants } from '../select-mutants.ts'
+import { folderForAll } from '../folders.ts'
+import { type SourceChange, withChangedSource } from '../mutants/changed-source.ts'
+import { type Mutant, mutantsIn, selectMutants } from '../mutants/select-mutants.ts'
 import { aggregateOfPeople } from './arbitraries.ts'
-import { temporaryFolder } from './fixture.ts'
 import { writePeople } from './people-table.ts'
 import { aggregateRows } from './reference-engine.ts'
 
-interface Mutant extends SourceChange {
-  readonly mistake: string
-}
+const bounding = mutantsIn('engines/printing/bounding.ts')
+const people = mutantsIn('engines/printing/people.ts')
 
-const bounding = (mistake: string, find: string, replace: string): Mutant => ({
-  mistake,
-  file: 'engines/printing/bounding.ts',
-  find,
-  replace,
-})
-const people = (mistake: string, find: string, replace: string): Mutant => ({
-  mistake,
-  file: 'engines/printing/people.ts',
-  find,
-  replace,
-})
-
-/** Each bounds some people's rows differently, or computes something else from them. */
 const MUTANTS: readonly Mutant[] = [
   bounding(
     'ranks taken for dense after bins left out rows',
@@ -52,15 +37,15 @@ const MUTANTS: readonly Mutant[] = [
     'return true',
   ),
   {
-    mistake: 'ranks taken for dense after any condition',
+    bug: 'ranks taken for dense after any condition',
     file: 'engines/sql-printer.ts',
     find: 'return where === undefined || isConstantPredicate(where, dataset)',
     replace: 'return true',
   },
   bounding(
     'a conjunction constant if a part is',
-    'predicate.predicates.every((part)',
-    'predicate.predicates.some((part)',
+    'columnsOf(predicate).every((column)',
+    'columnsOf(predicate).some((column)',
   ),
   bounding('all people counted in every cell', '(presenceOnly && cellsPerPerson === 1)', 'presenceOnly'),
   bounding('several rows taken for one', 'limits.rows === 1 ||', 'limits.rows !== undefined ||'),
@@ -117,14 +102,14 @@ const MUTANTS: readonly Mutant[] = [
     'CASE WHEN',
   ),
   {
-    mistake: 'any number of values of each person',
+    bug: 'any number of values of each person',
     file: 'engines/printing/results.ts',
     find: 'if (valuesEach >= Math.min(rowsEach, maxRowsOf(printer.dataset))) return rows',
     replace: 'return rows',
   },
 ]
 
-let folder: Awaited<ReturnType<typeof temporaryFolder>>
+const folder = folderForAll()
 const open: {
   readonly table: Awaited<ReturnType<typeof writePeople>>
   readonly instance: DuckDBInstance
@@ -132,7 +117,6 @@ const open: {
 }[] = []
 
 beforeAll(async () => {
-  folder = await temporaryFolder()
   for (const table of [
     await writePeople(folder.path, 'skewed', { rows: 300, people: 40 }),
     await writePeople(folder.path, 'constant', { rows: 200, people: 40, constant: true }),
@@ -151,7 +135,6 @@ afterAll(async () => {
     closeConnection(connection)
     instance.closeSync()
   }
-  await folder.remove()
 })
 
 const AGGREGATES = fc.sample(aggregateOfPeople, { numRuns: 600, seed: 5 })
@@ -189,8 +172,8 @@ test('the unchanged printer agrees with the reference', async () => {
   expect(await agrees([])).toBe(true)
 }, 600_000)
 
-test.each(selectMutants(import.meta.dirname, MUTANTS, ({ file }) => [file]))(
-  'finds the mistake: $mistake',
+test.each(selectMutants(import.meta.dirname, MUTANTS, (mutant) => [mutant]))(
+  'finds the mistake: $bug',
   async ({ file, find, replace }) => {
     expect(await agrees([{ file, find, replace }])).toBe(false)
   },

@@ -1,8 +1,7 @@
 import { DuckDBInstance } from '@duckdb/node-api'
 import fc from 'fast-check'
-import { Client } from 'pg'
 import { expect, it } from 'vitest'
-import { duckDbDigest } from '../../src/engines/duckdb/ingest-sql.ts'
+import { duckDbDigest } from '../../src/engines/duckdb/ingestion/statements.ts'
 import {
   type DigestDialect,
   type DigestedValue,
@@ -10,7 +9,8 @@ import {
   printRowOrder,
 } from '../../src/engines/person-rows.ts'
 import { postgresDialect } from '../../src/engines/postgres/dialect.ts'
-import { describePostgres } from '../postgres.ts'
+import { describePostgres } from '../servers/postgres.ts'
+import { withClient } from '../servers/postgres-server.ts'
 
 const KEY = `'${'00112233445566778899aabbccddeeff'.repeat(2)}'`
 
@@ -96,17 +96,13 @@ async function orderedByDuckDb(): Promise<readonly number[]> {
   }
 }
 
-async function orderedByPostgres(url: string): Promise<readonly number[]> {
-  const client = new Client(url)
-  await client.connect()
-  try {
+function orderedByPostgres(url: string): Promise<readonly number[]> {
+  return withClient(url, async (client) => {
     await client.query(CREATE)
     for (const row of rows) await client.query('INSERT INTO visits VALUES ($1, $2, $3, $4, $5, $6)', [...row])
     const { rows: found } = await client.query<{ number: number }>(printOrdered(postgresDialect))
     return found.map(({ number }) => number)
-  } finally {
-    await client.end()
-  }
+  })
 }
 
 describePostgres('PostgreSQL and DuckDB', ({ createDatabase }) => {

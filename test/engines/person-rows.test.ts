@@ -1,6 +1,6 @@
 import { DuckDBInstance, LIST, listValue, VARCHAR } from '@duckdb/node-api'
 import { expect, it } from 'vitest'
-import { duckDbDigest } from '../../src/engines/duckdb/ingest-sql.ts'
+import { duckDbDigest } from '../../src/engines/duckdb/ingestion/statements.ts'
 import { printPersonOrder, printRowOrder, requireKey } from '../../src/engines/person-rows.ts'
 
 const DIGITS = '00112233445566778899aabbccddeeff'.repeat(2)

@@ -1,5 +1,4 @@
-import type { Dataset } from '../../src/catalog/dataset.ts'
-import type { Engine, IndexCounts, TextCounts } from '../../src/engines/engine.ts'
+import type { Dataset } from '../../src/core/dataset/dataset.ts'
 import {
   type AffineTerm,
   type Aggregate,
@@ -11,7 +10,9 @@ import {
   type Statistic,
   type Summand,
   type ValueCounting,
-} from '../../src/planner/aggregate.ts'
+} from '../../src/core/planner/language/aggregate.ts'
+import type { IndexCounts, TextCounts } from '../../src/core/planner/language/reading.ts'
+import type { Engine } from '../../src/engines/engine.ts'
 import { boundedRows, byPerson, countedTexts, personValueOf } from './reference-people.ts'
 
 /** A stored value: a grid index, a category's index, a boolean, a text or NULL. */

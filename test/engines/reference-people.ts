@@ -1,4 +1,4 @@
-import type { Bounding, PersonValue } from '../../src/planner/aggregate.ts'
+import type { Bounding, PersonValue } from '../../src/core/planner/language/aggregate.ts'
 import type { StoredRow } from './reference-engine.ts'
 
 /*

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
-import type { Dataset } from '../../src/catalog/dataset.ts'
+import type { Dataset } from '../../src/core/dataset/dataset.ts'
+import type { Aggregate, CellCounting, ValueCounting } from '../../src/core/planner/language/aggregate.ts'
 import type { DuckDbEngine } from '../../src/engines/duckdb/engine.ts'
 import type { Engine } from '../../src/engines/engine.ts'
 import { createDatasetEngine } from '../../src/engines/routing.ts'
 import type { TableEngine } from '../../src/engines/tables/table-engine.ts'
-import type { Aggregate, CellCounting, ValueCounting } from '../../src/planner/aggregate.ts'
 
 /** An engine that notes the calls of its functions and returns its name with the function's. */
 function noting<Noted extends object>(name: string, calls: string[]): Noted {

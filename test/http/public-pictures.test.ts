@@ -1,7 +1,7 @@
 import fastify from 'fastify'
 import { serializerCompiler, validatorCompiler } from 'fastify-type-provider-zod'
 import { expect, test } from 'vitest'
-import { type PlotsOptions, plotsRoutes } from '../../routes/plots.ts'
+import { type PlotsOptions, plotsRoutes } from '../../routes/studies/plots.ts'
 
 /** The plots over a pool that counts what it draws, and fails if a test says so. */
 async function plots() {
@@ -17,8 +17,7 @@ async function plots() {
     },
     close: async () => undefined,
   }
-  const authenticator = { authenticate: async () => undefined, hasAnalyst: async () => false }
-  await app.register(plotsRoutes, { authenticator, plotPool } as unknown as PlotsOptions)
+  await app.register(plotsRoutes, { plotPool } as unknown as PlotsOptions)
   const get = (statistics: number) => {
     const question = { epsilon: 0.5, delta: 1e-5, statistics, perStatistic: { contribution: 1 } }
     return app.inject({ url: '/v1/plots/noise-comparison', query: { question: JSON.stringify(question) } })

@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest'
+import { sha256 } from '../../src/ledger/canonical.ts'
 import { eventAmount, eventLoss } from '../../src/ledger/event.ts'
 import { amountBoughtBy } from '../../src/privacy/accounting.ts'
-import { type Load, type SourceChange, withChangedSource } from '../changed-source.ts'
+import { type Load, type SourceChange, withChangedSource } from '../mutants/changed-source.ts'
 import { fixtureInMemory, type StoreSource } from './fixture.ts'
-import { chain } from './sample-history.ts'
 import { loss, question, rho } from './support.ts'
-import type { VerificationSource } from './tampering.ts'
+import { chain } from './verification/sample-history.ts'
+import type { VerificationSource } from './verification/tampering.ts'
 
 /** The rho that (1, 1e-6) buys, which was granted before. */
 const CAP = rho('0.024355970359')
@@ -37,16 +38,19 @@ async function expectCapStays(load: Load): Promise<void> {
 
 /** Verification accepts a grant that left the cap unchanged, but not one that raised it. */
 async function expectCapBelieved(load: Load): Promise<void> {
-  const { createVerifier } = await load<VerificationSource>('ledger/verification.ts')
+  const { createVerifier } = await load<VerificationSource>('ledger/protocol/verifier/verifier.ts')
   const found = (rhoPico: bigint) => {
     const first = { loss: eventLoss(loss('1', '0.000001')), limit: eventAmount(CAP) }
     const second = { loss: eventLoss(loss('1')), limit: { rhoPico: String(rhoPico) } }
     const verifier = createVerifier('census')
     for (const event of chain('census', [
-      { kind: 'opened', principal: 'carol', accounting: 'zcdp', ...first },
+      {
+        ...{ kind: 'opened', principal: 'carol', accounting: 'zcdp', ...first },
+        ...{ neighbours: 'add-remove', synthetic: false },
+      },
       { kind: 'granted', principal: 'carol', reason: 'more', ...second },
     ]))
-      verifier.add(event)
+      verifier.add(event, sha256(event.canonical))
     return verifier.result()
   }
   expect(found(24_355_970_359n)).toMatchObject({ kind: 'sound', budget: { cap: CAP } })

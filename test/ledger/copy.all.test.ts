@@ -7,9 +7,9 @@ import { Client } from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { COPIED_TABLES, copyLedger } from '../../src/ledger/copy.ts'
 import { openLedger } from '../../src/ledger/open.ts'
-import { openSqliteDatabase } from '../../src/ledger/sqlite/schema.ts'
+import { openSqliteDatabase } from '../../src/ledger/sqlite/database.ts'
 import { startTestService, type TestService } from '../e2e/service.ts'
-import { describePostgres } from '../postgres.ts'
+import { describePostgres } from '../servers/postgres.ts'
 import { summed } from './support.ts'
 
 const COUNT = { kind: 'count', epsilon: 0.25 }
@@ -62,7 +62,7 @@ describePostgres('a ledger that is copied from SQLite to PostgreSQL', (databases
         .post(`/v1/sparse-vector-sessions/${body.id}/questions`)
         .send({ where: { column: 'Age', op: '>=', value: age } })
         .expect(200)
-    await service.as('custodian').post('/v1/datasets').send(PUPILS).expect(201)
+    await service.register(PUPILS).expect(201)
     for (const who of [analyst, colleague])
       await who
         .post('/v1/datasets/pupils/queries')
@@ -171,17 +171,15 @@ describePostgres('a ledger that is copied from SQLite to PostgreSQL', (databases
   /** Waits until the command waits for the server in a statement. */
   const waits = (url: string, statement: string) =>
     expect
-      .poll(
-        () =>
-          look(url, async (client) => {
-            const { rows } = await client.query(
-              `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'sotto'
+      .poll(() =>
+        look(url, async (client) => {
+          const { rows } = await client.query(
+            `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'sotto'
                  AND state = 'active' AND query LIKE $1 AND (wait_event_type = 'Lock' OR wait_event = 'PgSleep')`,
-              [`${statement}%`],
-            )
-            return rows.length
-          }),
-        { timeout: 60_000 },
+            [`${statement}%`],
+          )
+          return rows.length
+        }),
       )
       .toBe(1)
 

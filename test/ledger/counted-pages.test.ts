@@ -1,11 +1,12 @@
 import { expect, test } from 'vitest'
 import { openSqliteStore } from '../../src/ledger/sqlite/store.ts'
 import { countCharges } from '../../src/ledger/verification.ts'
+import { temporaryLedger } from '../folders.ts'
 import { ledgerOver } from './fixture.ts'
-import { question, summed, temporaryPath } from './support.ts'
+import { question, summed } from './support.ts'
 
 test('charges are counted in pages', async () => {
-  const ledger = ledgerOver(openSqliteStore(temporaryPath(), Date.now))
+  const ledger = ledgerOver(openSqliteStore(temporaryLedger(), Date.now))
   for (const dataset of ['census', 'survey']) await ledger.openBudget(dataset, summed('100000'), 'carol')
   const counts = { census: 10_007, survey: 3_001 }
   for (const [dataset, count] of Object.entries(counts)) {

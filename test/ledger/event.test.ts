@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { canonicalJson } from '../../src/ledger/canonical.ts'
 import { canonicalEvent, type EventAmount, type LedgerEvent } from '../../src/ledger/event.ts'
 import { codePoint } from '../code-point.ts'
-import { EVENT_KINDS } from './sample-history.ts'
+import { EVENT_KINDS } from './verification/sample-history.ts'
 
 // Texts of whole code points, including those that JSON escapes and those that UTF-16 and UTF-8 order differently.
 const text = fc.oneof(

@@ -1,9 +1,9 @@
 import { DatabaseSync } from 'node:sqlite'
-import { createGroupCommit } from '../../src/ledger/group-commit.ts'
-import type { Ledger } from '../../src/ledger/ledger.ts'
-import { ledgerMethods, type OperationName } from '../../src/ledger/operation.ts'
-import { MIGRATIONS } from '../../src/ledger/sqlite/schema.ts'
+import type { Ledger, OperationName } from '../../src/ledger/ledger.ts'
+import { SQLITE_SCHEMA } from '../../src/ledger/sqlite/database.ts'
 import { type SqliteStore, sqliteStore } from '../../src/ledger/sqlite/store.ts'
+import { createGroupCommit } from '../../src/ledger/stores/group-commit.ts'
+import { ledgerMethods } from '../../src/ledger/stores/operation.ts'
 
 /** A ledger under test, with a clock that the test sets. */
 export interface Fixture {
@@ -38,10 +38,10 @@ export interface StoreSource {
   readonly sqliteStore: typeof sqliteStore
 }
 
-/** The file of a new ledger. Copying it takes a tenth of the time of the migrations. */
+/** The file of a new ledger. Copying it takes a tenth of the time of creating it. */
 const EMPTY_LEDGER = (() => {
   const database = new DatabaseSync(':memory:')
-  for (const step of MIGRATIONS) database.exec(step)
+  database.exec(SQLITE_SCHEMA.sql)
   const bytes = database.serialize()
   database.close()
   return bytes

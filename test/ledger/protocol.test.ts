@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest'
-import { chargeId } from '../../src/ledger/canonical.ts'
-import { eventHash, type LedgerEvent } from '../../src/ledger/event.ts'
-import type { ChargeRequest } from '../../src/ledger/ledger.ts'
-import { unpackAnswer } from '../../src/ledger/packed-answer.ts'
+import { chargeId, sha256 } from '../../src/ledger/canonical.ts'
+import type { ChargeRequest } from '../../src/ledger/contract/charges.ts'
+import { canonicalEvent, type LedgerEvent } from '../../src/ledger/event.ts'
 import { type Batch, beginBatch, changesOf } from '../../src/ledger/protocol/batch.ts'
 import { allot, grant, openBudget } from '../../src/ledger/protocol/budgets.ts'
 import { charge, recordAnswer, recordFailure } from '../../src/ledger/protocol/charges.ts'
 import type { Account, AnalystAccount, Changes, Rows, StoredCharge } from '../../src/ledger/protocol/rows.ts'
 import { resume } from '../../src/ledger/protocol/suspension.ts'
+import { unpackAnswer } from '../../src/ledger/stores/packed-answer.ts'
 import { FIRST_MS } from './fixture.ts'
 import { basic, loss, question, summed } from './support.ts'
 
@@ -209,8 +209,9 @@ describe('the same history in two ledgers', () => {
       const other = { ...others[index]?.event, previousHash: event.previousHash, ...facts }
       const { salt: another = '', ...guessed } = other
       expect(guessed).toEqual(known)
-      expect(eventHash({ ...known, salt: salt ?? '' })).toBe(hash)
-      for (const wrong of [known, { ...known, salt: another }]) expect(eventHash(wrong)).not.toBe(hash)
+      const hashOf = (fields: Partial<LedgerEvent>) => sha256(canonicalEvent(fields as LedgerEvent))
+      expect(hashOf({ ...known, salt })).toBe(hash)
+      for (const wrong of [known, { ...known, salt: another }]) expect(hashOf(wrong)).not.toBe(hash)
     }
   })
 

@@ -1,13 +1,13 @@
-import { Client } from 'pg'
 import { beforeAll, describe, onTestFinished } from 'vitest'
 import type { Ledger } from '../../src/ledger/ledger.ts'
 import { openPostgresLedger } from '../../src/ledger/postgres/ledger.ts'
-import { openSqliteDatabase } from '../../src/ledger/sqlite/schema.ts'
+import { openSqliteDatabase } from '../../src/ledger/sqlite/database.ts'
 import { sqliteStore } from '../../src/ledger/sqlite/store.ts'
-import { describePostgres } from '../postgres.ts'
+import { temporaryLedger } from '../folders.ts'
+import { describePostgres } from '../servers/postgres.ts'
+import { withClient } from '../servers/postgres-server.ts'
 import { FIRST_MS, type Fixture, ledgerOver } from './fixture.ts'
-import type { OpenLedger } from './races.ts'
-import { temporaryPath } from './support.ts'
+import type { OpenLedger } from './model/races.ts'
 
 /** A store under test. */
 export interface StoreUnderTest {
@@ -45,7 +45,7 @@ export function describeOnPostgres(name: string, tests: (store: StoreUnderTest) 
 }
 
 async function fixtureOnSqlite(): Promise<SharedFixture> {
-  const path = temporaryPath()
+  const path = temporaryLedger()
   const clock = { ms: FIRST_MS }
   let ledger = open()
   function open(): Ledger {
@@ -110,16 +110,12 @@ export async function fixtureOnPostgres(
 
 /** Deletes all rows of earlier tests, which takes a tenth of the time of creating a database. */
 async function empty(url: string): Promise<void> {
-  const client = new Client(url)
-  await client.connect()
-  try {
+  await withClient(url, async (client) => {
     const { rows } = await client.query(
       "SELECT tablename FROM pg_tables WHERE schemaname = 'sotto' AND tablename <> 'schema_version'",
     )
     // In this role, the triggers that refuse deletions do not run.
     const deletions = rows.map(({ tablename }) => `DELETE FROM sotto.${tablename}`)
     await client.query(['SET session_replication_role = replica', ...deletions].join('; '))
-  } finally {
-    await client.end()
-  }
+  })
 }

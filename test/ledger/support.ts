@@ -1,19 +1,11 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { expect, onTestFinished } from 'vitest'
+import { expect } from 'vitest'
 import { sha256 } from '../../src/ledger/canonical.ts'
-import type {
-  AnalystSpending,
-  Charge,
-  ChargeOutcome,
-  ChargeRequest,
-  Ledger,
-  LedgerEntry,
-  NewBudget,
-} from '../../src/ledger/ledger.ts'
-import type { Call, OperationName, OperationResults } from '../../src/ledger/operation.ts'
+import type { AnalystSpending, NewBudget } from '../../src/ledger/contract/budgets.ts'
+import type { LedgerEntry } from '../../src/ledger/contract/chain.ts'
+import type { Charge, ChargeOutcome, ChargeRequest } from '../../src/ledger/contract/charges.ts'
+import type { Ledger, OperationName, OperationResults } from '../../src/ledger/ledger.ts'
 import type { SqliteStore } from '../../src/ledger/sqlite/store.ts'
+import type { Call } from '../../src/ledger/stores/operation.ts'
 import { countCharges, verifyLedger } from '../../src/ledger/verification.ts'
 import {
   type Accounting,
@@ -32,13 +24,6 @@ import {
   RHO_FRACTION_DIGITS,
   rhoPico,
 } from '../../src/privacy/loss.ts'
-
-/** Creates a temporary folder, removed after the test, and returns the path of a file in it. */
-export function temporaryPath(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'sotto-ledger-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  return join(folder, 'ledger.sqlite')
-}
 
 /** Parses a loss from decimals. */
 export function loss(epsilon: string, delta = '0'): PrivacyLoss {

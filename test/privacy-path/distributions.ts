@@ -1,13 +1,13 @@
-import type { IndexCounts } from '../../src/engines/engine.ts'
+import type { Measurement } from '../../src/core/mechanisms/measurement.ts'
 import {
   type KeySelectionMeasurement,
   keepProbability,
   keyCountMass,
-} from '../../src/mechanisms/key-selection.ts'
-import type { Measurement } from '../../src/mechanisms/measurement.ts'
-import type { NoisyMaxMeasurement } from '../../src/mechanisms/noisy-max.ts'
-import type { QuantileMeasurement } from '../../src/mechanisms/quantile.ts'
-import type { Plan } from '../../src/planner/plan-kinds.ts'
+} from '../../src/core/mechanisms/selection/key-selection.ts'
+import type { NoisyMaxMeasurement } from '../../src/core/mechanisms/selection/noisy-max.ts'
+import type { QuantileMeasurement } from '../../src/core/mechanisms/selection/quantile.ts'
+import type { IndexCounts } from '../../src/core/planner/language/reading.ts'
+import type { Plan } from '../../src/core/planner/plans/plan-kinds.ts'
 import {
   deltaNumber,
   epsilonNano,
@@ -229,7 +229,7 @@ function spentByNoise(
   }
   if (laplaceNano.numerator > 0n) throw new Error('a query uses noise of one kind')
   const epsilon = epsilonNumber(claim.epsilonNano)
-  // Upper bound on what the grid adds (docs/proofs/gaussian.md), each entry in its own sigma.
+  // Upper bound on what the grid adds (src/core/mechanisms/noise/gaussian.md), each entry in its own sigma.
   const grid = Math.expm1(distanceSquared / smallestVariance / 24) + curvature / 24
   const delta = Math.exp(curvature / 8) * (gaussianHockeyStick(epsilon, Math.sqrt(distanceSquared)) + grid)
   // Calibration leaves a margin of 1e-8 of delta, more than the error of the integral.

@@ -1,18 +1,12 @@
 import { expect, test } from 'vitest'
-import type { plan } from '../../src/planner/plan.ts'
-import { epsilonFromWire } from '../../src/privacy/loss.ts'
-import { type SourceChange, withChangedSource } from '../changed-source.ts'
-import { selectMutants } from '../select-mutants.ts'
-import { examine, pairsFor, planner } from './examination.ts'
+import { selectMutants } from '../mutants/select-mutants.ts'
+import { importPlanner, type Mistake, stability, violations } from './mistaken-planner.ts'
 import { RIVALS, SOME_ROWS, type Wire } from './queries.ts'
 
 /*
  * Mutants of the planner and the mechanisms with a mistake in the sensitivity. Each plans queries whose distribution
  * spends more than their price.
  */
-
-const importPlanner = (changes: readonly SourceChange[]): Promise<typeof plan> =>
-  withChangedSource(changes, {}, async (load) => (await load<{ plan: typeof plan }>('planner/plan.ts')).plan)
 
 const SUM: Wire = { kind: 'sum', column: 'Age' }
 const HISTOGRAM: Wire = { kind: 'histogram', column: 'Sex' }
@@ -23,16 +17,7 @@ const MEN = { column: 'Sex', op: '=', value: 'M' }
 const LAPLACE = { mechanism: 'laplace' }
 const GAUSSIAN = { mechanism: 'gaussian', delta: 1e-6 }
 
-const stability = (find: string, replace: string): readonly SourceChange[] => [
-  { file: 'planner/stability.ts', find, replace },
-]
-
-const MISTAKES: readonly {
-  readonly name: string
-  readonly mutations: readonly SourceChange[]
-  /** Each of them spends too much under one kind of neighbours or the other. */
-  readonly seenBy: readonly Wire[]
-}[] = [
+const MISTAKES: readonly Mistake[] = [
   {
     name: 'a replaced row counted in one cell only (L1)',
     mutations: stability('smaller(2n * terms * magnitude', 'smaller(terms * magnitude'),
@@ -106,13 +91,13 @@ const MISTAKES: readonly {
   },
   {
     name: 'a sum from which no missing value excludes a row',
-    mutations: stability('column?.nullable === true', 'false'),
+    mutations: stability('=> column.nullable', '=> false'),
     seenBy: [{ kind: 'sum', column: 'Income' }],
   },
   {
     name: 'a product bounded by one of its factors',
     mutations: stability(
-      '(ends[0] ?? []).flatMap((one) => (ends[1] ?? []).map((other) => one * other))',
+      'entry(ends, 0).flatMap((one) => entry(ends, 1).map((other) => one * other))',
       'ends[0] ?? []',
     ),
     seenBy: [
@@ -145,12 +130,12 @@ const MISTAKES: readonly {
     name: 'the largest entry for the sum of all (geometric)',
     mutations: [
       {
-        file: 'mechanisms/geometric.ts',
+        file: 'core/mechanisms/noise/geometric.ts',
         find: 'rational(sensitivity.l1 * ONE_EPSILON_NANO',
         replace: 'rational(sensitivity.lInfinity * ONE_EPSILON_NANO',
       },
       {
-        file: 'mechanisms/geometric.ts',
+        file: 'core/mechanisms/noise/geometric.ts',
         find: 'const { l1 } = sensitivityInOutputUnits(',
         replace: 'const { lInfinity: l1 } = sensitivityInOutputUnits(',
       },
@@ -161,8 +146,8 @@ const MISTAKES: readonly {
     name: 'every statistic at the whole epsilon',
     mutations: [
       {
-        file: 'planner/measure.ts',
-        find: 'shares[position] ?? NO_LOSS.epsilonNano',
+        file: 'core/planner/additive/measure.ts',
+        find: 'entry(shares, position)',
         replace: 'loss.epsilonNano',
       },
     ],
@@ -172,29 +157,23 @@ const MISTAKES: readonly {
     name: 'every percentile at the whole epsilon',
     mutations: [
       {
-        file: 'planner/kinds/quantile.ts',
-        find: 'shares[part] ?? NO_LOSS.epsilonNano',
-        replace: 'loss.epsilonNano',
+        file: 'core/planner/plans/quantile.ts',
+        find: 'epsilonNano: entry(shares, part)',
+        replace: 'epsilonNano: loss.epsilonNano',
       },
     ],
     seenBy: [{ ...PERCENTILE, p: [20, 50, 62.5] }],
   },
   {
     name: 'counts taken as monotonic under change-one',
-    mutations: [
-      {
-        file: 'planner/stability.ts',
-        find: "monotonic: dataset.neighbours === 'add-remove'",
-        replace: 'monotonic: true',
-      },
-    ],
+    mutations: stability("monotonic: dataset.neighbours === 'add-remove'", 'monotonic: true'),
     seenBy: [RIVALRY, { ...RIVALRY, gap: true }, { ...RIVALRY, noise: 'gumbel' }],
   },
   {
     name: 'scores that move in opposite directions treated as monotonic',
     mutations: [
       {
-        file: 'mechanisms/exponential.ts',
+        file: 'core/mechanisms/selection/exponential.ts',
         find: 'return monotonic ? sensitivity : 2n * sensitivity',
         replace: 'return sensitivity',
       },
@@ -205,7 +184,7 @@ const MISTAKES: readonly {
     name: 'k candidates at the price of one',
     mutations: [
       {
-        file: 'mechanisms/noisy-max.ts',
+        file: 'core/mechanisms/selection/noisy-max.ts',
         find: 'return BigInt(k) * scoreSpread(',
         replace: 'return scoreSpread(',
       },
@@ -214,31 +193,25 @@ const MISTAKES: readonly {
   },
   {
     name: 'a replaced row treated as added in ranks',
-    mutations: [
-      {
-        file: 'planner/stability.ts',
-        find: 'ends.reduce(larger) - ends.reduce(smaller)',
-        replace: 'larger(absolute(below), absolute(above))',
-      },
-    ],
+    mutations: stability(
+      'ends.reduce(larger) - ends.reduce(smaller)',
+      'larger(absolute(below), absolute(above))',
+    ),
     seenBy: [PERCENTILE, { kind: 'median', column: 'Wealth', epsilon: 16 }],
   },
   {
     name: 'an added row with the smaller weight',
-    mutations: [
-      {
-        file: 'planner/stability.ts',
-        find: 'const weight = larger(absolute(below), absolute(above))',
-        replace: 'const weight = smaller(absolute(below), absolute(above))',
-      },
-    ],
+    mutations: stability(
+      'const weight = larger(absolute(below), absolute(above))',
+      'const weight = smaller(absolute(below), absolute(above))',
+    ),
     seenBy: [PERCENTILE],
   },
   {
     name: 'ranks taken as monotonic',
     mutations: [
       {
-        file: 'mechanisms/quantile.ts',
+        file: 'core/mechanisms/selection/quantile.ts',
         find: 'monotonic: false, outcomes }',
         replace: 'monotonic: true, outcomes }',
       },
@@ -249,13 +222,7 @@ const MISTAKES: readonly {
   },
   {
     name: 'a replaced row that changes one key only',
-    mutations: [
-      {
-        file: 'planner/stability.ts',
-        find: "dataset.neighbours === 'add-remove' ? rising : 2n * rising",
-        replace: 'rising',
-      },
-    ],
+    mutations: stability("dataset.neighbours === 'add-remove' ? rising : 2n * rising", 'rising'),
     seenBy: [KEYS, { ...KEYS, counts: true }, { ...KEYS, counts: true, delta: 1e-5 }],
   },
 ]
@@ -266,7 +233,7 @@ test('the unchanged copy spends no more than its price', async () => {
     expect(violations({ epsilon: 1, ...wire }, copy)).toEqual([])
 })
 
-test.each(selectMutants(import.meta.dirname, MISTAKES, ({ mutations }) => mutations.map(({ file }) => file)))(
+test.each(selectMutants(import.meta.dirname, MISTAKES, ({ mutations }) => mutations))(
   '$name: detected by its distribution',
   async ({ mutations, seenBy }) => {
     const mistaken = await importPlanner(mutations)
@@ -274,16 +241,3 @@ test.each(selectMutants(import.meta.dirname, MISTAKES, ({ mutations }) => mutati
       expect(violations({ epsilon: 1, ...wire }, mistaken), JSON.stringify(wire)).not.toEqual([])
   },
 )
-
-/** Describes the plans of a query that spend more than the query offers, under either kind of neighbours. */
-function violations(wire: Wire, mistaken: typeof plan): string[] {
-  const offered = epsilonFromWire(Number(wire.epsilon), 'epsilon')
-  return (['add-remove', 'change-one'] as const).flatMap((neighbours) => {
-    const planFor = planner(wire, neighbours, mistaken)
-    const { violation } = examine(planFor, pairsFor(wire, neighbours), ({ loss }) => ({
-      ...loss,
-      epsilonNano: offered,
-    }))
-    return violation === undefined ? [] : [`${neighbours}: ${violation}`]
-  })
-}

@@ -1,4 +1,4 @@
-import { type Query, query as querySchema } from '../../schemas/query.ts'
+import { type Query, query as querySchema } from '../../schemas/answers/query.ts'
 import type { Neighbours } from '../../src/privacy/neighbours.ts'
 
 /** A query on the tiny dataset, in its wire form. */

@@ -1,7 +1,7 @@
-import { calibrateKeyPresence } from '../../src/mechanisms/key-selection.ts'
-import type { Measurement } from '../../src/mechanisms/measurement.ts'
-import type { NoisyMaxMeasurement } from '../../src/mechanisms/noisy-max.ts'
-import type { Plan } from '../../src/planner/plan-kinds.ts'
+import type { Measurement } from '../../src/core/mechanisms/measurement.ts'
+import { calibrateKeyPresence } from '../../src/core/mechanisms/selection/key-selection.ts'
+import type { NoisyMaxMeasurement } from '../../src/core/mechanisms/selection/noisy-max.ts'
+import type { Plan } from '../../src/core/planner/plans/plan-kinds.ts'
 import { epsilonNano } from '../../src/privacy/loss.ts'
 import { type Rational, rational } from '../../src/privacy/rational.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type * as asItIs from '../../src/privacy/zcdp-conversion.ts'
-import { withChangedSource } from '../changed-source.ts'
-import { selectMutants } from '../select-mutants.ts'
+import { withChangedSource } from '../mutants/changed-source.ts'
+import { selectMutants } from '../mutants/select-mutants.ts'
 import { mistakes } from './zcdp-reference-values.ts'
 
 const FILE = 'privacy/zcdp-conversion.ts'
@@ -48,7 +48,9 @@ const DEFECTS: readonly Defect[] = [
 ]
 
 describe('a defect in the conversion is detected', () => {
-  it.each(selectMutants(import.meta.dirname, DEFECTS, () => [FILE]))('%s', async (_, find, replace) => {
+  it.each(
+    selectMutants(import.meta.dirname, DEFECTS, ([, find, replace]) => [{ file: FILE, find, replace }]),
+  )('%s', async (_, find, replace) => {
     const found = await withChangedSource([{ file: FILE, find, replace }], {}, async (load) =>
       mistakes(await load<typeof asItIs>(FILE)),
     )

@@ -14,8 +14,8 @@ import {
   rhoPico,
 } from '../../src/privacy/loss.ts'
 import * as asItIs from '../../src/privacy/zcdp-conversion.ts'
-import { withChangedSource } from '../changed-source.ts'
-import { integersOfEverySize } from '../mechanisms/support.ts'
+import { integersOfEverySize } from '../core/mechanisms/support.ts'
+import { withChangedSource } from '../mutants/changed-source.ts'
 import { delta, epsilon, LARGEST_RHO_PICO, loss, mistakes, rho } from './zcdp-reference-values.ts'
 
 const { deltaOfRho, epsilonOfRho, rhoBoughtBy } = asItIs

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { discreteGaussianMass } from '../../src/mechanisms/samplers/discrete-gaussian.ts'
-import { discreteLaplaceMass } from '../../src/mechanisms/samplers/discrete-laplace.ts'
+import { discreteGaussianMass } from '../../src/core/mechanisms/samplers/discrete-gaussian.ts'
+import { discreteLaplaceMass } from '../../src/core/mechanisms/samplers/discrete-laplace.ts'
 import { epsilonNano, epsilonNumber, ONE_RHO_PICO, rhoNumber } from '../../src/privacy/loss.ts'
 import { rational } from '../../src/privacy/rational.ts'
 import type { Sensitivity } from '../../src/privacy/sensitivity.ts'
@@ -11,7 +11,7 @@ import {
   discreteLaplaceRho,
   pureRho,
 } from '../../src/privacy/zero-concentrated.ts'
-import { anyEpsilon, anySensitivity, scalarSensitivity } from '../mechanisms/support.ts'
+import { anyEpsilon, anySensitivity, scalarSensitivity } from '../core/mechanisms/support.ts'
 
 const ORDERS = [1 + 1e-6, 1.001, 1.1, 1.5, 2, 2.5, 3, 5, 10, 40, 200]
 

@@ -1,9 +1,12 @@
 import { copyFileSync } from 'node:fs'
 import path from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { Client } from 'pg'
 import { expect, test } from 'vitest'
-import { describePostgres } from '../postgres.ts'
+import { openLedger } from '../../src/ledger/open.ts'
+import { countCharges, verifyLedger } from '../../src/ledger/verification.ts'
+import { entry } from '../../src/privacy/must.ts'
+import { describePostgres } from '../servers/postgres.ts'
+import { queryPostgres } from '../servers/postgres-server.ts'
 import { askPupils, makeServiceFolder, registerPupils, type ServiceFolder } from './service.ts'
 
 /**
@@ -75,8 +78,22 @@ async function folderWithThreeAnswers(environment: Environment): Promise<Service
   return folder
 }
 
-/** Expects a start to end with code 1 and to name the dataset and the event. */
-async function expectRefused(folder: ServiceFolder, environment: Environment, what: string, event: number) {
+/**
+ * Expects the verification of a start to find the first invalid event of a change, and for every fifth change the start to
+ * end with code 1 and to name the dataset and the event.
+ */
+async function expectRefused(folder: ServiceFolder, url: string, place: number, environment: Environment) {
+  const { what, event } = entry(TAMPERING, place)
+  const ledger = await openLedger({ url })
+  try {
+    expect(await verifyLedger(ledger, 'pupils', await countCharges(ledger)), what).toMatchObject({
+      kind: 'broken',
+      sequence: event,
+    })
+  } finally {
+    await ledger.close()
+  }
+  if (place % 5 !== 0) return
   await expect(folder.start(environment), what).rejects.toThrow(
     new RegExp(`ended with code 1.*the ledger of the dataset pupils is damaged at event ${event}: `, 's'),
   )
@@ -87,14 +104,14 @@ test('SQLite: a service does not start on a ledger that was tampered with, and n
   const ledger = path.join(folder.directory, 'ledger.sqlite')
   const asItWas = path.join(folder.directory, 'as-it-was')
   copyFileSync(ledger, asItWas)
-  for (const { what, sql, event } of TAMPERING) {
+  for (const [place, { sql }] of TAMPERING.entries()) {
     copyFileSync(asItWas, ledger)
     const database = new DatabaseSync(ledger)
     const triggers = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'trigger'").all()
     for (const { name } of triggers) database.exec(`DROP TRIGGER ${name}`)
     database.exec(sql)
     database.close()
-    await expectRefused(folder, {}, what, event)
+    await expectRefused(folder, ledger, place, {})
   }
   copyFileSync(asItWas, ledger)
   const { stop } = await folder.start()
@@ -105,24 +122,15 @@ describePostgres('PostgreSQL', (databases) => {
   test('a service does not start on a ledger that was tampered with, and names dataset and event', async () => {
     const asItWas = await databases.createDatabase()
     const folder = await folderWithThreeAnswers({ SOTTO_LEDGER_URL: asItWas })
-    for (const [place, { what, sql, event }] of TAMPERING.entries()) {
+    for (const [place, { sql }] of TAMPERING.entries()) {
       const database = `changed_${place}`
       const template = path.basename(new URL(asItWas).pathname)
-      await query(databases.url('postgres'), `CREATE DATABASE ${database} TEMPLATE ${template}`)
-      await query(databases.url(database), `${PAST_EVERY_CHECK}; ${sql}`)
-      await expectRefused(folder, { SOTTO_LEDGER_URL: databases.url(database) }, what, event)
+      await queryPostgres(databases.url('postgres'), `CREATE DATABASE ${database} TEMPLATE ${template}`)
+      await queryPostgres(databases.url(database), `${PAST_EVERY_CHECK}; ${sql}`)
+      const url = databases.url(database)
+      await expectRefused(folder, url, place, { SOTTO_LEDGER_URL: url })
     }
     const { stop } = await folder.start({ SOTTO_LEDGER_URL: asItWas })
     expect(await stop('SIGTERM')).toBe(0)
   })
 })
-
-async function query(url: string, sql: string): Promise<void> {
-  const client = new Client(url)
-  await client.connect()
-  try {
-    await client.query(sql)
-  } finally {
-    await client.end()
-  }
-}

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { describePostgres } from '../postgres.ts'
+import { describePostgres } from '../servers/postgres.ts'
 import { roundCount, roundCounter } from './rounds.ts'
 import { askPupils, getJson, makeServiceFolder, registerPupils, type ServiceFolder } from './service.ts'
 

@@ -18,7 +18,7 @@ import { randomBytes } from 'node:crypto'
 import { writeSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Ledger } from '../../src/ledger/ledger.ts'
-import { withChangedSource } from '../changed-source.ts'
+import { withChangedSource } from '../mutants/changed-source.ts'
 import { budgetFor, type ChargingOptions, keyOf, questionOf } from './questions.ts'
 
 const [, , url = '', json = ''] = process.argv

@@ -1,6 +1,7 @@
-import type { ChargeRequest, NewBudget } from '../../src/ledger/ledger.ts'
+import type { NewBudget } from '../../src/ledger/contract/budgets.ts'
+import type { ChargeRequest } from '../../src/ledger/contract/charges.ts'
 import { deltaAtto, epsilonNano } from '../../src/privacy/loss.ts'
-import type { SourceChange } from '../changed-source.ts'
+import type { SourceChange } from '../mutants/changed-source.ts'
 
 /** Options of a charging process. */
 export interface ChargingOptions {

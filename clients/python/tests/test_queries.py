@@ -72,6 +72,8 @@ def test_options_have_the_names_and_shapes_of_the_service() -> None:
     }
     bounds = sotto.count(contribution={"groups": 4, "rows_per_group": 2}).body["contribution"]
     assert bounds == {"groups": 4, "rowsPerGroup": 2}
+    as_documented: Any = {"rows": 20, "perPerson": {"lower": 0, "upper": 2_000}}
+    assert sotto.sum("cost", contribution=as_documented).body["contribution"] == as_documented
 
 
 def test_omitted_options_are_not_sent() -> None:

@@ -195,34 +195,22 @@ function accuracyOf({
 
 /** Returns the kind and the values of a document. A kind that this package does not know has its raw result only. */
 function valuesOf(document: Content, accuracy: Schemas['Accuracy'], asked: Asked | undefined): object {
-  const { kind } = document
-  switch (kind) {
-    case 'histogram':
-    case 'contingency':
-    case 'topGroups': {
-      const { cells } = document.result as Schemas['TableResult']
-      const { halfWidth } = accuracy
-      return { kind, rows: cells.map(({ key, value }) => ({ key, values: { count: { value, halfWidth } } })) }
-    }
-    case 'groupBy':
-      return { kind, rows: (document.result as Schemas['GroupsResult']).groups }
-    case 'linearRegression': {
-      const { intercept, coefficients, ridge } = document.result as Schemas['RegressionResult']
-      const byColumn = coefficients.map(({ column, ...estimate }) => [column, estimate])
-      return { kind, intercept, ridge, coefficients: Object.fromEntries(byColumn) }
-    }
-    case 'percentile': {
-      const result = document.result as Schemas['PercentilesResult'] | Schemas['ValueResult']
-      // One requested percentile is answered by its value alone.
-      return {
-        kind,
-        percentiles: 'value' in result ? [{ p: Number(asked?.p), value: result.value }] : result.percentiles,
-      }
-    }
-    default:
-      // A value, selected candidates, or keys: the same names here and in the document.
-      return { kind, ...document.result }
+  const { kind, result } = document
+  if ('cells' in result) {
+    const { halfWidth } = accuracy
+    const rows = result.cells.map(({ key, value }) => ({ key, values: { count: { value, halfWidth } } }))
+    return { kind, rows }
   }
+  if ('groups' in result) return { kind, rows: result.groups }
+  if ('coefficients' in result) {
+    const byColumn = result.coefficients.map(({ column, ...estimate }) => [column, estimate])
+    return { ...result, kind, coefficients: Object.fromEntries(byColumn) }
+  }
+  // One requested percentile is answered by its value alone.
+  if (kind === 'percentile' && 'value' in result)
+    return { kind, percentiles: [{ p: Number(asked?.p), value: result.value }] }
+  // Values, selected candidates, and keys have the same names here and in the document.
+  return { kind, ...result }
 }
 
 /**

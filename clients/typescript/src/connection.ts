@@ -15,10 +15,11 @@ export interface ConnectionOptions {
   readonly timeoutMs?: number
 }
 
-/** Request to the service. Each may be repeated: see docs/decisions/0049-a-typescript-client.md. */
+/** Request to the service. Each may be repeated: see decision 49. */
 export interface Request {
-  readonly method: 'GET' | 'POST'
+  readonly method: 'GET' | 'POST' | 'DELETE'
   readonly path: string
+  /** A form is sent as it is, anything else as JSON. */
   readonly body?: unknown
   readonly parameters?: Readonly<Record<string, string | number | boolean | undefined>>
   readonly idempotencyKey?: string | undefined
@@ -27,6 +28,8 @@ export interface Request {
 
 /** Response of the service whose status is a success. */
 export interface Reply {
+  /** Address of the service. */
+  readonly address: string
   readonly text: string
   /** True if the service sent a stored answer. */
   readonly replayed: boolean
@@ -60,9 +63,14 @@ export function openConnection(url: string, key: Key, options: ConnectionOptions
     for (let attempt = 1, waitedMs = 0; ; attempt += 1) {
       const outcome = await attemptOf(send, address, key, request, timeoutMs)
       if (outcome.kind === 'answered' && outcome.status >= 200 && outcome.status < 300)
-        return { text: outcome.text, replayed: outcome.headers.get('idempotent-replayed') === 'true' }
+        return {
+          address,
+          text: outcome.text,
+          replayed: outcome.headers.get('idempotent-replayed') === 'true',
+        }
       const pauseMs = pauseAfter(outcome, attempt, attempts)
-      if (pauseMs === undefined || waitedMs + pauseMs > longestWaitMs) throw failureOf(outcome, attempt)
+      if (pauseMs === undefined || waitedMs + pauseMs > longestWaitMs)
+        throw failureOf(outcome, attempt, address)
       await pause(pauseMs, signal)
       waitedMs += pauseMs
     }
@@ -89,7 +97,8 @@ async function headersOf(key: Key, { body, idempotencyKey }: Request): Promise<R
     throw new TypeError('the key is empty or contains characters that no key has')
   return {
     authorization: `Bearer ${token}`,
-    ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+    // `fetch` names the type of a form, with its boundary.
+    ...(body === undefined || body instanceof FormData ? {} : { 'content-type': 'application/json' }),
     ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
   }
 }
@@ -118,7 +127,7 @@ async function attemptOf(
       credentials: 'omit',
       cache: 'no-store',
       signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(body === undefined ? {} : { body: body instanceof FormData ? body : JSON.stringify(body) }),
     })
     // The body may be cut off after the status has arrived.
     return {
@@ -129,12 +138,16 @@ async function attemptOf(
     }
   } catch (error) {
     if (signal?.aborted) throw signal.reason
-    // Only the class: the message of an error may quote the request.
-    return {
-      kind: 'lost',
-      reason: timeout.aborted ? 'timeout' : error instanceof Error ? error.name : 'error',
-    }
+    return { kind: 'lost', reason: timeout.aborted ? 'timeout' : reasonOf(error) }
   }
+}
+
+/** Returns the code of the operating system, or the class of an error. Its message may quote the request. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'error'
+  // `fetch` of Node keeps what happened as the cause.
+  const { code } = (error.cause ?? error) as { readonly code?: unknown }
+  return typeof code === 'string' && /^[A-Z][A-Z_]+$/.test(code) ? code : error.name
 }
 
 /** Returns the milliseconds to wait before the next attempt, or undefined if the outcome is final. */
@@ -195,17 +208,19 @@ function documentOf(text: string): ProblemDocument | undefined {
   }
 }
 
-function failureOf(outcome: Outcome, attempts: number): Error {
-  if (outcome.kind === 'lost')
-    return new ConnectionFailed(`no response from the service (${outcome.reason}, attempts: ${attempts})`)
+function failureOf(outcome: Outcome, attempts: number, address: string): Error {
+  if (outcome.kind === 'lost') {
+    const count = attempts === 1 ? '' : `, attempts: ${attempts}`
+    return new ConnectionFailed(`no response from the service at ${address} (${outcome.reason}${count})`)
+  }
   // A redirect has the status 0 in browsers.
   if (outcome.status < 400)
     return new UnexpectedResponse(
-      'the address redirects, and redirects are not followed; use the final address',
+      `${address} redirects, and redirects are not followed; use the final address`,
     )
   const document = documentOf(outcome.text)
   return document === undefined
-    ? new UnexpectedResponse(`the response (status ${outcome.status}) is not from a Sotto service`)
+    ? new UnexpectedResponse(`${address} does not answer as Sotto does (HTTP status ${outcome.status})`)
     : new Problem(document)
 }
 
@@ -217,6 +232,6 @@ export function jsonOf<Document>(reply: Reply): Document {
   try {
     return JSON.parse(reply.text) as Document
   } catch {
-    throw new UnexpectedResponse('the body of the response is not JSON')
+    throw new UnexpectedResponse(`${reply.address} does not answer as Sotto does: the response is not JSON`)
   }
 }

@@ -2,25 +2,25 @@ import type { GroupsAnswer } from './answers.ts'
 import type { Grouping } from './columns.ts'
 import type { Json } from './decimal.ts'
 import { type Query, query, type SupposableOptions } from './query.ts'
-
-/** Kinds that a group can have as a statistic. */
-type StatisticKind =
-  | 'count'
-  | 'sum'
-  | 'mean'
-  | 'variance'
-  | 'standardDeviation'
-  | 'proportion'
-  | 'countDistinct'
-  | 'median'
-  | 'percentile'
+import type { components } from './schema.ts'
 
 /** A query that can be a statistic of groups, such as `mean('Earnings')`. */
-export type Statistic = Query<StatisticKind>
+export type Statistic = Query<components['schemas']['GroupStatistic']['kind']>
 
 type Body = Statistic['body']
 
-const STATISTIC_FIELDS = new Set(['kind', 'of', 'column', 'perPerson', 'p'])
+/** Fields that a query of groups states for all statistics. */
+const OF_ALL_GROUPS = new Set([
+  'where',
+  'epsilon',
+  'accuracy',
+  'contribution',
+  'mechanism',
+  'calibration',
+  'delta',
+  'postprocess',
+  'supposed',
+])
 
 /** Returns the query for statistics of groups, and the name of each statistic in the answer by its name here. */
 export function groupQuery(
@@ -29,7 +29,7 @@ export function groupQuery(
   options: SupposableOptions,
 ): { readonly query: Query<'groupBy'>; readonly names: ReadonlyMap<string, string> } {
   for (const [name, { body, idempotencyKey, signal }] of Object.entries(statistics)) {
-    const other = Object.keys(body).find((field) => !STATISTIC_FIELDS.has(field))
+    const other = Object.keys(body).find((field) => OF_ALL_GROUPS.has(field))
     if (other !== undefined || idempotencyKey !== undefined || signal !== undefined)
       throw new TypeError(`${name}: ${other ?? 'the option of the call'} belongs to run(...)`)
   }

@@ -1,7 +1,11 @@
+// Generated from schemas/answers/query.ts and src/core/planner/kinds by `npm run generate`. Do not edit.
+
 import type { ColumnName, Grouping, Where } from './columns.ts'
 import type { Decimal } from './decimal.ts'
 import {
+  type Candidates,
   type Counted,
+  candidatesOf,
   type NoisyOptions,
   type Options,
   type PerPerson,
@@ -11,97 +15,126 @@ import {
 
 /* One function for each kind of query. `dataset.count(...)` and the like take the same parameters. */
 
-/** Counts rows, or people. */
+/** Number of rows or of people. */
 export const count = (options: NoisyOptions & Counted = {}) => query('count', {}, options)
 
-/** Sums a numeric column. NULL counts as 0. */
-export const sum = (column: ColumnName, options: NoisyOptions = {}) => query('sum', { column }, options)
-
-/** Averages a column of numbers, dates or timestamps, or one value per person. NULL is ignored. */
-export const mean = (column: ColumnName, options: SupposableOptions & PerPerson = {}) =>
-  query('mean', { column }, options)
-
-/** Computes the population variance of a numeric column. */
-export const variance = (column: ColumnName, options: SupposableOptions = {}) =>
-  query('variance', { column }, options)
-
-/** Computes the population standard deviation of a numeric column. */
-export const standardDeviation = (column: ColumnName, options: SupposableOptions = {}) =>
-  query('standardDeviation', { column }, options)
-
-/** Computes the population covariance of two columns. */
-export const covariance = (column: ColumnName, other: ColumnName, options: SupposableOptions = {}) =>
-  query('covariance', { columns: [column, other] }, options)
-
-/** Computes the Pearson correlation of two columns. */
-export const correlation = (column: ColumnName, other: ColumnName, options: NoisyOptions = {}) =>
-  query('correlation', { columns: [column, other] }, options)
-
-/** Explains a column by others, by least squares with an intercept. */
-export const linearRegression = (
-  outcome: ColumnName,
-  predictors: readonly ColumnName[],
-  options: NoisyOptions & { readonly ridge?: Decimal } = {},
-) => query('linearRegression', { outcome, predictors }, options)
-
-/** Computes the share of rows that satisfy `of`, among those that satisfy `where`. */
-export const proportion = (of: Where, options: SupposableOptions = {}) => query('proportion', { of }, options)
-
-/** Counts the declared categories, bins or periods that occur, or the values of a selectable text column. */
-export const countDistinct = (column: Grouping, options: NoisyOptions = {}) =>
-  query('countDistinct', { column }, options)
-
-/** Counts rows or people in each category, bin or period of a column. */
+/** Number of rows or of people in each category, bin or period of a column. */
 export const histogram = (column: Grouping, options: NoisyOptions & Counted = {}) =>
   query('histogram', { column }, options)
 
-/** Counts rows or people in each cell of two or more columns. */
+/** Number of rows or of people in each cell of the full cross product of two or more columns. */
 export const contingency = (columns: readonly Grouping[], options: NoisyOptions & Counted = {}) =>
   query('contingency', { columns }, options)
 
-/** Finds the groups with the largest noisy counts, with these counts. */
-export const topGroups = (
-  keys: readonly Grouping[],
-  options: NoisyOptions & Counted & { readonly k?: number } = {},
-) => query('topGroups', { keys }, options)
+/** Mean of a column of numbers, dates or timestamps, or of one value per person. NULL values are ignored. */
+export const mean = (column: ColumnName, options: SupposableOptions & PerPerson = {}) =>
+  query('mean', { column }, options)
 
-/** Finds the category, bin or period of a column, or the named condition, that has the most rows or people. */
-export const noisyMax = (
-  candidates: { readonly column: Grouping } | { readonly predicates: Readonly<Record<string, Where>> },
-  options: Options &
-    Counted & {
-      readonly k?: number
-      readonly gap?: boolean
-      readonly noise?: 'laplace' | 'exponential' | 'gumbel'
-    } = {},
-) => {
-  const named =
-    'column' in candidates
-      ? candidates
-      : { predicates: Object.entries(candidates.predicates).map(([name, where]) => ({ name, where })) }
-  return query('noisyMax', { candidates: named }, options)
-}
+/** Sum of a numeric column. NULL counts as 0. */
+export const sum = (column: ColumnName, options: NoisyOptions = {}) => query('sum', { column }, options)
 
-/** Finds the median of a column, or of one value per person. */
+/**
+ * Median of a column of numbers, dates or timestamps, or of one value per person; a grid point. NULL values
+ * are ignored.
+ */
 export const median = (column: ColumnName, options: Options & PerPerson = {}) =>
   query('median', { column }, options)
 
-/** Finds one or more percentiles of a column, or of one value per person. `p` is in per cent. */
+/**
+ * One or more percentiles of a column of numbers, dates or timestamps, or of one value per person; grid
+ * points. The epsilon is divided among them.
+ */
 export const percentile = (
   column: ColumnName,
   p: Decimal | readonly Decimal[],
   options: Options & PerPerson = {},
 ) => query('percentile', { column, p }, options)
 
-/** Finds a low quantile of a column: the true minimum belongs to one person and cannot be released. */
+/**
+ * Extreme quantile of a column of numbers, dates or timestamps, or of one value per person. The true minimum
+ * or maximum belongs to one row or person and cannot be released. The answer states the rank from the end
+ * that it targets.
+ */
 export const minimum = (column: ColumnName, options: Options & PerPerson = {}) =>
   query('minimum', { column }, options)
 
-/** Finds a high quantile of a column: the true maximum belongs to one person and cannot be released. */
+/**
+ * Extreme quantile of a column of numbers, dates or timestamps, or of one value per person. The true minimum
+ * or maximum belongs to one row or person and cannot be released. The answer states the rank from the end
+ * that it targets.
+ */
 export const maximum = (column: ColumnName, options: Options & PerPerson = {}) =>
   query('maximum', { column }, options)
 
-/** Finds the frequent values of a selectable text column, and their noisy counts if asked. */
+/** Share of rows that satisfy the predicate `of`. */
+export const proportion = (of: Where, options: SupposableOptions = {}) => query('proportion', { of }, options)
+
+/** Population variance of a numeric column. NULL values are ignored. */
+export const variance = (column: ColumnName, options: SupposableOptions = {}) =>
+  query('variance', { column }, options)
+
+/** Population standard deviation of a numeric column. NULL values are ignored. */
+export const standardDeviation = (column: ColumnName, options: SupposableOptions = {}) =>
+  query('standardDeviation', { column }, options)
+
+/**
+ * Population covariance of two columns. Rows where one of them is NULL are ignored. `supposed` takes `rows`
+ * only.
+ */
+export const covariance = (column: ColumnName, other: ColumnName, options: SupposableOptions = {}) =>
+  query('covariance', { columns: [column, other] }, options)
+
+/**
+ * Pearson correlation of two columns, between -1 and 1. Rows where one of them is NULL are ignored. If a
+ * noisy variance is not positive, the value is 0 and its half-width 1. Its accuracy depends on the data, so
+ * `accuracy` is not supported.
+ */
+export const correlation = (column: ColumnName, other: ColumnName, options: NoisyOptions = {}) =>
+  query('correlation', { columns: [column, other] }, options)
+
+/**
+ * Linear regression by least squares, from noisy sums of products. Rows where the outcome or a predictor is
+ * NULL are ignored. The half-widths hold for all coefficients together, and include the bias of the ridge.
+ */
+export const linearRegression = (
+  outcome: ColumnName,
+  predictors: readonly ColumnName[],
+  options: NoisyOptions & { readonly ridge?: Decimal } = {},
+) => query('linearRegression', { outcome, predictors }, options)
+
+/**
+ * The groups with the largest noisy counts, largest first, with these counts. One noisy count of each
+ * declared group pays for both. The half-width holds for all groups together, selected or not.
+ */
+export const topGroups = (
+  keys: readonly Grouping[],
+  options: NoisyOptions & Counted & { readonly k?: number } = {},
+) => query('topGroups', { keys }, options)
+
+/** Candidate with the most rows or people, without its count (report noisy max). */
+export const noisyMax = (
+  candidates: Candidates,
+  options: Options &
+    Counted & {
+      readonly k?: number
+      readonly gap?: boolean
+      readonly noise?: 'laplace' | 'exponential' | 'gumbel'
+    } = {},
+) => query('noisyMax', { candidates: candidatesOf(candidates) }, options)
+
+/**
+ * Number of declared categories, bins or periods of a column that occur, or of values of a free-text column
+ * that is declared as `selectable` (only under add-remove neighbours; each person contributes as many values
+ * as `contribution` allows). NULL is not counted.
+ */
+export const countDistinct = (column: Grouping, options: NoisyOptions = {}) =>
+  query('countDistinct', { column }, options)
+
+/**
+ * Common values of a free-text column that is declared as `selectable` (private key selection). Values of few
+ * people do not appear. Where people have several rows, each person counts once for each value, and
+ * `contribution` bounds the number of values of one person.
+ */
 export const keySelection = (
   column: ColumnName,
   options: Options & { readonly delta: Decimal; readonly counts?: boolean },

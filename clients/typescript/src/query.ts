@@ -1,4 +1,4 @@
-import type { Where } from './columns.ts'
+import type { Grouping, Where } from './columns.ts'
 import { type Decimal, type Json, wire } from './decimal.ts'
 import type { components } from './schema.ts'
 
@@ -52,6 +52,11 @@ export interface PerPerson {
   readonly perPerson?: 'sum' | 'count' | 'mean'
 }
 
+/** Candidates of a selection: the cells of a column, or conditions by name. */
+export type Candidates =
+  | { readonly column: Grouping }
+  | { readonly predicates: Readonly<Record<string, Where>> }
+
 /** A query as JSON of the service, and how to send it. Made by `count(...)` and the like. */
 export interface Query<K extends Kind = Kind> extends CallOptions {
   readonly kind: K
@@ -67,6 +72,12 @@ export function fieldsOf(options: Options): { readonly [name: string]: Json } {
     ...fields,
     accuracy: halfWidth === undefined ? undefined : { halfWidth, confidence },
   }) as { readonly [name: string]: Json }
+}
+
+/** Returns candidates as the service takes them. */
+export function candidatesOf(candidates: Candidates): object {
+  if ('column' in candidates) return candidates
+  return { predicates: Object.entries(candidates.predicates).map(([name, where]) => ({ name, where })) }
 }
 
 /** Returns a query of a kind. */

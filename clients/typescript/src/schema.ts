@@ -1328,11 +1328,8 @@ export interface components {
             /** Format: date-time */
             expiresAt?: string;
             quota?: components["schemas"]["Quota"];
-            /**
-             * Format: date-time
-             * @description Absent for a key of an earlier release.
-             */
-            createdAt?: string;
+            /** Format: date-time */
+            createdAt: string;
             createdBy?: string;
             /**
              * Format: date-time
@@ -1401,11 +1398,11 @@ export interface components {
             shared?: true;
             /**
              * Format: date-time
-             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset. Absent in answers of earlier releases.
+             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.
              */
-            answeredAt?: string;
-            /** @description Version of Sotto that answered. Absent in answers of earlier releases. */
-            softwareVersion?: string;
+            answeredAt: string;
+            /** @description Version of Sotto that answered. */
+            softwareVersion: string;
         };
         /** @description Errors of the answers to the queries of a batch, with the errors expected in theory. */
         BatchEvaluation: {
@@ -2546,11 +2543,11 @@ export interface components {
             };
             /**
              * Format: date-time
-             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset. Absent in answers of earlier releases.
+             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.
              */
-            answeredAt?: string;
-            /** @description Version of Sotto that answered. Absent in answers of earlier releases. */
-            softwareVersion?: string;
+            answeredAt: string;
+            /** @description Version of Sotto that answered. */
+            softwareVersion: string;
             /**
              * @description The answer is about made-up rows.
              * @constant
@@ -3068,11 +3065,11 @@ export interface components {
             };
             /**
              * Format: date-time
-             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset. Absent in answers of earlier releases.
+             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.
              */
-            answeredAt?: string;
-            /** @description Version of Sotto that answered. Absent in answers of earlier releases. */
-            softwareVersion?: string;
+            answeredAt: string;
+            /** @description Version of Sotto that answered. */
+            softwareVersion: string;
             /** @description Only in a replay: the amount that was charged for the first response. The `cost` of a replay is 0. */
             paid?: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             receipt: components["schemas"]["Receipt"];
@@ -3162,11 +3159,11 @@ export interface components {
             };
             /**
              * Format: date-time
-             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset. Absent in answers of earlier releases.
+             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.
              */
-            answeredAt?: string;
-            /** @description Version of Sotto that answered. Absent in answers of earlier releases. */
-            softwareVersion?: string;
+            answeredAt: string;
+            /** @description Version of Sotto that answered. */
+            softwareVersion: string;
             /** @description Random. It identifies no release: nothing was stored. */
             id: string;
             /**
@@ -3377,8 +3374,8 @@ export interface components {
                 column: string;
                 /** @description Values that did not fit the declaration of the column. In rows left out for a missing identifier, the other values are not counted. */
                 values: number;
-                /** @description The values by the rule that they broke. Absent if an earlier release counted them. */
-                misfits?: components["schemas"]["Misfits"][];
+                /** @description The values by the rule that they broke. */
+                misfits: components["schemas"]["Misfits"][];
             }[];
         };
         /** @description Ingestions of datasets that the caller may use, newest first. */
@@ -3481,11 +3478,8 @@ export interface components {
             /** Format: date-time */
             expiresAt?: string;
             quota?: components["schemas"]["Quota"];
-            /**
-             * Format: date-time
-             * @description Absent for a key of an earlier release.
-             */
-            createdAt?: string;
+            /** Format: date-time */
+            createdAt: string;
             createdBy?: string;
             /**
              * Format: date-time
@@ -3582,11 +3576,11 @@ export interface components {
             };
             /**
              * Format: date-time
-             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset. Absent in answers of earlier releases.
+             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.
              */
-            answeredAt?: string;
-            /** @description Version of Sotto that answered. Absent in answers of earlier releases. */
-            softwareVersion?: string;
+            answeredAt: string;
+            /** @description Version of Sotto that answered. */
+            softwareVersion: string;
             /** @description Only in a replay: the amount that was charged for the first response. The `cost` of a replay is 0. */
             paid?: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             receipt: components["schemas"]["Receipt"];
@@ -3676,11 +3670,11 @@ export interface components {
             };
             /**
              * Format: date-time
-             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset. Absent in answers of earlier releases.
+             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.
              */
-            answeredAt?: string;
-            /** @description Version of Sotto that answered. Absent in answers of earlier releases. */
-            softwareVersion?: string;
+            answeredAt: string;
+            /** @description Version of Sotto that answered. */
+            softwareVersion: string;
             /** @description Random. It identifies no release: nothing was stored. */
             id: string;
             /**
@@ -3836,24 +3830,21 @@ export interface components {
             dataset: string;
             /** @description Version of the dataset that the release was computed from. */
             datasetVersion: string;
-            /**
-             * @description Absent if the request of an earlier release has no known kind.
-             * @enum {string}
-             */
-            kind?: "count" | "sum" | "mean" | "variance" | "standardDeviation" | "covariance" | "correlation" | "linearRegression" | "proportion" | "countDistinct" | "histogram" | "contingency" | "groupBy" | "topGroups" | "noisyMax" | "median" | "percentile" | "minimum" | "maximum" | "keySelection" | "batch" | "sparseVector";
+            /** @enum {string} */
+            kind: "count" | "sum" | "mean" | "variance" | "standardDeviation" | "covariance" | "correlation" | "linearRegression" | "proportion" | "countDistinct" | "histogram" | "contingency" | "groupBy" | "topGroups" | "noisyMax" | "median" | "percentile" | "minimum" | "maximum" | "keySelection" | "batch" | "sparseVector";
             /** @description Name of the analyst who paid for the release. */
             analyst: string;
-            /** @description Question as it was asked: a query, `{"queries"}` of a batch, or the request of a session. For releases of earlier versions of Sotto, the stored request. */
+            /** @description Question as it was asked: a query, `{"queries"}` of a batch, or the request of a session. */
             question: {
                 [key: string]: unknown;
             };
             /**
              * Format: date-time
-             * @description Time of the answer in UTC, rounded down to the `timing` of the dataset. For releases of earlier versions of Sotto, the time of the debit, rounded down to two minutes.
+             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.
              */
             answeredAt: string;
-            /** @description Version of Sotto that answered. Absent in releases of earlier versions. */
-            softwareVersion?: string;
+            /** @description Version of Sotto that answered. */
+            softwareVersion: string;
             /** @description Amount that the release cost the analyst. */
             price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             /**
@@ -4287,11 +4278,11 @@ export interface components {
             };
             /**
              * Format: date-time
-             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset. Absent in answers of earlier releases.
+             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.
              */
-            answeredAt?: string;
-            /** @description Version of Sotto that answered. Absent in answers of earlier releases. */
-            softwareVersion?: string;
+            answeredAt: string;
+            /** @description Version of Sotto that answered. */
+            softwareVersion: string;
             /** @description Only in a replay: the amount that was charged for the first response. The `cost` of a replay is 0. */
             paid?: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             receipt: components["schemas"]["Receipt"];
@@ -4445,11 +4436,11 @@ export interface components {
             };
             /**
              * Format: date-time
-             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset. Absent in answers of earlier releases.
+             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.
              */
-            answeredAt?: string;
-            /** @description Version of Sotto that answered. Absent in answers of earlier releases. */
-            softwareVersion?: string;
+            answeredAt: string;
+            /** @description Version of Sotto that answered. */
+            softwareVersion: string;
             /** @description Random. It identifies no release: nothing was stored. */
             id: string;
             /**
@@ -4507,8 +4498,8 @@ export interface components {
             accuracy: components["schemas"]["SessionAccuracy"];
             /** @description Number of answers `above` left in the session. */
             positivesLeft: number;
-            /** @description Session as it was requested, without the fields that equal their defaults. Absent in sessions of earlier releases. */
-            question?: {
+            /** @description Session as it was requested, without the fields that equal their defaults. */
+            question: {
                 /** @description Number of rows, or of people. The threshold is as public as the answers. */
                 threshold: number;
                 /** @description Number of answers `above` after which the session ends. A larger number needs more noise. */
@@ -4530,11 +4521,11 @@ export interface components {
             receipt: components["schemas"]["Receipt"];
             /**
              * Format: date-time
-             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset. Absent in answers of earlier releases.
+             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.
              */
-            answeredAt?: string;
-            /** @description Version of Sotto that answered. Absent in answers of earlier releases. */
-            softwareVersion?: string;
+            answeredAt: string;
+            /** @description Version of Sotto that answered. */
+            softwareVersion: string;
         };
         /**
          * @description One or more percentiles of a column of numbers, dates or timestamps, or of one value per person; grid points. The epsilon is divided among them.
@@ -4596,11 +4587,11 @@ export interface components {
             };
             /**
              * Format: date-time
-             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset. Absent in answers of earlier releases.
+             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.
              */
-            answeredAt?: string;
-            /** @description Version of Sotto that answered. Absent in answers of earlier releases. */
-            softwareVersion?: string;
+            answeredAt: string;
+            /** @description Version of Sotto that answered. */
+            softwareVersion: string;
             /** @description Only in a replay: the amount that was charged for the first response. The `cost` of a replay is 0. */
             paid?: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             receipt: components["schemas"]["Receipt"];
@@ -4690,11 +4681,11 @@ export interface components {
             };
             /**
              * Format: date-time
-             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset. Absent in answers of earlier releases.
+             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.
              */
-            answeredAt?: string;
-            /** @description Version of Sotto that answered. Absent in answers of earlier releases. */
-            softwareVersion?: string;
+            answeredAt: string;
+            /** @description Version of Sotto that answered. */
+            softwareVersion: string;
             /** @description Random. It identifies no release: nothing was stored. */
             id: string;
             /**
@@ -4853,24 +4844,24 @@ export interface components {
              * @example sql-not-supported
              * @example mechanism-not-applicable
              * @example unsupported-under-zcdp
+             * @example budget-insufficient
              * @example allotment-insufficient
              * @example allotment-below-spent
              * @example unknown-analyst
              * @example unknown-key
              * @example key-name-taken
              * @example last-custodian-key
-             * @example budget-insufficient
              * @example idempotency-key-reused
              * @example query-in-flight
              * @example dataset-suspended
              * @example session-used-up
              * @example session-dataset-changed
-             * @example query-failed
-             * @example question-failed
-             * @example internal-error
              * @example unavailable
              * @example rate-limited
              * @example quota-exceeded
+             * @example query-failed
+             * @example question-failed
+             * @example internal-error
              * @example path-unknown
              * @example method-not-allowed
              * @example body-too-large
@@ -5163,8 +5154,8 @@ export interface components {
              * @enum {string}
              */
             suspended?: "failures" | "table-changed";
-            /** @description What ingestion counted. Absent if an earlier release ingested the source. */
-            ingestion?: components["schemas"]["IngestionCounts"];
+            /** @description What ingestion counted. */
+            ingestion: components["schemas"]["IngestionCounts"];
             disclosureRisk: components["schemas"]["BudgetRisk"];
         };
         /**
@@ -5286,11 +5277,11 @@ export interface components {
             };
             /**
              * Format: date-time
-             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset. Absent in answers of earlier releases.
+             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.
              */
-            answeredAt?: string;
-            /** @description Version of Sotto that answered. Absent in answers of earlier releases. */
-            softwareVersion?: string;
+            answeredAt: string;
+            /** @description Version of Sotto that answered. */
+            softwareVersion: string;
             /** @description Only in a replay: the amount that was charged for the first response. The `cost` of a replay is 0. */
             paid?: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             receipt: components["schemas"]["Receipt"];
@@ -5380,11 +5371,11 @@ export interface components {
             };
             /**
              * Format: date-time
-             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset. Absent in answers of earlier releases.
+             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.
              */
-            answeredAt?: string;
-            /** @description Version of Sotto that answered. Absent in answers of earlier releases. */
-            softwareVersion?: string;
+            answeredAt: string;
+            /** @description Version of Sotto that answered. */
+            softwareVersion: string;
             /** @description Random. It identifies no release: nothing was stored. */
             id: string;
             /**
@@ -5649,11 +5640,11 @@ export interface components {
             };
             /**
              * Format: date-time
-             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset. Absent in answers of earlier releases.
+             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.
              */
-            answeredAt?: string;
-            /** @description Version of Sotto that answered. Absent in answers of earlier releases. */
-            softwareVersion?: string;
+            answeredAt: string;
+            /** @description Version of Sotto that answered. */
+            softwareVersion: string;
             /** @description Only in a replay: the amount that was charged for the first response. The `cost` of a replay is 0. */
             paid?: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             receipt: components["schemas"]["Receipt"];
@@ -5743,11 +5734,11 @@ export interface components {
             };
             /**
              * Format: date-time
-             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset. Absent in answers of earlier releases.
+             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.
              */
-            answeredAt?: string;
-            /** @description Version of Sotto that answered. Absent in answers of earlier releases. */
-            softwareVersion?: string;
+            answeredAt: string;
+            /** @description Version of Sotto that answered. */
+            softwareVersion: string;
             /** @description Random. It identifies no release: nothing was stored. */
             id: string;
             /**
@@ -5813,8 +5804,8 @@ export interface components {
             contribution?: components["schemas"]["AppliedContribution"];
             noise: components["schemas"]["SessionNoise"];
             accuracy: components["schemas"]["SessionAccuracy"];
-            /** @description Session as it was requested, without the fields that equal their defaults. Absent in sessions of earlier releases. */
-            question?: {
+            /** @description Session as it was requested, without the fields that equal their defaults. */
+            question: {
                 /** @description Number of rows, or of people. The threshold is as public as the answers. */
                 threshold: number;
                 /** @description Number of answers `above` after which the session ends. A larger number needs more noise. */
@@ -5829,11 +5820,11 @@ export interface components {
             receipt: components["schemas"]["Receipt"];
             /**
              * Format: date-time
-             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset. Absent in answers of earlier releases.
+             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.
              */
-            answeredAt?: string;
-            /** @description Version of Sotto that answered. Absent in answers of earlier releases. */
-            softwareVersion?: string;
+            answeredAt: string;
+            /** @description Version of Sotto that answered. */
+            softwareVersion: string;
             /** @description Number of answered questions. */
             answered: number;
             /** @description Newest first. */
@@ -5847,8 +5838,8 @@ export interface components {
                 } & {
                     [key: string]: unknown;
                 };
-                /** @description Version of the dataset that the answer was computed from. Absent in answers of earlier releases. */
-                datasetVersion?: string;
+                /** @description Version of the dataset that the answer was computed from. */
+                datasetVersion: string;
                 /** @description True if the noisy count is at least the noisy threshold. */
                 above: boolean;
                 /** @description Noisy number of rows or people by which the count exceeds the threshold, only if `above` is true. threshold + gap estimates the count at no further cost. */
@@ -5857,8 +5848,8 @@ export interface components {
                 positivesLeft: number;
                 /** Format: date-time */
                 answeredAt: string;
-                /** @description Version of Sotto that answered. Absent in answers of earlier releases. */
-                softwareVersion?: string;
+                /** @description Version of Sotto that answered. */
+                softwareVersion: string;
                 /** @description Head of the hash chain before this answer was recorded. */
                 receipt: components["schemas"]["Receipt"];
             }[];
@@ -5885,13 +5876,13 @@ export interface components {
             /** @description Number of the question, starting at 1. */
             question: number;
             /** @description Predicate of the question, as it was first asked. */
-            where?: {
+            where: {
                 op: string;
             } & {
                 [key: string]: unknown;
             };
-            /** @description Version of the dataset that the answer was computed from. Absent in answers of earlier releases. */
-            datasetVersion?: string;
+            /** @description Version of the dataset that the answer was computed from. */
+            datasetVersion: string;
             /** @description True if the noisy count is at least the noisy threshold. */
             above: boolean;
             /** @description Noisy number of rows or people by which the count exceeds the threshold, only if `above` is true. threshold + gap estimates the count at no further cost. */
@@ -5900,8 +5891,8 @@ export interface components {
             positivesLeft: number;
             /** Format: date-time */
             answeredAt: string;
-            /** @description Version of Sotto that answered. Absent in answers of earlier releases. */
-            softwareVersion?: string;
+            /** @description Version of Sotto that answered. */
+            softwareVersion: string;
             /** @description Head of the hash chain before this answer was recorded. */
             receipt: components["schemas"]["Receipt"];
         };
@@ -6386,11 +6377,11 @@ export interface components {
             };
             /**
              * Format: date-time
-             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset. Absent in answers of earlier releases.
+             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.
              */
-            answeredAt?: string;
-            /** @description Version of Sotto that answered. Absent in answers of earlier releases. */
-            softwareVersion?: string;
+            answeredAt: string;
+            /** @description Version of Sotto that answered. */
+            softwareVersion: string;
             /** @description Only in a replay: the amount that was charged for the first response. The `cost` of a replay is 0. */
             paid?: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             receipt: components["schemas"]["Receipt"];
@@ -6480,11 +6471,11 @@ export interface components {
             };
             /**
              * Format: date-time
-             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset. Absent in answers of earlier releases.
+             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.
              */
-            answeredAt?: string;
-            /** @description Version of Sotto that answered. Absent in answers of earlier releases. */
-            softwareVersion?: string;
+            answeredAt: string;
+            /** @description Version of Sotto that answered. */
+            softwareVersion: string;
             /** @description Random. It identifies no release: nothing was stored. */
             id: string;
             /**
@@ -6844,11 +6835,11 @@ export interface components {
             };
             /**
              * Format: date-time
-             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset. Absent in answers of earlier releases.
+             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.
              */
-            answeredAt?: string;
-            /** @description Version of Sotto that answered. Absent in answers of earlier releases. */
-            softwareVersion?: string;
+            answeredAt: string;
+            /** @description Version of Sotto that answered. */
+            softwareVersion: string;
             /** @description Only in a replay: the amount that was charged for the first response. The `cost` of a replay is 0. */
             paid?: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             receipt: components["schemas"]["Receipt"];
@@ -6938,11 +6929,11 @@ export interface components {
             };
             /**
              * Format: date-time
-             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset. Absent in answers of earlier releases.
+             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.
              */
-            answeredAt?: string;
-            /** @description Version of Sotto that answered. Absent in answers of earlier releases. */
-            softwareVersion?: string;
+            answeredAt: string;
+            /** @description Version of Sotto that answered. */
+            softwareVersion: string;
             /** @description Random. It identifies no release: nothing was stored. */
             id: string;
             /**

@@ -34,27 +34,8 @@ export { col } from './columns.ts'
 export type { ConnectionOptions, Key } from './connection.ts'
 export type { Decimal } from './decimal.ts'
 export type { ProblemCode, ProblemDocument } from './problem.ts'
-export { ConnectionFailed, PROBLEM_CODES, Problem, SottoError, UnexpectedResponse } from './problem.ts'
-export {
-  contingency,
-  correlation,
-  count,
-  countDistinct,
-  covariance,
-  histogram,
-  keySelection,
-  linearRegression,
-  maximum,
-  mean,
-  median,
-  minimum,
-  noisyMax,
-  percentile,
-  proportion,
-  standardDeviation,
-  sum,
-  topGroups,
-  variance,
-} from './queries.ts'
+export { ConnectionFailed, Problem, SottoError, UnexpectedResponse } from './problem.ts'
+export { PROBLEM_CODES } from './problem-codes.ts'
+export * from './queries.ts'
 export type { CallOptions, Kind, NoisyOptions, Options, Query, SupposableOptions } from './query.ts'
 export type { components, paths } from './schema.ts'

@@ -1,9 +1,9 @@
-import type { components } from 'sotto-client'
 import { queryClient } from '../api/api.ts'
 import { keepCredential } from '../api/credential.ts'
+import type { Schemas } from '../api/schemas.ts'
 
 /** OpenID provider with which people sign in. */
-export type Provider = NonNullable<components['schemas']['SignIn']['provider']> & {
+export type Provider = NonNullable<Schemas['SignIn']['provider']> & {
   readonly clientId: string
 }
 

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'react'
 import { useLocation } from 'wouter'
-import { Loading } from '../components/loading.tsx'
+import { Loading } from '../components/notices/notices.tsx'
 import { returnFromProvider } from './provider-sign-in.ts'
 import { SignInPage } from './sign-in-page.tsx'
 

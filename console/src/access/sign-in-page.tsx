@@ -1,14 +1,12 @@
 import { type FormEvent, useState } from 'react'
 import { useLocation } from 'wouter'
-import { api, queryClient } from '../api/api.ts'
+import { api, queryClient, requests } from '../api/api.ts'
 import { keepCredential, type SignedOut } from '../api/credential.ts'
-import { Button } from '../components/button.tsx'
-import { Field } from '../components/field.tsx'
-import { Notice } from '../components/notice.tsx'
-import { ProblemNotice } from '../components/problem-notice.tsx'
+import { Button } from '../components/forms/button.tsx'
+import { TextField } from '../components/forms/fields.tsx'
+import { Notice, ProblemNotice } from '../components/notices/notices.tsx'
 import Icon from '../icon.svg'
 import { leaveForProvider } from './provider-sign-in.ts'
-import { checkKey } from './sign-in.ts'
 import styles from './sign-in-page.module.css'
 
 /** Page on which a person signs in with a key, or at the OpenID provider. The page that they came for follows. */
@@ -44,7 +42,22 @@ export function SignInPage({ reason }: { readonly reason: SignedOut | 'provider'
         </p>
         <Reason reason={reason} />
         {attempt.error !== undefined && <ProblemNotice error={attempt.error} />}
-        <KeyField value={key} onChange={setKey} />
+        <TextField
+          label="API key"
+          hint={
+            <>
+              The first start writes keys to the data folder: <code>analyst.key</code> and{' '}
+              <code>custodian.key</code>.
+            </>
+          }
+          type="password"
+          autoComplete="off"
+          spellCheck={false}
+          required
+          autoFocus
+          value={key}
+          onChange={setKey}
+        />
         <label className={styles.remember}>
           <input type="checkbox" checked={remember} onChange={(event) => setRemember(event.target.checked)} />
           Keep me signed in until this tab is closed
@@ -79,39 +92,6 @@ function Reason({ reason }: { readonly reason: SignedOut | 'provider' }) {
   )
 }
 
-interface KeyFieldProps {
-  readonly value: string
-  readonly onChange: (value: string) => void
-}
-
-function KeyField({ value, onChange }: KeyFieldProps) {
-  return (
-    <Field
-      label="API key"
-      hint={
-        <>
-          The first start writes keys to the data folder: <code>analyst.key</code> and{' '}
-          <code>custodian.key</code>.
-        </>
-      }
-    >
-      {(attributes) => (
-        <input
-          {...attributes}
-          type="password"
-          autoComplete="off"
-          spellCheck={false}
-          required
-          // biome-ignore lint/a11y/noAutofocus: the key is all that the page asks for
-          autoFocus
-          value={value}
-          onChange={(event) => onChange(event.target.value)}
-        />
-      )}
-    </Field>
-  )
-}
-
 interface ProviderButtonProps {
   readonly remember: boolean
   readonly onError: (error: unknown) => void
@@ -132,4 +112,15 @@ function ProviderButton({ remember, onError }: ProviderButtonProps) {
       Sign in at {new URL(provider.issuer).host}
     </Button>
   )
+}
+
+/**
+ * Asks the service if a key is valid.
+ * @throws Problem, ConnectionFailed or UnexpectedResponse
+ */
+async function checkKey(key: string): Promise<void> {
+  // A header must not contain other characters, and no key has them.
+  if (!/^[\x21-\x7e]+$/.test(key))
+    throw new TypeError('a key consists of letters, digits and signs, without spaces')
+  await requests.GET('/v1/me', { headers: { authorization: `Bearer ${key}` } })
 }

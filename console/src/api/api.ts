@@ -10,6 +10,7 @@ import {
   UnexpectedResponse,
 } from 'sotto-client'
 import { currentToken, forgetCredential } from './credential.ts'
+import type { Schemas } from './schemas.ts'
 
 /** Times that a read is repeated after a lost connection, or a refusal that says that waiting helps. */
 const READ_ATTEMPTS = 3
@@ -26,6 +27,9 @@ export async function bodyOf<Body>(response: Promise<{ data?: Body }>): Promise<
   if (data === undefined || data === null) throw new UnexpectedResponse('the response has no body')
   return data
 }
+
+/** Options of a request whose address has parameters: `requests.GET('/v1/datasets/{dataset}', at({ dataset }))`. */
+export const at = <const Path extends object>(path: Path) => ({ params: { path } })
 
 /** Hooks over {@link requests}: `api.useQuery('get', '/v1/datasets')`. */
 export const api = createQueryClient(requests)
@@ -87,4 +91,17 @@ export function helpsToRepeat(failures: number, error: Error): boolean {
     error instanceof ConnectionFailed ||
     (error instanceof Problem && ([429, 503].includes(error.status) || error.code === 'query-in-flight'))
   return isPassing && failures < READ_ATTEMPTS
+}
+
+/** Loads everything again that a change of a dataset may have changed. */
+export function refreshAll(): Promise<void> {
+  return queryClient.invalidateQueries()
+}
+
+export type Me = Schemas['Me']
+export type Role = Me['role']
+
+/** Returns who is signed in, or undefined until the service has told. */
+export function useMe(): Me | undefined {
+  return api.useQuery('get', '/v1/me', {}, { staleTime: Number.POSITIVE_INFINITY }).data
 }

@@ -4,7 +4,9 @@ import { ConnectionFailed } from 'sotto-client'
  * Yields the chunks of a response. Not all browsers can iterate over a stream.
  * @throws ConnectionFailed if the connection is lost before the end, and the reason of an abort
  */
-export async function* chunksOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+export async function* chunksOf<Chunk extends Uint8Array>(
+  stream: ReadableStream<Chunk>,
+): AsyncGenerator<Chunk> {
   const reader = stream.getReader()
   try {
     for (let read = await reader.read(); !read.done; read = await reader.read()) yield read.value

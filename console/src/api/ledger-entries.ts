@@ -1,10 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
-import type { components } from 'sotto-client'
 import { requests } from './api.ts'
+import type { Schemas } from './schemas.ts'
 
-type LedgerEntry = components['schemas']['LedgerEntry']
-
-/** Entries in one page of the ledger. */
 const PAGE_SIZE = 500
 /** Most pages that are read for a chart. */
 const MOST_PAGES = 20
@@ -20,8 +17,8 @@ export function useLedgerEntries(dataset: string) {
   })
 }
 
-async function readEntries(dataset: string, signal: AbortSignal): Promise<readonly LedgerEntry[]> {
-  const entries: LedgerEntry[] = []
+async function readEntries(dataset: string, signal: AbortSignal): Promise<readonly Schemas['LedgerEntry'][]> {
+  const entries: Schemas['LedgerEntry'][] = []
   let before: number | undefined
   for (let page = 0; page < MOST_PAGES; page += 1) {
     const query = { limit: String(PAGE_SIZE), ...(before === undefined ? {} : { before: String(before) }) }

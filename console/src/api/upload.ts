@@ -1,20 +1,17 @@
-import { ConnectionFailed, type components, UnexpectedResponse } from 'sotto-client'
+import { ConnectionFailed, UnexpectedResponse } from 'sotto-client'
 import { errorOf, leaveIfRefused } from './api.ts'
 import { currentToken } from './credential.ts'
+import type { Schemas } from './schemas.ts'
+import type { AttemptOptions } from './use-attempt.ts'
 
-export type Upload = components['schemas']['Upload']
-
-export interface UploadOptions {
-  /** Receives the share of the bytes that are sent, from 0 to 1. */
-  readonly onProgress: (share: number) => void
-  readonly signal: AbortSignal
-}
+export type Upload = Schemas['Upload']
 
 /**
  * Uploads a file. It is not `fetch`, because only an XMLHttpRequest tells how much is sent.
+ * @param options receives the share of the bytes that are sent, from 0 to 1
  * @throws Problem, ConnectionFailed or UnexpectedResponse, and the reason of `signal` once it is aborted
  */
-export function uploadFile(file: File, { onProgress, signal }: UploadOptions): Promise<Upload> {
+export function uploadFile(file: File, { onProgress, signal }: AttemptOptions<number>): Promise<Upload> {
   const request = new XMLHttpRequest()
   const form = new FormData()
   form.append('file', file)

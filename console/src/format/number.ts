@@ -56,3 +56,8 @@ export function numberOf(text: string): number | undefined {
   const number = Number(text)
   return text.trim() === '' || !Number.isFinite(number) ? undefined : number
 }
+
+/** True for a whole number in a range. */
+export function isWhole(value: number | undefined, least: number, most = Number.MAX_SAFE_INTEGER): boolean {
+  return value !== undefined && Number.isInteger(value) && value >= least && value <= most
+}

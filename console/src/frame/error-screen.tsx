@@ -1,6 +1,6 @@
 import { Component, type ReactNode } from 'react'
-import { Page } from '../components/page.tsx'
-import { ProblemNotice } from '../components/problem-notice.tsx'
+import { Page } from '../components/layout/page.tsx'
+import { ProblemNotice } from '../components/notices/notices.tsx'
 
 interface State {
   readonly error?: unknown

@@ -1,5 +1,5 @@
 import { Link } from 'wouter'
-import { Page } from '../components/page.tsx'
+import { Page } from '../components/layout/page.tsx'
 
 /** Page for an address that leads nowhere. */
 export function NotFoundPage() {

@@ -1,8 +1,6 @@
 import { type Dialect, quoteIdentifier, type SqlValueType, standardSql } from '../dialect.ts'
+import { LARGEST_IN_64_BITS } from '../grid.ts'
 import { ROWS_TABLE } from './instance.ts'
-
-/** The largest product that is computed in 64 bits, which DuckDB multiplies fastest. */
-const LARGEST_64_BIT_PRODUCT = 2n ** 62n
 
 const TYPES = {
   bigint: 'BIGINT',
@@ -25,7 +23,7 @@ export const duckDbDialect: Dialect = {
   countIf: (condition) => `coalesce(count_if(${condition}), 0)`,
   wide: (integer) => `CAST(${integer} AS HUGEINT)`,
   product: (left, right, largestMagnitude) =>
-    largestMagnitude > LARGEST_64_BIT_PRODUCT
+    largestMagnitude > LARGEST_IN_64_BITS
       ? `CAST(${left} AS HUGEINT) * CAST(${right} AS HUGEINT)`
       : `${left} * ${right}`,
   quotient: (dividend, divisor) => `(${dividend} // ${divisor})`,

@@ -1,16 +1,18 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type DatasetVersion, versionKey } from '../../catalog/dataset.ts'
-import { MOST_TEXTS, MOST_VALUES } from '../../catalog/value-limits.ts'
+import { type DatasetVersion, versionKey } from '../../core/dataset/dataset.ts'
 import { type Engine, EngineFailure } from '../engine.ts'
-import { printCellCounting, printIndexCounting, printTextCounting } from '../sql-printer.ts'
-import { type ConnectionPool, openConnectionPool } from './connection-pool.ts'
-import { duckDbDialect } from './dialect.ts'
-import { createSharedScans, type SharedScans, scanOf } from './shared-scans.ts'
-import { readCellCounts, readIndexCounts, readTextCounts } from './values.ts'
+import { createQueries, type OpenDataset, type UseDataset } from './queries.ts'
+import { type ConnectionPoolOptions, openConnectionPool } from './sessions.ts'
+import { createSharedScans, scanOf } from './shared-scans.ts'
 
-/** Location of the engine's files, and its share of the machine. */
-export interface DuckDbEngineOptions {
+/**
+ * Location of the engine's files, and its share of the machine. Threads, memory and temporary space are those of each
+ * dataset; the temporary folder is one of the engine's own.
+ */
+export interface DuckDbEngineOptions
+  extends Omit<ConnectionPoolOptions, 'connections' | 'maxTemporaryDirectorySize'>,
+    Partial<Pick<ConnectionPoolOptions, 'maxTemporaryDirectorySize'>> {
   /** Returns the file into which a dataset was ingested. */
   readonly files: (dataset: DatasetVersion) => string
   /**
@@ -18,15 +20,6 @@ export interface DuckDbEngineOptions {
    * one of the libuv threads of the process: four, unless UV_THREADPOOL_SIZE sets another number.
    */
   readonly connectionsPerDataset: number
-  /** Threads and memory of each dataset's instance; memory in DuckDB's notation, such as `512MB`. */
-  readonly threads: number
-  readonly memoryLimit: string
-  /** Time limit for a statement; it begins once the statement has a connection. */
-  readonly queryTimeoutMs: number
-  /** A folder of the engine's own, to which queries spill what exceeds the memory limit. */
-  readonly temporaryDirectory: string
-  /** Limit for the spilled files of one dataset, in DuckDB's notation; 20 GB if absent. */
-  readonly maxTemporaryDirectorySize?: string
 }
 
 /** An engine over ingested files, which can be opened and closed while it runs. */
@@ -69,11 +62,8 @@ export function openDuckDbEngine(options: DuckDbEngineOptions): DuckDbEngine {
     await open?.pool.close()
   }
 
-  /** Runs work on an open dataset; any failure becomes one that says nothing about data. */
-  const use = async <Answer>(
-    dataset: DatasetVersion,
-    work: (open: OpenDataset) => Promise<Answer>,
-  ): Promise<Answer> => {
+  /** Any failure becomes one that says nothing about data. */
+  const use: UseDataset = async (dataset, work) => {
     const open = await opened.get(versionKey(dataset))?.catch(() => undefined)
     if (open === undefined) throw new EngineFailure('EngineUnavailable')
     try {
@@ -84,21 +74,8 @@ export function openDuckDbEngine(options: DuckDbEngineOptions): DuckDbEngine {
   }
 
   return {
-    aggregate: (dataset, aggregate) => use(dataset, ({ scans }) => scans.aggregate(dataset, aggregate)),
     scanOf,
-    countIndexes: (dataset, counting) =>
-      use(dataset, ({ pool }) =>
-        pool.run(printIndexCounting(counting, dataset, duckDbDialect, MOST_VALUES + 1), readIndexCounts),
-      ),
-    countIndexesInCells: (dataset, counting) =>
-      use(dataset, ({ pool }) => {
-        const printed = printCellCounting(counting, dataset, duckDbDialect, MOST_VALUES + 1)
-        return pool.run(printed, (result, signal) => readCellCounts(result, printed.cells, signal))
-      }),
-    countTexts: (dataset, counting) =>
-      use(dataset, ({ pool }) =>
-        pool.run(printTextCounting(counting, dataset, duckDbDialect, MOST_TEXTS + 1), readTextCounts),
-      ),
+    ...createQueries(use),
     healthy: async () => {
       const states = await Promise.all(
         Array.from(opened.values(), async (opening) => {
@@ -116,21 +93,13 @@ export function openDuckDbEngine(options: DuckDbEngineOptions): DuckDbEngine {
   }
 }
 
-/** A dataset that can be queried. */
-interface OpenDataset {
-  readonly pool: ConnectionPool
-  readonly scans: SharedScans
-}
-
 async function openDataset(file: string, folder: string, options: DuckDbEngineOptions): Promise<OpenDataset> {
   await mkdir(options.temporaryDirectory, { recursive: true })
   const pool = await openConnectionPool(file, {
+    maxTemporaryDirectorySize: '20GB',
+    ...options,
     connections: options.connectionsPerDataset,
-    queryTimeoutMs: options.queryTimeoutMs,
-    threads: options.threads,
-    memoryLimit: options.memoryLimit,
     temporaryDirectory: join(options.temporaryDirectory, folder),
-    maxTemporaryDirectorySize: options.maxTemporaryDirectorySize ?? '20GB',
   })
   return { pool, scans: createSharedScans(pool, options.queryTimeoutMs) }
 }

@@ -1,4 +1,4 @@
-import { DuckDBInstance } from '@duckdb/node-api'
+import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api'
 
 /** The table of an ingested file. */
 export const ROWS_TABLE = 'rows'
@@ -62,6 +62,29 @@ export async function openLockedInstance(
     throw error
   }
   return instance
+}
+
+/** Limits of an instance for one file. */
+const SMALL_LIMITS = { threads: 1, memoryLimit: '256MB', maxTemporaryDirectorySize: '1GB' } as const
+
+/** Runs work in a locked instance without a database, with small limits, which can reach only some files. */
+export async function withSmallInstance<Result>(
+  temporaryDirectory: string,
+  reachablePaths: readonly string[],
+  work: (connection: DuckDBConnection) => Promise<Result>,
+): Promise<Result> {
+  const limits = { ...SMALL_LIMITS, temporaryDirectory }
+  const instance = await openLockedInstance(':memory:', 'READ_WRITE', limits, reachablePaths)
+  try {
+    const connection = await instance.connect()
+    try {
+      return await work(connection)
+    } finally {
+      connection.disconnectSync()
+    }
+  } finally {
+    instance.closeSync()
+  }
 }
 
 /** True for DuckDB's error for a statement that needs more memory or temporary space than its limits. */

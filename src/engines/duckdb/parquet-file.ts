@@ -1,5 +1,5 @@
 import { quoteIdentifier } from '../dialect.ts'
-import { openLockedInstance, quoteLiteral } from './instance.ts'
+import { quoteLiteral, withSmallInstance } from './instance.ts'
 
 /** A column of a Parquet file, with DuckDB's name of its type. */
 export interface ParquetColumn {
@@ -17,8 +17,6 @@ export interface ParquetFiles {
   readonly temporaryDirectory: string
 }
 
-const LIMITS = { threads: 1, memoryLimit: '256MB', maxTemporaryDirectorySize: '1GB' } as const
-
 /**
  * Converts a CSV file to Parquet. An empty field without quotes becomes NULL.
  * @throws Error whose message may quote values of the file.
@@ -28,20 +26,9 @@ export async function convertToParquet(
   files: ParquetFiles,
 ): Promise<void> {
   const { csvPath, parquetPath, temporaryDirectory } = files
-  const instance = await openLockedInstance(':memory:', 'READ_WRITE', { ...LIMITS, temporaryDirectory }, [
-    csvPath,
-    parquetPath,
-  ])
-  try {
-    const connection = await instance.connect()
-    try {
-      await connection.run(printConversion(columns, csvPath, parquetPath))
-    } finally {
-      connection.disconnectSync()
-    }
-  } finally {
-    instance.closeSync()
-  }
+  await withSmallInstance(temporaryDirectory, [csvPath, parquetPath], (connection) =>
+    connection.run(printConversion(columns, csvPath, parquetPath)),
+  )
 }
 
 function printConversion(columns: readonly ParquetColumn[], csvPath: string, parquetPath: string): string {

@@ -1,14 +1,13 @@
-import type { Dataset } from '../../catalog/dataset.ts'
-import type { Aggregate } from '../../planner/aggregate.ts'
+import type { Dataset } from '../../core/dataset/dataset.ts'
+import type { Aggregate } from '../../core/planner/language/aggregate.ts'
+import type { CellIntegers } from '../../core/planner/language/reading.ts'
+import { entry } from '../../privacy/must.ts'
 import { commonColumns, integerCount, printSharedScan, scanColumns } from '../printing/shared-scan.ts'
 import { printAggregate } from '../sql-printer.ts'
 import { readAggregate, readSharedScan } from '../sql-result.ts'
 import { readRows } from './connection.ts'
-import type { ConnectionPool } from './connection-pool.ts'
 import { duckDbDialect } from './dialect.ts'
-
-/** The integers of an aggregate: one array per statistic, one entry per cell. */
-type Integers = readonly (readonly bigint[])[]
+import type { ConnectionPool } from './sessions.ts'
 
 /** Computes aggregates over one dataset. Those that are asked for in one turn of the event loop share scans. */
 export interface SharedScans {
@@ -16,7 +15,7 @@ export interface SharedScans {
    * Computes an aggregate. The failure of another aggregate does not affect it.
    * @throws EngineFailure
    */
-  aggregate(dataset: Dataset, aggregate: Aggregate): Promise<Integers>
+  aggregate(dataset: Dataset, aggregate: Aggregate): Promise<CellIntegers>
   /** Hands the aggregates that were asked for to the pool, without waiting for the end of the turn. */
   flush(): void
 }
@@ -40,7 +39,7 @@ interface Scannable {
 interface Asked extends Scannable {
   readonly dataset: Dataset
   readonly aggregate: Aggregate
-  readonly resolve: (integers: Integers | Promise<Integers>) => void
+  readonly resolve: (integers: CellIntegers) => void
   readonly reject: (error: unknown) => void
 }
 
@@ -69,7 +68,8 @@ export function createSharedScans(pool: ConnectionPool, queryTimeoutMs: number):
     try {
       const printed = printAggregate(first.aggregate, first.dataset, duckDbDialect)
       const rows = await pool.run(printed, readRows, timeoutMs)
-      settle(asked, ({ aggregate }) => readAggregate(aggregate, printed.cells, rows))
+      const integers = readAggregate(first.aggregate, printed.cells, rows)
+      for (const { resolve } of asked) resolve(integers)
     } catch (error) {
       refuse(asked, error)
     }
@@ -90,18 +90,8 @@ export function createSharedScans(pool: ConnectionPool, queryTimeoutMs: number):
       return
     }
     const integers = readSharedScan(aggregates, printed, rows)
-    for (const [index, equal] of questions.entries()) {
-      const [own] = equal
-      settle(equal, ({ aggregate }) =>
-        aggregate === own?.aggregate
-          ? (integers[index] ?? missing())
-          : (readSharedScan(
-              [aggregate],
-              { ...printed, aggregates: printed.aggregates.slice(index) },
-              rows,
-            )[0] ?? missing()),
-      )
-    }
+    for (const [index, equal] of questions.entries())
+      for (const { resolve } of equal) resolve(entry(integers, index))
   }
 
   const flush = (): void => {
@@ -114,7 +104,7 @@ export function createSharedScans(pool: ConnectionPool, queryTimeoutMs: number):
   return {
     flush,
     async aggregate(dataset, aggregate) {
-      const { promise, resolve, reject } = Promise.withResolvers<Integers>()
+      const { promise, resolve, reject } = Promise.withResolvers<CellIntegers>()
       const asked: Asked = { ...scannableOf(dataset, aggregate), dataset, aggregate, resolve, reject }
       if (asked.scan === undefined) void computeEqual([asked])
       else if (waiting.push(asked) === 1) setImmediate(flush)
@@ -123,22 +113,8 @@ export function createSharedScans(pool: ConnectionPool, queryTimeoutMs: number):
   }
 }
 
-function settle(asked: readonly Asked[], integersOf: (asked: Asked) => Integers): void {
-  for (const each of asked) {
-    try {
-      each.resolve(integersOf(each))
-    } catch (error) {
-      each.reject(error)
-    }
-  }
-}
-
 function refuse(asked: readonly Asked[], error: unknown): void {
   for (const { reject } of asked) reject(error)
-}
-
-function missing(): never {
-  throw new RangeError('an aggregate is missing in the result')
 }
 
 const scannables = new WeakMap<Aggregate, Scannable & { readonly dataset: Dataset }>()

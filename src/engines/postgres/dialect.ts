@@ -1,11 +1,9 @@
 import { standardSql } from '../dialect.ts'
+import { LARGEST_IN_64_BITS } from '../grid.ts'
 import type { TableDialect } from '../tables/relation.ts'
 import { comparisonsOf } from './encodings/comparisons.ts'
 import { encodeValue } from './encodings/encode.ts'
 import { int4, int8, textLiteral } from './encodings/literals.ts'
-
-/** The largest product that is computed in 64 bits; larger ones are numeric. */
-const LARGEST_64_BIT_PRODUCT = 2n ** 62n
 
 /**
  * Prints PostgreSQL's SQL over a table that is read in place. Texts are bound. Integers are printed as literals with a
@@ -22,7 +20,7 @@ export const postgresDialect: TableDialect = {
   },
   wide: (integer) => `CAST(${integer} AS NUMERIC)`,
   product: (left, right, largestMagnitude) =>
-    largestMagnitude > LARGEST_64_BIT_PRODUCT
+    largestMagnitude > LARGEST_IN_64_BITS
       ? `CAST(${left} AS NUMERIC) * CAST(${right} AS NUMERIC)`
       : `CAST(${left} AS BIGINT) * CAST(${right} AS BIGINT)`,
   wideQuotient: (dividend, divisor) => `div(${dividend}, ${divisor})`,

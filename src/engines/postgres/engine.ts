@@ -1,23 +1,10 @@
-import { versionKey } from '../../catalog/dataset.ts'
-import type { Dialect } from '../dialect.ts'
-import { EngineFailure } from '../engine.ts'
 import type { PostgresConnection } from '../tables/connection.ts'
-import { encodeColumns, printRelation, printSelectedRows } from '../tables/relation.ts'
+import { createOpenTables } from '../tables/open-tables.ts'
 import type { TableEngine } from '../tables/table-engine.ts'
+import { createLookups, qualifyTable, readingTerms } from './describe.ts'
 import { postgresDialect } from './dialect.ts'
-import { createLookups } from './lookups.ts'
-import { type QualifiedTable, qualifyTable, readingTerms } from './qualified-table.ts'
-import { createQueries, type UseDataset } from './queries.ts'
-import { createRegistrationReads } from './registration-reads.ts'
-import { openTransactions } from './transactions.ts'
-
-/** A dataset that is open for queries. */
-interface OpenDataset {
-  readonly table: QualifiedTable
-  readonly dialect: Dialect
-  /** Cancels its queries. */
-  readonly closing: AbortController
-}
+import { createRegistration } from './registration.ts'
+import { openTransactions } from './sessions.ts'
 
 /**
  * Reads tables of one PostgreSQL database in place. Every statement runs in a read-only transaction with settings of its
@@ -30,49 +17,29 @@ export function openPostgresTables(
 ): TableEngine {
   const transactions = openTransactions(connection)
   const { lockable, ...lookups } = createLookups(connection, transactions, onWritable)
-  const datasets = new Map<string, OpenDataset>()
-
-  const query: UseDataset = async (dataset, work) => {
-    const open = datasets.get(versionKey(dataset))
-    if (open === undefined) throw new EngineFailure('EngineUnavailable')
-    const terms = readingTerms(open.table, {
-      isolation: 'statement',
-      timeoutMs: connection.limits.statementTimeoutMs,
-      signal: open.closing.signal,
-    })
-    return transactions.run(terms, (session) => work(session, open.dialect))
-  }
+  const { closeAll, ...openTables } = createOpenTables({
+    dialect: postgresDialect,
+    qualify: (table) => qualifyTable(table, connection),
+    use: (table, signal, work) => {
+      const timeoutMs = connection.limits.statementTimeoutMs
+      const terms = readingTerms(qualifyTable(table, connection), {
+        isolation: 'statement',
+        timeoutMs,
+        signal,
+      })
+      return transactions.run(terms, (session) => work(session.each))
+    },
+  })
 
   return {
-    ...createQueries(query),
+    ...openTables,
     ...lookups,
-    ...createRegistrationReads(connection, transactions, { lockable }),
+    ...createRegistration(connection, transactions, { lockable }),
     healthy: lookups.reachable,
     fits: (column, source) => postgresDialect.encode(column, { ...source, sql: 'source' }) !== undefined,
-    open: (given) => {
-      const key = versionKey(given.dataset)
-      if (datasets.has(key)) return
-      const table = qualifyTable(given, connection)
-      datasets.set(key, { table, dialect: dialectOf(table), closing: new AbortController() })
-    },
-    closeDataset: async (dataset) => {
-      const key = versionKey(dataset)
-      datasets.get(key)?.closing.abort(new EngineFailure('EngineUnavailable'))
-      datasets.delete(key)
-    },
     close: async () => {
-      datasets.clear()
       await transactions.close()
+      closeAll()
     },
-  }
-}
-
-/** @throws RangeError for a table whose columns do not fit. */
-function dialectOf(table: QualifiedTable): Dialect {
-  encodeColumns(postgresDialect, table)
-  return {
-    ...postgresDialect,
-    relation: (_, bind) => printRelation(postgresDialect, table, bind),
-    selectRows: (_, conditions) => printSelectedRows(postgresDialect, table, conditions),
   }
 }

@@ -1,8 +1,8 @@
-import { columnNamed, type Dataset } from '../../catalog/dataset.ts'
-import type { Bounding, GroupKey, Predicate } from '../../planner/aggregate.ts'
+import { columnNamed, type Dataset } from '../../core/dataset/dataset.ts'
+import type { Bounding, GroupKey, Predicate } from '../../core/planner/language/aggregate.ts'
 import { quoteIdentifier } from '../dialect.ts'
 import { PERSON_COLUMN, RANK_COLUMN } from '../person-rows.ts'
-import type { PrintedCondition } from './predicates.ts'
+import { columnsOf, type PrintedCondition } from './predicates.ts'
 import { type Printer, printDatasetRows, printValue } from './printer.ts'
 
 /*
@@ -40,13 +40,16 @@ export interface Unbounded {
 }
 
 /** Limits that leave out rows. A limit that leaves out none is absent. */
-type Limits =
-  | { readonly rows?: number; readonly groups?: undefined; readonly rowsPerGroup?: undefined }
-  | { readonly rows?: undefined; readonly groups?: number; readonly rowsPerGroup?: number }
+interface Limits {
+  /** Never together with the others. */
+  readonly rows?: number
+  readonly groups?: number
+  readonly rowsPerGroup?: number
+}
 
 /**
  * Prints the rows that bounding leaves. Only limits that can leave out rows are printed, and only choices among rows
- * that conditions have thinned out need window functions.
+ * that conditions have thinned out need window functions. See decision 31.
  * @throws RangeError for a bounding that does not fit the dataset's privacy unit.
  */
 export function printBoundedRows(printer: Printer, bounding: Bounding, unbounded: Unbounded): PrintedRows {
@@ -59,18 +62,10 @@ export function printBoundedRows(printer: Printer, bounding: Bounding, unbounded
   const from = `${relation}${conditions.length === 0 ? '' : ` WHERE ${conditions.join(' AND ')}`}`
   const oneRowEach = maxRowsOf(dataset) === 1 || limits.rows === 1 || limits.rowsPerGroup === 1
   if (limits.rows !== undefined)
-    return {
-      from: wholePeople ? from : printFirstRows(printer, from, limits.rows),
-      cell,
-      oneRowEach,
-    }
+    return { from: wholePeople ? from : printFirstRows(printer, from, limits.rows), cell, oneRowEach }
   if (limits.groups === undefined && limits.rowsPerGroup === undefined) return { from, cell, oneRowEach }
   if (cell === undefined) throw new RangeError('groups need cells')
-  return {
-    from: printFirstGroups(printer, from, cell, limits),
-    cell: CELL,
-    oneRowEach,
-  }
+  return { from: printFirstGroups(printer, from, cell, limits), cell: CELL, oneRowEach }
 }
 
 /** Prints the relation to select from, and the conditions that it does not check itself. */
@@ -117,20 +112,7 @@ export function maxRowsOf({ privacyUnit }: Dataset): number {
 
 /** True if a predicate has the same value in all rows of a person. */
 export function isConstantPredicate(predicate: Predicate, dataset: Dataset): boolean {
-  switch (predicate.kind) {
-    case 'and':
-    case 'or':
-      return predicate.predicates.every((part) => isConstantPredicate(part, dataset))
-    case 'not':
-      return isConstantPredicate(predicate.predicate, dataset)
-    case 'is-null':
-    case 'index-between':
-    case 'index-in':
-    case 'category-in':
-    case 'boolean-is':
-    case 'string-in':
-      return isConstantColumn(predicate.column, dataset)
-  }
+  return columnsOf(predicate).every((column) => isConstantColumn(column, dataset))
 }
 
 /** True if all rows of a person have the same value in a column. */

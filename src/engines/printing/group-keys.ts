@@ -1,4 +1,4 @@
-import type { GroupKey } from '../../planner/aggregate.ts'
+import type { GroupKey } from '../../core/planner/language/aggregate.ts'
 import { greatestCommonDivisor } from '../../privacy/rational.ts'
 import { quoteIdentifier } from '../dialect.ts'
 import { type PrintedCondition, printPredicate, printPresent } from './predicates.ts'

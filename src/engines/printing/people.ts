@@ -1,5 +1,6 @@
-import type { PersonValue, Statistic } from '../../planner/aggregate.ts'
+import type { PersonValue, Statistic } from '../../core/planner/language/aggregate.ts'
 import { quoteIdentifier } from '../dialect.ts'
+import { largestMagnitude } from '../grid.ts'
 import { PERSON, type PrintedRows } from './bounding.ts'
 import {
   ANY_TYPE,
@@ -117,7 +118,7 @@ function printPersonValue(people: PersonRows, value: PersonValue): IndexedColumn
   return {
     index: define(people, printPersonExpression(printer, value)),
     nullable: true,
-    largestMagnitude: -lower > upper ? -lower : upper,
+    largestMagnitude: largestMagnitude(lower, upper),
   }
 }
 

@@ -1,10 +1,23 @@
-import type { Predicate } from '../../planner/aggregate.ts'
+import type { Predicate } from '../../core/planner/language/aggregate.ts'
 import { ANY_TYPE, GRID, type Printer, printColumn, printIndex, printValue } from './printer.ts'
 
 /** A condition as SQL, and the predicate that it was printed from. */
 export interface PrintedCondition {
   readonly sql: string
   readonly predicate: Predicate
+}
+
+/** The columns of the comparisons in a predicate, in their order. */
+export function columnsOf(predicate: Predicate): readonly string[] {
+  switch (predicate.kind) {
+    case 'and':
+    case 'or':
+      return predicate.predicates.flatMap(columnsOf)
+    case 'not':
+      return columnsOf(predicate.predicate)
+    default:
+      return [predicate.column]
+  }
 }
 
 /** Prints the condition that a column of any type is not NULL. */
@@ -63,9 +76,9 @@ export function printPredicate(printer: Printer, predicate: Predicate): string {
 function printBetween(printer: Printer, predicate: Extract<Predicate, { kind: 'index-between' }>): string {
   const column = printColumn(printer, predicate.column, GRID)
   const { lower, upper } = predicate
-  if (lower === undefined && upper === undefined) return `(${column} IS NOT NULL)`
-  if (upper === undefined) return `(${column} >= ${printIndex(printer, lower ?? 0n)})`
-  if (lower === undefined) return `(${column} <= ${printIndex(printer, upper)})`
+  if (lower === undefined)
+    return upper === undefined ? `(${column} IS NOT NULL)` : `(${column} <= ${printIndex(printer, upper)})`
+  if (upper === undefined) return `(${column} >= ${printIndex(printer, lower)})`
   return `(${column} BETWEEN ${printIndex(printer, lower)} AND ${printIndex(printer, upper)})`
 }
 

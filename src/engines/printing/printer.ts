@@ -1,4 +1,4 @@
-import { type Column, columnNamed, type Dataset } from '../../catalog/dataset.ts'
+import { type Column, columnNamed, type Dataset } from '../../core/dataset/dataset.ts'
 import { type Dialect, quoteIdentifier, type SqlValue, type SqlValueType } from '../dialect.ts'
 
 /** A statement and the values of its parameters. */

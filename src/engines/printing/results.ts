@@ -1,4 +1,4 @@
-import type { Aggregate, Bounding, Statistic } from '../../planner/aggregate.ts'
+import type { Aggregate, Bounding, Statistic } from '../../core/planner/language/aggregate.ts'
 import { quoteIdentifier } from '../dialect.ts'
 import { maxRowsOf, type PrintedRows, printFirstValues } from './bounding.ts'
 import { type PeopleStatistic, printPeopleStatistics } from './people.ts'

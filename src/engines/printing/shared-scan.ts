@@ -1,9 +1,11 @@
-import { columnNamed, type Dataset } from '../../catalog/dataset.ts'
-import { gridPoints } from '../../catalog/value-limits.ts'
-import type { Aggregate, GroupKey, Predicate, Statistic } from '../../planner/aggregate.ts'
+import { columnNamed, type Dataset } from '../../core/dataset/dataset.ts'
+import { gridPoints } from '../../core/dataset/value-limits.ts'
+import type { Aggregate, Predicate, Statistic } from '../../core/planner/language/aggregate.ts'
+import { defined } from '../../privacy/defined.ts'
+import { must } from '../../privacy/must.ts'
 import { type Dialect, quoteIdentifier } from '../dialect.ts'
 import { keepsAllRows, maxRowsOf } from './bounding.ts'
-import { printPredicate } from './predicates.ts'
+import { columnsOf, printPredicate } from './predicates.ts'
 import { ANY_TYPE, type PrintedStatement, type Printer, printColumn, printDatasetRows } from './printer.ts'
 import {
   type Counted,
@@ -64,11 +66,13 @@ export function scanColumns(aggregate: Aggregate, dataset: Dataset): ReadonlySet
   const { groupBy, where, statistics, bounding } = aggregate
   if (!statistics.every((statistic) => isShareable(statistic, dataset))) return undefined
   if (!keepsAllRows(bounding, dataset, groupBy.length === 0)) return undefined
-  const columns = new Set<string>()
-  if (where !== undefined) addColumns(where, columns)
-  for (const key of groupBy) addKeyColumns(key, columns)
-  for (const statistic of statistics)
-    if ('where' in statistic && statistic.where !== undefined) addColumns(statistic.where, columns)
+  const columnsIn = (predicate: Predicate | undefined) =>
+    predicate === undefined ? [] : columnsOf(predicate)
+  const columns = new Set([
+    ...columnsIn(where),
+    ...groupBy.flatMap((key) => (key.kind === 'predicate' ? columnsOf(key.predicate) : [key.column])),
+    ...statistics.flatMap((statistic) => ('where' in statistic ? columnsIn(statistic.where) : [])),
+  ])
   return groupCount(columns, dataset) <= MOST_GROUPS ? columns : undefined
 }
 
@@ -128,7 +132,7 @@ function valueCount(name: string, dataset: Dataset): number {
 }
 
 /**
- * Prints aggregates as one statement.
+ * Prints aggregates as one statement. See decision 38.
  * @throws RangeError for an aggregate that does not fit the dataset, or that {@link scanColumns} excludes.
  */
 export function printSharedScan(
@@ -164,7 +168,7 @@ export function printSharedScan(
             ),
           }),
       cells,
-      columns: (addends[index] ?? []).map(({ measure, where }) => ({
+      columns: must(addends[index], 'the addends of an aggregate').map(({ measure, where }) => ({
         measure: measures.indexOf(measure),
         ...(where === undefined ? {} : { condition: place(`(${printPredicate(printer, where)}) IS TRUE`) }),
       })),
@@ -211,11 +215,8 @@ function addendsOf(printer: Printer, statistic: Statistic): readonly Addend[] {
     case 'count':
     case 'count-people': {
       const { column, where } = statistic
-      const counted: RowStatistic = { kind: 'count', ...(column === undefined ? {} : { column }) }
-      return printMeasures(printer, counted).map((measure) => ({
-        measure,
-        ...(where === undefined ? {} : { where }),
-      }))
+      const counted: RowStatistic = defined({ kind: 'count', column })
+      return printMeasures(printer, counted).map((measure) => defined({ measure, where }))
     }
     case 'affine-count':
       return printMeasures(printer, { kind: 'count' }).flatMap((measure) => [
@@ -232,28 +233,4 @@ function addendsOf(printer: Printer, statistic: Statistic): readonly Addend[] {
 /** Prints the result columns of a statistic without a condition. They have no parameters, so equal ones have equal texts. */
 function printMeasures(printer: Printer, statistic: RowStatistic): readonly string[] {
   return printRowStatistic(printer, statistic).map(printResult)
-}
-
-function addKeyColumns(key: GroupKey, columns: Set<string>): void {
-  if (key.kind === 'predicate') addColumns(key.predicate, columns)
-  else columns.add(key.column)
-}
-
-function addColumns(predicate: Predicate, columns: Set<string>): void {
-  switch (predicate.kind) {
-    case 'and':
-    case 'or':
-      for (const part of predicate.predicates) addColumns(part, columns)
-      return
-    case 'not':
-      addColumns(predicate.predicate, columns)
-      return
-    case 'is-null':
-    case 'index-between':
-    case 'index-in':
-    case 'category-in':
-    case 'boolean-is':
-    case 'string-in':
-      columns.add(predicate.column)
-  }
 }

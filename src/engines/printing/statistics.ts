@@ -1,5 +1,6 @@
-import type { Predicate, Statistic } from '../../planner/aggregate.ts'
+import type { Predicate, Statistic } from '../../core/planner/language/aggregate.ts'
 import { quoteIdentifier } from '../dialect.ts'
+import { largestMagnitude } from '../grid.ts'
 import { PERSON, type PrintedRows } from './bounding.ts'
 import { printGroupKey } from './group-keys.ts'
 import { printPredicate } from './predicates.ts'
@@ -155,7 +156,7 @@ export function printIndexed(printer: Printer, name: string): IndexedColumn {
   if (column.type === 'boolean')
     return { index: printer.dialect.booleanIndex(quoted), nullable, largestMagnitude: 1n }
   const { lowerIndex, upperIndex } = column
-  return { index: quoted, nullable, largestMagnitude: -lowerIndex > upperIndex ? -lowerIndex : upperIndex }
+  return { index: quoted, nullable, largestMagnitude: largestMagnitude(lowerIndex, upperIndex) }
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { GroupKey, Predicate } from '../../planner/aggregate.ts'
+import type { GroupKey, Predicate } from '../../core/planner/language/aggregate.ts'
 import { type PrintedKey, printGroupKey } from './group-keys.ts'
 import { type PrintedCondition, printPredicate } from './predicates.ts'
 import type { Printer } from './printer.ts'

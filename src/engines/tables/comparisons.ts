@@ -1,6 +1,8 @@
-import type { Column, DateColumn, NumericColumn, TableColumn } from '../../catalog/dataset.ts'
-import type { Predicate } from '../../planner/aggregate.ts'
+import type { Column, DateColumn, NumericColumn, TableColumn } from '../../core/dataset/dataset.ts'
+import type { Predicate } from '../../core/planner/language/aggregate.ts'
+import { must } from '../../privacy/must.ts'
 import { divideRoundingUp } from '../../privacy/rational.ts'
+import { ONE_NANO } from '../grid.ts'
 
 /** A value of a table's column, as SQL. */
 export interface Source {
@@ -36,8 +38,6 @@ export type Order =
 /** A predicate that compares the values of one column. */
 export type ComparisonOf = Exclude<Predicate, { readonly kind: 'and' | 'or' | 'not' | 'is-null' }>
 
-const NANO = 10n ** 9n
-
 /** More single indexes are found faster from the stored value. */
 const MOST_INDEXES = 8
 
@@ -67,7 +67,8 @@ export function printComparison(
     }
     case 'category-in': {
       if (column.type !== 'category') return undefined
-      return comparisons.among?.(predicate.indexes.flatMap((index) => column.categories[index] ?? []))
+      const { categories } = column
+      return comparisons.among?.(predicate.indexes.map((index) => must(categories[index], 'a category')))
     }
     case 'boolean-is':
       if (comparisons.areBooleans !== true) return undefined
@@ -119,7 +120,7 @@ function comparisonOf(column: Column, source: Source, order: Order): Comparison 
       return order.kind === 'days' ? undefined : compareNumber(column, source, order)
     case 'date': {
       if (order.kind !== 'days') return undefined
-      const step = column.stepNano / NANO
+      const step = column.stepNano / ONE_NANO
       // A whole number of days is at least an edge if it is at least the next whole number.
       return (operator, index) =>
         `${order.date} ${operator} ${order.literal(divideRoundingUp((2n * index - 1n) * step, 2n))}`
@@ -145,7 +146,7 @@ function compareNumber(
     return (operator, index) => `${sql} ${operator} ${order.literal(halfNanos(edge(index)))}`
   const { unitsPerOne, largest, literal } = order
   return (operator, index) => {
-    const least = divideRoundingUp(edge(index) * unitsPerOne, 2n * NANO)
+    const least = divideRoundingUp(edge(index) * unitsPerOne, 2n * ONE_NANO)
     if (least > largest) return operator === '<' ? `(${sql} IS NOT NULL)` : 'FALSE'
     if (least < -largest) return operator === '<' ? 'FALSE' : `(${sql} IS NOT NULL)`
     return `${sql} ${operator} ${literal(least)}`

@@ -1,19 +1,25 @@
-import type { Column } from '../../catalog/dataset.ts'
-import { gridPoints } from '../../catalog/value-limits.ts'
-import { MISFIT_KINDS } from '../misfits.ts'
+import type { Column } from '../../core/dataset/dataset.ts'
+import { gridPoints } from '../../core/dataset/value-limits.ts'
+import { entry } from '../../privacy/must.ts'
+import { MISFIT_KINDS, type MisfitKind } from '../misfits.ts'
 import {
+  acceptsNull,
+  alwaysFits,
+  type EncodedColumn,
   encodeColumns,
   personOf,
-  printCheckedRows,
   printKeptRows,
-  printMisfits,
-  printStays,
+  printTableName,
+  SOURCE,
   type TableDialect,
 } from './relation.ts'
 import type { TableDataset, TableInspection } from './table-engine.ts'
 
-/** The statements that check a table. Each result is one row of integers as texts. */
-export interface InspectionStatements {
+/**
+ * The statements that check a table. Each result is one row of integers as texts; {@link readInspection} reads these rows
+ * joined in this order.
+ */
+interface InspectionStatements {
   /** The number of rows, the number of rows without identifier, and for each column the numbers of its misfits by kind. */
   readonly counts: string
   /** For each column, 1 if it is an identifier that must not repeat and does, otherwise 0. */
@@ -31,18 +37,17 @@ const ZERO = '(0 * count(*))'
 export function printInspection(dialect: TableDialect, table: TableDataset): InspectionStatements {
   const encoded = encodeColumns(dialect, table)
   const kept = printKeptRows(dialect, encoded, table.table)
-  const identified = printStays(encoded.filter(({ column }) => column.invalidValue.kind === 'drop-row'))
-  const misfits = encoded.flatMap((each) => {
-    const conditions = printMisfits(each)
-    return MISFIT_KINDS.map((kind) => {
-      const condition = conditions[kind]
+  const checks = encoded.map(checkOf)
+  const identified = checks.flatMap(({ drops, fits }) => (drops && fits !== undefined ? [fits] : []))
+  const isIdentified = identified.length === 0 ? 'TRUE' : identified.join(' AND ')
+  const misfits = checks.flatMap(({ drops, misfits }) =>
+    MISFIT_KINDS.map((kind) => {
+      const condition = misfits[kind]
       if (condition === undefined) return ZERO
-      return dialect.countIf(
-        each.column.invalidValue.kind === 'drop-row' ? condition : `${condition} AND ${identified}`,
-      )
-    })
-  })
-  const counts = [dialect.countIf(`NOT (${identified})`), ...misfits]
+      return dialect.countIf(drops ? condition : `${condition} AND ${isIdentified}`)
+    }),
+  )
+  const counts = ['count(*)', dialect.countIf(`NOT (${isIdentified})`), ...misfits]
   const repeated = encoded.map(({ column, kept: value }) =>
     table.unit.kind === 'row' && column.type === 'identifier'
       ? `CASE WHEN count(DISTINCT ${value}) < count(*) THEN 1 ELSE 0 END`
@@ -53,41 +58,117 @@ export function printInspection(dialect: TableDialect, table: TableDataset): Ins
     column.type === 'string' && column.selectable !== undefined ? `coalesce(max(length(${value})), 0)` : ZERO,
   ])
   return {
-    counts: `SELECT ${texts(['count(*)', ...counts])} FROM ${printCheckedRows(encoded, table.table, { withMissing: true })}`,
+    counts: `SELECT ${texts(counts)} FROM ${printCheckedRows(checks, table)}`,
     repeated: `SELECT ${texts(repeated)} FROM ${kept}`,
     stored: printStored(encoded, table.unit, kept),
     limits: `SELECT ${texts(limits)} FROM ${kept}`,
   }
 }
 
+/** The check of a column, as columns of two nested relations. */
+interface Check {
+  /** True if rows whose value does not fit are left out as rows without identifier are. */
+  readonly drops: boolean
+  /** Columns of the relation over the table: the stored value, and flags of the value in the table. */
+  readonly stored: readonly string[]
+  /** Columns of the relation over that one: the stored value, and flags that are never NULL. */
+  readonly checked: readonly string[]
+  /** A condition for the values that fit; absent if every value does. */
+  readonly fits?: string
+  /** The condition of each kind of misfit that the column can have. */
+  readonly misfits: { readonly [Kind in MisfitKind]?: string }
+}
+
+function checkOf(encoded: EncodedColumn, i: number): Check {
+  const { column, source, stored, misfit, notNull } = encoded
+  const [value, flag, invalid, missing] = [
+    `sotto_stored${i}`,
+    `sotto_flag${i}`,
+    `sotto_invalid${i}`,
+    `sotto_missing${i}`,
+  ] as const
+  const { isInvalid, flagged } = printIsInvalid(encoded, value, flag)
+  // An identifier of any value that does not fit is missing.
+  const isMissing = column.type === 'identifier' || misfit === 'none'
+  const mayBeBoth = !alwaysFits(encoded) && !isMissing && !acceptsNull(encoded) && !notNull
+  const misfits = mayBeBoth
+    ? { missing, unfit: `${invalid} AND NOT ${missing}` }
+    : { [isMissing ? 'missing' : 'unfit']: invalid }
+  return {
+    drops: column.invalidValue.kind === 'drop-row',
+    stored: [
+      `${stored} AS ${value}`,
+      ...(flagged === undefined ? [] : [`${flagged} AS ${flag}`]),
+      ...(mayBeBoth ? [`(${source} IS NULL) AS ${missing}`] : []),
+    ],
+    checked: [value, `${isInvalid} AS ${invalid}`, ...(mayBeBoth ? [missing] : [])],
+    ...(alwaysFits(encoded) ? { misfits: {} } : { misfits, fits: `NOT ${invalid}` }),
+  }
+}
+
+/**
+ * Prints that a value does not fit, from its stored value or from a flag that is computed beside it. In a column that is
+ * not nullable, NULL does not fit.
+ * @param value name of the stored value
+ * @param flag name of the flag
+ */
+function printIsInvalid(
+  encoded: EncodedColumn,
+  value: string,
+  flag: string,
+): { readonly isInvalid: string; readonly flagged?: string } {
+  const { source, misfit, notNull } = encoded
+  if (alwaysFits(encoded)) return { isInvalid: 'FALSE' }
+  const mayBeNull = acceptsNull(encoded)
+  if (misfit === 'none') return { isInvalid: flag, flagged: `(${source} IS NULL)` }
+  if (misfit !== undefined) {
+    const isMisfit = `((${misfit}) IS TRUE)`
+    return {
+      isInvalid: flag,
+      flagged: mayBeNull || notNull ? isMisfit : `(${isMisfit} OR ${source} IS NULL)`,
+    }
+  }
+  return mayBeNull
+    ? { isInvalid: `(${flag} AND ${value} IS NULL)`, flagged: `(${source} IS NOT NULL)` }
+    : { isInvalid: `(${value} IS NULL)` }
+}
+
+/** Prints all rows of a table with the columns that checks read. */
+function printCheckedRows(checks: readonly Check[], { table }: TableDataset): string {
+  const list = (columns: readonly (readonly string[])[]) => columns.flat().join(', ')
+  const stored = list(checks.map(({ stored }) => stored))
+  const rows = `(SELECT ${stored} FROM ${printTableName(table)} AS ${SOURCE}) AS sotto_stored_rows`
+  return `(SELECT ${list(checks.map(({ checked }) => checked))} FROM ${rows}) AS sotto_checked_rows`
+}
+
 /** Prints a statement that counts the rows that queries read, and their people. It needs no order of a person's rows. */
-function printStored(
-  encoded: Parameters<typeof personOf>[0],
-  unit: TableDataset['unit'],
-  rows: string,
-): string {
+function printStored(encoded: readonly EncodedColumn[], unit: TableDataset['unit'], rows: string): string {
   if (unit.kind === 'row') return `SELECT ${texts(['count(*)', 'count(*)'])} FROM ${rows}`
   const ofEach = `SELECT least(count(*), ${unit.maxRows}) AS sotto_rows FROM ${rows} GROUP BY ${personOf(encoded, unit)}`
   return `SELECT ${texts(['coalesce(sum(sotto_rows), 0)', 'count(*)'])} FROM (${ofEach}) AS sotto_people`
 }
 
-/** Rows of texts, as the statements of {@link printInspection} return them. */
-export type InspectionResults = Readonly<Record<keyof InspectionStatements, readonly unknown[]>>
-
-/** @throws RangeError for results that are not integers. */
-export function readInspection({ dataset, unit }: TableDataset, results: InspectionResults): TableInspection {
-  const [rowsRead = 0, rowsWithoutIdentifier = 0, ...misfits] = results.counts.map(readCount)
-  const [rowsStored = 0, people = 0] = results.stored.map(readCount)
-  const limits = results.limits.map(readCount)
+/**
+ * Reads the row of an inspection, the results of its statements joined.
+ * @throws RangeError for a row of another length, and for results that are not integers.
+ */
+export function readInspection({ dataset, unit }: TableDataset, row: readonly unknown[]): TableInspection {
+  const { columns } = dataset
+  const left = row.map(readCount)
+  if (left.length !== 4 + (MISFIT_KINDS.length + 3) * columns.length)
+    throw new RangeError('the result has another number of columns')
+  const [rowsRead, rowsWithoutIdentifier] = [entry(left, 0), entry(left, 1)]
+  const [, , ...counts] = left
+  const misfits = counts.splice(0, MISFIT_KINDS.length * columns.length)
+  const repeated = counts.splice(0, columns.length)
+  const [rowsStored, people] = [entry(counts, 0), entry(counts, 1)]
+  const limits = counts.slice(2)
   return {
-    rowsRead,
-    rowsWithoutIdentifier,
-    rowsStored,
+    ...{ rowsRead, rowsWithoutIdentifier, rowsStored, misfits },
     ...(unit.kind === 'person' ? { people } : {}),
-    misfits,
-    repeated: results.repeated.map((value) => readCount(value) === 1),
-    distinctValues: dataset.columns.map((column, i) => (hasLimit(column) ? limits[2 * i] : undefined)),
-    longestTexts: dataset.columns.map((column, i) =>
+    repeated: repeated.map((count) => count === 1),
+    distinctValues: columns.map((column, i) => (hasLimit(column) ? limits[2 * i] : undefined)),
+    longestTexts: columns.map((column, i) =>
       column.type === 'string' && column.selectable !== undefined ? limits[2 * i + 1] : undefined,
     ),
   }

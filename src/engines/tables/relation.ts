@@ -1,10 +1,15 @@
-import { type Column, isQueryable, type QueryableColumn, type TableColumn } from '../../catalog/dataset.ts'
-import type { Predicate } from '../../planner/aggregate.ts'
-import { type Bind, type Dialect, quoteIdentifier, type SelectedRows } from '../dialect.ts'
-import { MISFIT_KINDS, type MisfitKind } from '../misfits.ts'
 import {
+  type Column,
+  isQueryable,
+  type QueryableColumn,
+  type TableColumn,
+} from '../../core/dataset/dataset.ts'
+import type { Predicate } from '../../core/planner/language/aggregate.ts'
+import { type Bind, type Dialect, quoteIdentifier, type SelectedRows } from '../dialect.ts'
+import {
+  DIGESTED_TYPES,
   type DigestDialect,
-  digestedType,
+  isConstantPerPerson,
   PERSON_COLUMN,
   printRowOrder,
   RANK_COLUMN,
@@ -46,26 +51,19 @@ export interface EncodedValue {
 }
 
 /** A declared column with the SQL of its values. */
-interface EncodedColumn extends EncodedValue {
+export interface EncodedColumn extends EncodedValue {
   readonly column: Column
   readonly found: TableColumn
   /** The value in the table. */
   readonly source: string
   /** True if the database guarantees that the value is never NULL. */
   readonly notNull: boolean
-  /** Name of `stored`. */
-  readonly storedName: string
-  /** Name of a flag that `invalid` is computed from. */
-  readonly flagName: string
-  /** Name of the flag of a value that does not fit; it is never NULL. */
-  readonly invalid: string
-  /** Name of a flag of a value that is NULL; it exists only where a misfit may be NULL or not. */
-  readonly missing: string
   /** Name of the value after the rule for values that do not fit. */
   readonly kept: string
 }
 
-const SOURCE = 'sotto_source'
+/** Name of a table in statements. */
+export const SOURCE = 'sotto_source'
 
 /** The rows of a table that are read. */
 interface Selection {
@@ -81,7 +79,7 @@ const UNGUARDED: Selection = { conditions: [], guarded: false }
 /**
  * Prints the rows of a table as a relation with the columns that ingestion stores, computed row by row. Where people
  * are the privacy units, the relation has the person and the rank of each row, and at most `maxRows` rows of a person.
- * The text can follow `FROM`.
+ * The text can follow `FROM`. See decision 42.
  *
  * @param bind adds the secret key that orders the rows of people; absent for a dialect without parameters
  * @throws RangeError for a column whose types do not fit, which registration excludes.
@@ -172,7 +170,10 @@ function compareSource(
   return printComparison(column, compared, predicate, dialect.comparisons(compared))
 }
 
-/** True if rows whose value does not fit are left out. */
+/**
+ * True if rows whose value does not fit are left out. With the rule `refuse`, a misfit that comes after registration
+ * leaves out its row, so that no row can break the declaration and no value can make a query fail.
+ */
 function removesMisfits({ column }: EncodedColumn): boolean {
   return column.invalidValue.kind === 'refuse' || column.invalidValue.kind === 'drop-row'
 }
@@ -234,7 +235,7 @@ function printRowsOfPeople(
   const person = personOf(encoded, unit)
   const digested = encoded
     .filter(({ column }) => isQueryable(column))
-    .map(({ column, kept }) => ({ type: digestedType(column), sql: kept }))
+    .map(({ column, kept }) => ({ type: DIGESTED_TYPES[column.type], sql: kept }))
   const key = dialect.value(requireKey(unit.key), 'text', bind)
   const order = printRowOrder(dialect, key, person, digested)
   const digests = order.map((sql, i) => ({ sql, name: `sotto_digest${i}` }))
@@ -242,7 +243,7 @@ function printRowsOfPeople(
   const placed = `SELECT *, ${digests.map(({ sql, name }) => `${sql} AS ${name}`).join(', ')} FROM ${printKeptRows(dialect, encoded, table)}`
   const columns = [
     printColumns(encoded, ({ column, kept }) =>
-      isConstant(column) ? `first_value(${kept}) OVER ${ownRows}` : kept,
+      isConstantPerPerson(column) ? `first_value(${kept}) OVER ${ownRows}` : kept,
     ),
     `${person} AS ${PERSON_COLUMN}`,
     `row_number() OVER ${ownRows} AS ${RANK_COLUMN}`,
@@ -268,10 +269,6 @@ function printColumns(
     .map((each) => `${value(each)} AS ${quoteIdentifier(each.column.name)}`)
   // A relation needs a column, even if all that is declared are identifiers.
   return columns.length === 0 ? 'TRUE AS sotto_row' : columns.join(', ')
-}
-
-function isConstant(column: Column): boolean {
-  return column.type !== 'identifier' && column.constantPerPerson === true
 }
 
 /**
@@ -314,88 +311,14 @@ function printKeptValue(dialect: TableDialect, encoded: EncodedColumn, guarded: 
   return `coalesce(${stored}, ${ifPresent(dialect.literal(column.invalidValue.value, column))})`
 }
 
-/**
- * Prints all rows of a table, with their values under the names `storedName` and `invalid`.
- * @param withMissing true for rows whose misfits {@link printMisfits} counts
- */
-export function printCheckedRows(
-  encoded: readonly EncodedColumn[],
-  table: TableName,
-  { withMissing = false }: { readonly withMissing?: boolean } = {},
-): string {
-  const flagsMissing = (each: EncodedColumn) => withMissing && misfitKinds(each).length > 1
-  const checks = encoded.map((each) => ({ ...each, ...printCheck(each), isFlagged: flagsMissing(each) }))
-  const values = checks.flatMap(({ stored, storedName, flag, flagName, isFlagged, source, missing }) => [
-    `${stored} AS ${storedName}`,
-    ...(flag === undefined ? [] : [`${flag} AS ${flagName}`]),
-    ...(isFlagged ? [`(${source} IS NULL) AS ${missing}`] : []),
-  ])
-  const rows = `(SELECT ${values.join(', ')} FROM ${printTableName(table)} AS ${SOURCE}) AS sotto_stored_rows`
-  const checked = checks.flatMap(({ storedName, invalid, isInvalid, isFlagged, missing }) => [
-    storedName,
-    `${isInvalid} AS ${invalid}`,
-    ...(isFlagged ? [missing] : []),
-  ])
-  return `(SELECT ${checked.join(', ')} FROM ${rows}) AS sotto_checked_rows`
-}
-
-/**
- * Prints the flag of a value that does not fit, from its stored value or from a flag that is computed beside it. In a
- * column that is not nullable, NULL does not fit.
- */
-function printCheck(encoded: EncodedColumn): {
-  readonly isInvalid: string
-  readonly flag?: string
-  readonly flagName: string
-} {
-  const { source, storedName, flagName, misfit, notNull } = encoded
-  if (alwaysFits(encoded)) return { isInvalid: 'FALSE', flagName }
-  const mayBeNull = acceptsNull(encoded)
-  if (misfit === 'none') return { isInvalid: flagName, flag: `(${source} IS NULL)`, flagName }
-  if (misfit !== undefined) {
-    const isMisfit = `((${misfit}) IS TRUE)`
-    const flag = mayBeNull || notNull ? isMisfit : `(${isMisfit} OR ${source} IS NULL)`
-    return { isInvalid: flagName, flag, flagName }
-  }
-  const isMissing = `${storedName} IS NULL`
-  return mayBeNull
-    ? { isInvalid: `(${flagName} AND ${isMissing})`, flag: `(${source} IS NOT NULL)`, flagName }
-    : { isInvalid: `(${isMissing})`, flagName }
-}
-
-/** The kinds of misfits that a column can have. An identifier of any value that does not fit is missing. */
-function misfitKinds(encoded: EncodedColumn): readonly MisfitKind[] {
-  if (alwaysFits(encoded)) return []
-  if (encoded.column.type === 'identifier' || encoded.misfit === 'none') return ['missing']
-  return acceptsNull(encoded) || encoded.notNull ? ['unfit'] : MISFIT_KINDS
-}
-
-/** Prints for each kind of misfit that a column can have the condition on checked rows under which they have one. */
-export function printMisfits(encoded: EncodedColumn): { readonly [Kind in MisfitKind]?: string } {
-  const { invalid, missing } = encoded
-  const kinds = misfitKinds(encoded)
-  if (kinds.length > 1) return { missing, unfit: `${invalid} AND NOT ${missing}` }
-  return Object.fromEntries(kinds.map((kind) => [kind, invalid]))
-}
-
-function alwaysFits(encoded: EncodedColumn): boolean {
+/** True if no value of the column is a misfit. */
+export function alwaysFits(encoded: EncodedColumn): boolean {
   return encoded.misfit === 'none' && (encoded.notNull || acceptsNull(encoded))
 }
 
-function acceptsNull({ column }: EncodedColumn): boolean {
+/** True if NULL fits. */
+export function acceptsNull({ column }: EncodedColumn): boolean {
   return column.nullable && column.type !== 'identifier'
-}
-
-/**
- * Prints a condition for the rows that no rule leaves out. In a column with the rule `refuse`, a misfit that comes after
- * registration leaves out its row, so that no row can break the declaration and no value can make a query fail.
- */
-export function printStays(encoded: readonly EncodedColumn[]): string {
-  const conditions = encoded.flatMap((each) => {
-    const rule = each.column.invalidValue.kind
-    return alwaysFits(each) || rule === 'null' || rule === 'replace' ? [] : [`NOT ${each.invalid}`]
-  })
-  return conditions.length === 0 ? 'TRUE' : conditions.join(' AND ')
 }
 
 /** The name of a table as SQL. */
@@ -414,14 +337,7 @@ export function encodeColumns(
     const source = `${SOURCE}.${quoteIdentifier(found.name)}`
     const encoded = dialect.encode(column, { ...found, sql: source })
     if (encoded === undefined) throw new RangeError('a column of the table does not fit its declaration')
-    const names = {
-      storedName: `sotto_stored${i}`,
-      flagName: `sotto_flag${i}`,
-      invalid: `sotto_invalid${i}`,
-      missing: `sotto_missing${i}`,
-      kept: `sotto_kept${i}`,
-    }
     const value = unit.kind === 'person' ? withinDigest(column, encoded) : encoded
-    return { ...value, column, found, source, notNull: found.notNull, ...names }
+    return { ...value, column, found, source, notNull: found.notNull, kept: `sotto_kept${i}` }
   })
 }

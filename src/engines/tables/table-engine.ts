@@ -1,5 +1,10 @@
-import type { Column, Dataset, DatasetVersion, TableColumn } from '../../catalog/dataset.ts'
-import type { KeyedPrivacyUnit } from '../../catalog/person-key.ts'
+import type {
+  Column,
+  Dataset,
+  DatasetVersion,
+  KeyedPrivacyUnit,
+  TableColumn,
+} from '../../core/dataset/dataset.ts'
 import { type Engine, EngineFailure } from '../engine.ts'
 import type { MISFIT_KINDS } from '../misfits.ts'
 
@@ -11,8 +16,8 @@ export interface TableName {
 
 /** Reads a name as `schema.table` or `table`. The parts of a declared name contain no dots. */
 export function parseTableName(text: string): TableName {
-  const [first = '', second] = text.split('.')
-  return second === undefined ? { name: first } : { schema: first, name: second }
+  const dot = text.indexOf('.')
+  return dot === -1 ? { name: text } : { schema: text.slice(0, dot), name: text.slice(dot + 1) }
 }
 
 /** A dataset whose rows are read from a table of a database. */

@@ -1,12 +1,10 @@
 import { type SqlValue, type SqlValueType, standardSql } from '../dialect.ts'
+import { LARGEST_IN_64_BITS } from '../grid.ts'
 import type { TableDialect } from '../tables/relation.ts'
 import { comparisonsOf } from './encodings/comparisons.ts'
 import { encodeValue } from './encodings/encode.ts'
 import { bigint, edgesBelow, integer, text } from './encodings/literals.ts'
 import { printWideQuotient } from './encodings/numeric.ts'
-
-/** The largest product that is computed in 64 bits; larger ones are decimals. */
-const LARGEST_64_BIT_PRODUCT = 2n ** 62n
 
 /** The largest integers whose sum is computed in 64 bits, which is faster than decimals; see below for its limit. */
 const LARGEST_SUMMED_IN_64_BITS = 2n ** 26n
@@ -29,7 +27,7 @@ export const trinoDialect: TableDialect = {
       ? `sum(${integers})`
       : `sum(CAST(${integers} AS DECIMAL(38, 0)))`,
   product: (left, right, largestMagnitude) =>
-    largestMagnitude > LARGEST_64_BIT_PRODUCT
+    largestMagnitude > LARGEST_IN_64_BITS
       ? `(CAST(${left} AS DECIMAL(38, 0)) * CAST(${right} AS DECIMAL(38, 0)))`
       : `(CAST(${left} AS BIGINT) * CAST(${right} AS BIGINT))`,
   wideQuotient: printWideQuotient,

@@ -1,12 +1,13 @@
+import { setImmediate } from 'node:timers/promises'
 import type { TrinoConnection } from '../tables/connection.ts'
-import { printRead } from '../tables/relation.ts'
-import type { StoredRows, TableDataset, TableEngine } from '../tables/table-engine.ts'
-import { openTrinoClient, type TrinoClient } from './client.ts'
+import { createOpenTables, type ReadRows } from '../tables/open-tables.ts'
+import { requireColumns, type TableEngine } from '../tables/table-engine.ts'
+import { LONGEST_STATEMENT, openTrinoClient, type TrinoClient } from './connection.ts'
+import { asPrinted, describeTable } from './describe.ts'
 import { trinoDialect } from './dialect.ts'
 import { encodeValue } from './encodings/encode.ts'
-import { createOpenTables } from './open-tables.ts'
-import { createSessions, type Sessions, type SessionTerms } from './sessions.ts'
-import { asPrinted, describeTable, inspectTable, rowsOf, storedRowsOf } from './statements.ts'
+import { createRegistration } from './registration.ts'
+import { createSessions, type RunStatement, rowsOf } from './sessions.ts'
 
 /** Time limit for a statement that only checks the connection. */
 const CHECK_MS = 5_000
@@ -23,7 +24,19 @@ export function openTrinoEngine(
   // Checks have a place of their own, because every place of a busy connection may be taken for long.
   const checks = createSessions(client, 1)
   const closing = new AbortController()
-  const { closeAll, ...openTables } = createOpenTables(sessions, connection)
+  const { limits, schema } = connection
+  const { closeAll, ...openTables } = createOpenTables({
+    dialect: trinoDialect,
+    qualify: (table) => asPrinted(table, schema),
+    longestStatement: LONGEST_STATEMENT,
+    use: (table, signal, work) =>
+      sessions.use({ timeoutMs: limits.statementTimeoutMs, signal }, async (run) => {
+        const comparison = describeTable(run, { schema, ...table.table }).then((found) =>
+          requireColumns(table.columns, found),
+        )
+        return runBeside(comparison, (cancelled) => work(readerOf(run, cancelled)))
+      }),
+  })
 
   const reachable = (): Promise<boolean> =>
     checks
@@ -42,57 +55,40 @@ export function openTrinoEngine(
     close: async () => {
       await sessions.idle()
       closing.abort()
-      await closeAll()
+      closeAll()
       client.close()
     },
   }
 }
 
 /**
- * Creates the part of an engine that registrations use.
- * @param closing cancels the statements
+ * Runs a query while the table's columns are compared. The outcome of the query counts only if the comparison succeeds;
+ * otherwise the query is cancelled, and its answer or failure is dropped.
+ * @throws the failure of the comparison, otherwise that of the query
  */
-function createRegistration(
-  sessions: Sessions,
-  { limits, schema }: TrinoConnection,
-  closing: AbortSignal,
-): Pick<TableEngine, 'describe' | 'inspect' | 'read'> {
-  const termsOf = (signal?: AbortSignal): SessionTerms => ({
-    timeoutMs: limits.registrationTimeoutMs,
-    signal: signal === undefined ? closing : AbortSignal.any([closing, signal]),
-  })
-
-  async function* read(table: TableDataset, signal?: AbortSignal): AsyncGenerator<StoredRows, void, void> {
-    signal?.throwIfAborted()
-    const session = await sessions.begin(termsOf(signal)).catch((error: unknown) => reject(error, signal))
-    try {
-      for await (const page of session.run(printRead(trinoDialect, asPrinted(table, schema))))
-        yield storedRowsOf(page)
-    } catch (error) {
-      reject(session.failureOf(error), signal)
-    } finally {
-      session.end()
-    }
-  }
-
-  return {
-    describe: (table, signal) =>
-      sessions
-        .use(termsOf(signal), async (run) => {
-          const columns = await describeTable(run, { schema, ...table })
-          return columns.length === 0 ? undefined : columns
-        })
-        .catch((error: unknown) => reject(error, signal)),
-    inspect: (table, signal) =>
-      sessions
-        .use(termsOf(signal), (run) => inspectTable(run, asPrinted(table, schema)))
-        .catch((error: unknown) => reject(error, signal)),
-    read,
-  }
+async function runBeside<Answer>(
+  comparison: Promise<void>,
+  query: (signal: AbortSignal) => Promise<Answer>,
+): Promise<Answer> {
+  const cancelling = new AbortController()
+  const answer = query(cancelling.signal)
+  const [compared] = await Promise.allSettled([
+    comparison.catch((error: unknown) => {
+      cancelling.abort()
+      throw error
+    }),
+    answer,
+  ])
+  if (compared.status === 'rejected') throw compared.reason
+  return answer
 }
 
-/** Throws the reason of a signal that is aborted, otherwise the error. */
-function reject(error: unknown, signal: AbortSignal | undefined): never {
-  signal?.throwIfAborted()
-  throw error
+/** Reads statements page by page. Between pages it yields to other work of the process. */
+function readerOf(run: RunStatement, signal: AbortSignal): ReadRows {
+  return async ({ sql }, use) => {
+    for await (const page of run(sql, signal)) {
+      for (const row of page) use(row)
+      await setImmediate()
+    }
+  }
 }

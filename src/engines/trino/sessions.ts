@@ -1,6 +1,6 @@
-import { createLimiter } from '../../concurrency/limiter.ts'
+import { createLimiter } from '../../platform/concurrency/limiter.ts'
 import { EngineFailure } from '../engine.ts'
-import { type TrinoClient, TrinoFailure, type TrinoRows } from './client.ts'
+import { type TrinoClient, TrinoFailure, type TrinoRows } from './connection.ts'
 
 /**
  * Runs a statement and returns its pages that have rows.
@@ -93,4 +93,17 @@ export function createSessions(client: TrinoClient, concurrency: number): Sessio
     },
     idle: () => limiter.idle(),
   }
+}
+
+/**
+ * Reads all rows of a statement.
+ * @throws RangeError if there are more rows.
+ */
+export async function rowsOf(pages: AsyncIterable<TrinoRows>, mostRows: number): Promise<TrinoRows> {
+  const rows: (readonly unknown[])[] = []
+  for await (const page of pages) {
+    if (rows.length + page.length > mostRows) throw new RangeError('the result has too many rows')
+    for (const row of page) rows.push(row)
+  }
+  return rows
 }

@@ -9,13 +9,16 @@ import {
   type QueryConfig,
   type QueryResult,
 } from 'pg'
-import { LedgerFault } from '../ledger.ts'
+import { must } from '../../privacy/must.ts'
+import { LedgerFault } from '../fault.ts'
 
 /** Time limit for opening a connection, or for waiting until one is free. */
 const CONNECT_TIMEOUT_MS = 5_000
 /** Time limit for reconnecting to a server that is unavailable, for example during a restart. */
 const RECONNECT_WITHIN_MS = 3_000
 const RECONNECT_EVERY_MS = 100
+/** Time limit for repeating a read whose connection was lost. */
+const LOOK_AGAIN_WITHIN_MS = 3_000
 /** After this idle time within a transaction, the server ends the session of a replica and releases its locks. */
 const IDLE_TIMEOUT_MS = 5_000
 /** Longer than the idle time limit, so that the locks of a failed replica are released before this expires. */
@@ -81,7 +84,7 @@ const KINDS: readonly (readonly [string, StatementErrorKind])[] = [
 export function statementError(error: unknown): StatementError {
   if (error instanceof StatementError) return error
   if (!(error instanceof DatabaseError)) return new StatementError('lost', reasonOf(error))
-  const state = error.code ?? ''
+  const state = String(error.code)
   const found = KINDS.find(([prefix]) => state.startsWith(prefix))?.[1] ?? 'failed'
   // After a fatal error the server closes the connection.
   const fatal = error.severity === 'FATAL' || error.severity === 'PANIC'
@@ -98,6 +101,14 @@ function reasonOf(error: unknown): string {
 export interface Statement {
   readonly name: string
   readonly text: string
+}
+
+/** Returns prepared statements from their texts by name. */
+export function named<Name extends string>(
+  texts: Readonly<Record<Name, string>>,
+): Readonly<Record<Name, Statement>> {
+  const statements = Object.entries<string>(texts).map(([name, text]) => [name, { name, text }])
+  return Object.fromEntries(statements)
 }
 
 /**
@@ -125,6 +136,12 @@ export interface Connections {
    * @throws LedgerFault `unknown` if no connection is available, `unusable` if `prepare` throws it.
    */
   use<Result>(work: (client: PoolClient) => Promise<Result>): Promise<Result>
+  /**
+   * Executes a statement that changes nothing, again if its connection was lost: after a restart of the server, every
+   * connection of the pool may be.
+   * @throws StatementError; LedgerFault as for `use`.
+   */
+  look(statement: Statement, values: readonly unknown[]): Promise<QueryResult>
   /** Waits for the connections in use, then closes all. */
   end(): Promise<void>
 }
@@ -167,19 +184,31 @@ export function openConnections(
     }
   }
 
+  async function use<Result>(work: (client: PoolClient) => Promise<Result>): Promise<Result> {
+    const client = await connect()
+    let broken = true
+    try {
+      const result = await work(client)
+      broken = false
+      return result
+    } catch (error) {
+      broken = !(error instanceof StatementError) || error.kind === 'lost'
+      throw error
+    } finally {
+      client.release(broken)
+    }
+  }
+
   return {
-    async use(work) {
-      const client = await connect()
-      let broken = true
-      try {
-        const result = await work(client)
-        broken = false
-        return result
-      } catch (error) {
-        broken = !(error instanceof StatementError) || error.kind === 'lost'
-        throw error
-      } finally {
-        client.release(broken)
+    use,
+    async look(statement, values) {
+      for (const startMs = performance.now(); ; ) {
+        try {
+          return await use((client) => ask(client, statement, values))
+        } catch (error) {
+          const isLost = error instanceof StatementError && error.kind === 'lost'
+          if (!isLost || performance.now() > startMs + LOOK_AGAIN_WITHIN_MS) throw error
+        }
       }
     },
     async end() {
@@ -253,7 +282,7 @@ export async function prepareConnection(client: ClientBase, store: StoreName = '
       current_setting('full_page_writes') AS full_page_writes, current_setting('server_encoding') AS encoding,
       current_setting('server_version_num')::integer / 10000 AS version`,
   )
-  const { standby, fsync, full_page_writes, encoding, version } = rows[0] ?? {}
+  const { standby, fsync, full_page_writes, encoding, version } = must(rows[0], 'the state of the server')
   const expectServer = (fits: boolean, why: string) => {
     if (!fits) throw new LedgerFault('unusable', `the ${store}'s PostgreSQL server cannot be used: ${why}`)
   }

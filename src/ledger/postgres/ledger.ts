@@ -1,12 +1,13 @@
-import { ADMINISTRATION } from '../act.ts'
-import { createGroupCommit, halves, type QueuedCall } from '../group-commit.ts'
-import { type Ledger, LedgerFault } from '../ledger.ts'
-import { answersInTime, type OperationArguments, type OperationResults, type Settled } from '../operation.ts'
+import { ADMINISTRATION } from '../contract/acts.ts'
+import { LedgerFault } from '../fault.ts'
+import type { Ledger, OperationArguments, OperationResults } from '../ledger.ts'
 import type { CommandName } from '../protocol/commands.ts'
+import { createGroupCommit, halves, type QueuedCall } from '../stores/group-commit.ts'
+import { answersInTime, commandMethods, type Settled } from '../stores/operation.ts'
 import { ask, openConnections, prepareConnection, StatementError, useOnce } from './connection.ts'
 import { postgresReads } from './reads.ts'
-import { knownVersion, migratePostgres } from './schema.ts'
-import { type BatchOptions, type Command, commitBatch } from './store.ts'
+import { expectSchema, LEDGER_SCHEMA, prepareSchema } from './schema.ts'
+import { type BatchOptions, type Command, commitBatch, keysOf } from './store.ts'
 
 /** Limits how long callers wait for a COMMIT, and how long a batch locks the budgets of its datasets. */
 const MAX_BATCH_SIZE = 1_024
@@ -15,8 +16,6 @@ const MAX_ATTEMPTS = 4
 const READ_CONNECTIONS = 4
 /** Key of the advisory lock (`Stt2`) that {@link Ledger.exclusively} holds. It is released when its connection ends. */
 const EXCLUSIVE_LOCK = 0x53747432
-/** Time limit for repeating a read whose connection was lost. */
-const READ_RETRY_MS = 3_000
 
 /** A ledger in a PostgreSQL database, with the number of calls it answered and of transactions it committed. */
 export interface PostgresLedger extends Ledger {
@@ -47,7 +46,7 @@ export async function openPostgresLedger(options: PostgresLedgerOptions): Promis
   // The error for an invalid URL may quote it, with its password.
   if (!URL.canParse(url)) throw new LedgerFault('unusable', "the ledger's URL is not valid")
   try {
-    await useOnce(url, (client) => migratePostgres(client))
+    await useOnce(url, (client) => prepareSchema(client, LEDGER_SCHEMA))
   } catch (error) {
     if (error instanceof StatementError)
       throw new LedgerFault('unusable', `the ledger cannot be opened: ${error.message}`)
@@ -55,7 +54,7 @@ export async function openPostgresLedger(options: PostgresLedgerOptions): Promis
   }
   const prepare: Parameters<typeof openConnections>[2] = async (client) => {
     await prepareConnection(client)
-    await knownVersion(client)
+    await expectSchema(client, LEDGER_SCHEMA)
   }
   const writers = openConnections(url, 1, prepare)
   const readers = openConnections(url, READ_CONNECTIONS, prepare)
@@ -94,17 +93,13 @@ export async function openPostgresLedger(options: PostgresLedgerOptions): Promis
     }
   }
 
-  /** Reads are repeated: after a restart of the server, every connection of the pool may have been lost. */
   const readMethods = postgresReads(async (statement, values) => {
     if (refusal !== undefined) throw refusal
     reads += 1
-    for (const startMs = performance.now(); ; ) {
-      try {
-        return await readers.use((client) => ask(client, statement, values))
-      } catch (error) {
-        const isLost = error instanceof StatementError && error.kind === 'lost'
-        if (!isLost || performance.now() > startMs + READ_RETRY_MS) throw faultFrom(error)
-      }
+    try {
+      return await readers.look(statement, values)
+    } catch (error) {
+      throw faultFrom(error)
     }
   })
 
@@ -139,19 +134,7 @@ export async function openPostgresLedger(options: PostgresLedgerOptions): Promis
   }
 
   return {
-    openBudget: (...args) => change('openBudget', args),
-    registerSource: (...args) => change('registerSource', args),
-    grant: (...args) => change('grant', args),
-    replaceCap: (...args) => change('replaceCap', args),
-    allot: (...args) => change('allot', args),
-    charge: (...args) => change('charge', args),
-    recordAnswer: (...args) => change('recordAnswer', args),
-    recordFailure: (...args) => change('recordFailure', args),
-    recordQuestionFailure: (...args) => change('recordQuestionFailure', args),
-    resume: (...args) => change('resume', args),
-    recordAct: (...args) => change('recordAct', args),
-    openSession: (...args) => change('openSession', args),
-    recordSessionAnswer: (...args) => change('recordSessionAnswer', args),
+    ...commandMethods(change),
     ...readMethods,
     exclusively,
     healthy: () => answersInTime(readMethods.healthy),
@@ -189,27 +172,11 @@ function splitAfter(
 }
 
 /** Groups calls that change the same dataset, as far as their arguments show it. */
-function lockKeyOf({ operation, args }: Command): string {
-  switch (operation) {
-    case 'charge':
-    case 'allot':
-      return `dataset ${args[0].dataset}`
-    case 'openBudget':
-    case 'registerSource':
-    case 'grant':
-    case 'replaceCap':
-    case 'resume':
-      return `dataset ${args[0]}`
-    case 'recordAct':
-      return `dataset ${ADMINISTRATION}`
-    case 'recordSessionAnswer':
-      return `charge ${args[0].session}`
-    case 'recordAnswer':
-    case 'recordFailure':
-    case 'openSession':
-    case 'recordQuestionFailure':
-      return `charge ${args[0]}`
-  }
+function lockKeyOf(call: Command): string | undefined {
+  const { datasets, charges } = keysOf([call])
+  // Most calls on a dataset may append an act as well.
+  const [key] = [...datasets.all().filter((dataset) => dataset !== ADMINISTRATION), ...charges.all()]
+  return key
 }
 
 /** Converts a failure to the error that callers get. */

@@ -1,13 +1,15 @@
 import type { QueryResult } from 'pg'
-import { ADMINISTRATION, actFromEvent } from '../act.ts'
+import { actFromEvent } from '../act.ts'
 import { sha256 } from '../canonical.ts'
+import { ADMINISTRATION } from '../contract/acts.ts'
 import { entryFromEvent, failureFromEvent } from '../event.ts'
-import type { OperationArguments, OperationResults, ReadName } from '../operation.ts'
+import type { OperationArguments, OperationResults } from '../ledger.ts'
 import { beginBatch } from '../protocol/batch.ts'
 import { type Account, newAnalyst, recordOf, spendingOf } from '../protocol/rows.ts'
 import { sessionQuestion } from '../protocol/sessions.ts'
 import { COUNTED_PAGE, expectCount, expectPage, MAX_COUNT, MAX_PAGE, MAX_RELEASES_BYTES } from '../range.ts'
-import { boundsOf, pageOf } from '../selection.ts'
+import type { ReadName } from '../stores/operation.ts'
+import { boundsOf, pageOf } from '../stores/selection.ts'
 import {
   accountFromRow,
   accountingFromRow,
@@ -21,8 +23,8 @@ import {
   type Row,
   sessionFromRow,
   text,
-} from '../stored-row.ts'
-import type { Statement } from './connection.ts'
+} from '../stores/stored-row.ts'
+import { named, type Statement } from './connection.ts'
 import { ANALYST_JSON, BUDGET_COLUMNS, CHARGE_JSON, rowsOf, SESSION_JSON } from './rows.ts'
 
 /** Executes a statement that changes nothing. */
@@ -46,14 +48,14 @@ export function postgresReads(look: Look): Reads {
   }
 
   async function account(dataset: string): Promise<Account | undefined> {
-    const [row] = await rows(FIND_ACCOUNT, dataset)
+    const [row] = await rows(FIND.account, dataset)
     return row === undefined ? undefined : accountFromRow(row)
   }
 
   return {
     budget: async (dataset) => (await account(dataset))?.budget,
     async analystSpending(dataset, principal) {
-      const [row] = await rows(FIND_ANALYST, dataset, principal)
+      const [row] = await rows(FIND.analyst, dataset, principal)
       if (row === undefined) return undefined
       const [analyst] = rowsOf(row, 'analysts')
       return spendingOf(
@@ -63,7 +65,7 @@ export function postgresReads(look: Look): Reads {
       )
     },
     async head(dataset) {
-      const [row] = await rows(FIND_HEAD, dataset)
+      const [row] = await rows(FIND.head, dataset)
       if (row === undefined) return undefined
       const { budget, headSequence, headHash, failures, suspended } = accountFromRow(row)
       const accounting = accountingFromRow(row)
@@ -73,16 +75,16 @@ export function postgresReads(look: Look): Reads {
       return { sequence: headSequence, hash: headHash, budget, spending, failures, suspended }
     },
     async suspension(dataset) {
-      const [row] = await rows(FIND_SUSPENSION, dataset, MAX_PAGE)
+      const [row] = await rows(FIND.suspension, dataset, MAX_PAGE)
       if (row === undefined) return undefined
       const { failures, suspended } = accountFromRow(row)
       const counted = rowsOf(row, 'counted').map((event) => failureFromEvent(text(event, 'canonical')))
       return { failures, suspended, counted: counted.reverse() }
     },
-    heads: async () => (await rows(FIND_HEADS)).map(headFromRow),
-    datasets: async () => (await rows(FIND_DATASETS)).map((row) => text(row, 'dataset')),
+    heads: async () => (await rows(FIND.heads)).map(headFromRow),
+    datasets: async () => (await rows(FIND.datasets)).map((row) => text(row, 'dataset')),
     async session(id) {
-      const [row] = await rows(FIND_SESSION, id)
+      const [row] = await rows(FIND.session, id)
       if (row === undefined) return undefined
       const [found] = rowsOf(row, 'sessions')
       if (found === undefined) return undefined
@@ -92,7 +94,7 @@ export function postgresReads(look: Look): Reads {
       return { id, dataset, datasetVersion, principal, opening: answerFromRow(row), answered, positivesLeft }
     },
     async sessionQuestion(question) {
-      const [row] = await rows(FIND_QUESTION, question.session, question.idempotencyKey)
+      const [row] = await rows(FIND.question, question.session, question.idempotencyKey)
       const [found] = row === undefined ? [] : rowsOf(row, 'sessions')
       const [answer] = row === undefined ? [] : rowsOf(row, 'answers')
       const nothing = () => undefined
@@ -117,7 +119,7 @@ export function postgresReads(look: Look): Reads {
     async sessionAnswers(id, { limit, beforeQuestion = MAX_COUNT }) {
       expectCount('limit', limit, MAX_PAGE)
       expectCount('beforeQuestion', beforeQuestion, MAX_COUNT)
-      return (await rows(FIND_SESSION_ANSWERS, id, beforeQuestion, limit)).map((row) => ({
+      return (await rows(FIND.sessionAnswers, id, beforeQuestion, limit)).map((row) => ({
         question: count(row, 'question'),
         request: text(row, 'request'),
         answer: text(row, 'answer'),
@@ -128,20 +130,20 @@ export function postgresReads(look: Look): Reads {
       expectCount('beforeSequence', before, MAX_COUNT)
       const found =
         principal === undefined
-          ? await rows(FIND_EVENTS, dataset, before, limit)
-          : await rows(FIND_EVENTS_OF_PRINCIPAL, dataset, before, limit, principal)
+          ? await rows(FIND.events, dataset, before, limit)
+          : await rows(FIND.eventsOfPrincipal, dataset, before, limit, principal)
       return found.map((row) => entryFromEvent(text(row, 'canonical'), text(row, 'hash')))
     },
     async acts({ limit, beforeSequence: before = MAX_COUNT }) {
       expectCount('limit', limit, MAX_PAGE)
       expectCount('beforeSequence', before, MAX_COUNT)
-      const found = await rows(FIND_EVENTS, ADMINISTRATION, before, limit)
+      const found = await rows(FIND.events, ADMINISTRATION, before, limit)
       return found.map((row) => actFromEvent(text(row, 'canonical'), text(row, 'hash')))
     },
     async events(dataset, { limit, afterSequence }) {
       expectCount('limit', limit, MAX_PAGE)
       expectCount('afterSequence', afterSequence + 1, MAX_COUNT)
-      const found = await rows(FIND_EVENTS_AFTER, dataset, afterSequence, limit)
+      const found = await rows(FIND.eventsAfter, dataset, afterSequence, limit)
       return found.map((row) => ({ canonical: text(row, 'canonical'), hash: text(row, 'hash') }))
     },
     async releases(selection) {
@@ -159,14 +161,14 @@ export function postgresReads(look: Look): Reads {
       ]
       const found =
         principal === undefined
-          ? await rows(FIND_RELEASES, ...bounds)
-          : await rows(FIND_RELEASES_OF_PRINCIPAL, ...bounds, principal)
+          ? await rows(FIND.releases, ...bounds)
+          : await rows(FIND.releasesOfPrincipal, ...bounds, principal)
       const releases = found.slice(0, limit).map(listedFromRow)
       const [first] = found
       return pageOf(releases, first !== undefined && count(first, 'positions') > releases.length)
     },
     async release(id) {
-      const [row] = await rows(FIND_RELEASE, id)
+      const [row] = await rows(FIND.release, id)
       if (row === undefined) return undefined
       return {
         id,
@@ -177,22 +179,23 @@ export function postgresReads(look: Look): Reads {
     },
     async chargeRecords(ids) {
       expectPage(ids)
-      return (await rows(FIND_RECORDS, ids)).flatMap((row) => {
+      return (await rows(FIND.records, ids)).flatMap((row) => {
         const hash = answerHashOf(row)
         return rowsOf(row, 'charges').map((charge) => recordOf(chargeFromRow(charge), hash))
       })
     },
     async requests(ids) {
       expectPage(ids)
-      const found = await rows(FIND_REQUESTS, ids)
+      const found = await rows(FIND.requests, ids)
       return new Map(found.map((row) => [text(row, 'id'), text(row, 'request')]))
     },
-    chargeCounts: async (after = '') => chargeCountsFromRows(await rows(COUNT_CHARGES, after, COUNTED_PAGE)),
+    chargeCounts: async (after = '') =>
+      chargeCountsFromRows(await rows(FIND.chargeCounts, after, COUNTED_PAGE)),
     async lastDatasetVersion(dataset) {
-      const [row] = await rows(FIND_LAST_VERSION, dataset)
+      const [row] = await rows(FIND.lastVersion, dataset)
       return row === undefined ? 0 : count(row, 'version')
     },
-    healthy: async () => (await rows(PROBE)).length === 1,
+    healthy: async () => (await rows(FIND.probe)).length === 1,
   }
 }
 
@@ -205,123 +208,6 @@ function answerHashOf(row: Row): string | undefined {
 /** Replaces a text with NUL, which PostgreSQL refuses, by the empty text. Neither occurs in the tables. */
 function findable(value: string | number): string | number {
   return typeof value === 'string' && value.includes('\0') ? '' : value
-}
-
-const FIND_ACCOUNT = {
-  name: 'find account',
-  text: `SELECT ${BUDGET_COLUMNS} FROM sotto.budgets WHERE dataset = $1`,
-}
-
-const FIND_ANALYST = {
-  name: 'find analyst',
-  text: `
-    SELECT ${BUDGET_COLUMNS}, (
-      SELECT coalesce(json_agg(${ANALYST_JSON}), '[]') FROM sotto.analysts
-      WHERE analysts.dataset = budgets.dataset AND principal = $2
-    ) AS analysts
-    FROM sotto.budgets WHERE dataset = $1
-  `,
-}
-
-const FIND_HEAD = {
-  name: 'find head',
-  text: `
-    SELECT ${BUDGET_COLUMNS}, (
-      SELECT coalesce(json_agg(${ANALYST_JSON} ORDER BY principal), '[]') FROM sotto.analysts
-      WHERE analysts.dataset = budgets.dataset
-    ) AS analysts
-    FROM sotto.budgets WHERE dataset = $1
-  `,
-}
-
-const FIND_SUSPENSION = {
-  name: 'find suspension',
-  text: `
-    SELECT ${BUDGET_COLUMNS}, (
-      SELECT coalesce(json_agg(json_build_object('canonical', canonical) ORDER BY sequence DESC), '[]') FROM (
-        SELECT sequence, canonical FROM sotto.events WHERE events.dataset = budgets.dataset AND counted
-        ORDER BY sequence DESC LIMIT least(budgets.failures, $2::bigint)
-      ) AS latest
-    ) AS counted
-    FROM sotto.budgets WHERE dataset = $1
-  `,
-}
-
-const FIND_HEADS = {
-  name: 'find heads',
-  text: 'SELECT dataset, head_sequence, head_hash FROM sotto.budgets ORDER BY dataset',
-}
-
-const FIND_DATASETS = {
-  name: 'find datasets',
-  text: `SELECT dataset FROM sotto.budgets WHERE dataset <> '${ADMINISTRATION}' ORDER BY dataset`,
-}
-
-const FIND_SESSION = {
-  name: 'find session',
-  text: `
-    SELECT answer, deflated, (
-      SELECT coalesce(json_agg(${SESSION_JSON}), '[]')
-      FROM sotto.sparse_vector_sessions AS sessions JOIN sotto.charges ON charges.id = sessions.charge
-      WHERE sessions.charge = releases.charge
-    ) AS sessions
-    FROM sotto.releases WHERE charge = $1
-  `,
-}
-
-const FIND_QUESTION = {
-  name: 'find question',
-  text: `
-    SELECT ${BUDGET_COLUMNS}, (
-      SELECT coalesce(json_agg(${SESSION_JSON}), '[]')
-      FROM sotto.sparse_vector_sessions AS sessions JOIN sotto.charges ON charges.id = sessions.charge
-      WHERE sessions.charge = $1
-    ) AS sessions, (
-      SELECT coalesce(json_agg(json_build_object('request_hash', request_hash, 'answer', answer)), '[]')
-      FROM sotto.sparse_vector_answers WHERE session = $1 AND idempotency_key = $2
-    ) AS answers
-    FROM sotto.budgets WHERE dataset = (SELECT dataset FROM sotto.charges WHERE id = $1)
-  `,
-}
-
-const FIND_SESSION_ANSWERS = {
-  name: 'find session answers',
-  text: `
-    SELECT question, request, answer FROM sotto.sparse_vector_answers
-    WHERE session = $1 AND question < $2 ORDER BY question DESC LIMIT $3
-  `,
-}
-
-const FIND_EVENTS = {
-  name: 'find events',
-  text: `
-    SELECT canonical, hash FROM sotto.events
-    WHERE dataset = $1 AND sequence < $2 ORDER BY sequence DESC LIMIT $3
-  `,
-}
-
-const FIND_EVENTS_OF_PRINCIPAL = {
-  name: 'find events of principal',
-  text: `
-    SELECT canonical, hash FROM sotto.events
-    WHERE dataset = $1 AND principal = $4 AND sequence < $2 ORDER BY sequence DESC LIMIT $3
-  `,
-}
-
-const FIND_EVENTS_AFTER = {
-  name: 'find events after',
-  text: `
-    SELECT canonical, hash FROM sotto.events
-    WHERE dataset = $1 AND sequence > $2 ORDER BY sequence LIMIT $3
-  `,
-}
-
-const FIND_RELEASE = {
-  name: 'find release',
-  text: `
-    SELECT charges.dataset, charges.principal, answer, deflated FROM sotto.releases JOIN sotto.charges ON charges.id = releases.charge
-    WHERE releases.charge = $1
-  `,
 }
 
 const WITHIN_BOUNDS = `
@@ -347,56 +233,97 @@ function releasesAt(positions: string): string {
   `
 }
 
-const FIND_RELEASES = {
-  name: 'find releases',
-  text: releasesAt(`
+/** The statements, each prepared under its name. */
+const FIND = named({
+  account: `SELECT ${BUDGET_COLUMNS} FROM sotto.budgets WHERE dataset = $1`,
+  analyst: `
+    SELECT ${BUDGET_COLUMNS}, (
+      SELECT coalesce(json_agg(${ANALYST_JSON}), '[]') FROM sotto.analysts
+      WHERE analysts.dataset = budgets.dataset AND principal = $2
+    ) AS analysts
+    FROM sotto.budgets WHERE dataset = $1
+  `,
+  head: `
+    SELECT ${BUDGET_COLUMNS}, (
+      SELECT coalesce(json_agg(${ANALYST_JSON} ORDER BY principal), '[]') FROM sotto.analysts
+      WHERE analysts.dataset = budgets.dataset
+    ) AS analysts
+    FROM sotto.budgets WHERE dataset = $1
+  `,
+  suspension: `
+    SELECT ${BUDGET_COLUMNS}, (
+      SELECT coalesce(json_agg(json_build_object('canonical', canonical) ORDER BY sequence DESC), '[]') FROM (
+        SELECT sequence, canonical FROM sotto.events WHERE events.dataset = budgets.dataset AND counted
+        ORDER BY sequence DESC LIMIT least(budgets.failures, $2::bigint)
+      ) AS latest
+    ) AS counted
+    FROM sotto.budgets WHERE dataset = $1
+  `,
+  heads: 'SELECT dataset, head_sequence, head_hash FROM sotto.budgets ORDER BY dataset',
+  datasets: `SELECT dataset FROM sotto.budgets WHERE dataset <> '${ADMINISTRATION}' ORDER BY dataset`,
+  session: `
+    SELECT answer, deflated, (
+      SELECT coalesce(json_agg(${SESSION_JSON}), '[]')
+      FROM sotto.sparse_vector_sessions AS sessions JOIN sotto.charges ON charges.id = sessions.charge
+      WHERE sessions.charge = releases.charge
+    ) AS sessions
+    FROM sotto.releases WHERE charge = $1
+  `,
+  question: `
+    SELECT ${BUDGET_COLUMNS}, (
+      SELECT coalesce(json_agg(${SESSION_JSON}), '[]')
+      FROM sotto.sparse_vector_sessions AS sessions JOIN sotto.charges ON charges.id = sessions.charge
+      WHERE sessions.charge = $1
+    ) AS sessions, (
+      SELECT coalesce(json_agg(json_build_object('request_hash', request_hash, 'answer', answer)), '[]')
+      FROM sotto.sparse_vector_answers WHERE session = $1 AND idempotency_key = $2
+    ) AS answers
+    FROM sotto.budgets WHERE dataset = (SELECT dataset FROM sotto.charges WHERE id = $1)
+  `,
+  sessionAnswers: `
+    SELECT question, request, answer FROM sotto.sparse_vector_answers
+    WHERE session = $1 AND question < $2 ORDER BY question DESC LIMIT $3
+  `,
+  events: `
+    SELECT canonical, hash FROM sotto.events
+    WHERE dataset = $1 AND sequence < $2 ORDER BY sequence DESC LIMIT $3
+  `,
+  eventsOfPrincipal: `
+    SELECT canonical, hash FROM sotto.events
+    WHERE dataset = $1 AND principal = $4 AND sequence < $2 ORDER BY sequence DESC LIMIT $3
+  `,
+  eventsAfter: `
+    SELECT canonical, hash FROM sotto.events
+    WHERE dataset = $1 AND sequence > $2 ORDER BY sequence LIMIT $3
+  `,
+  release: `
+    SELECT charges.dataset, charges.principal, answer, deflated FROM sotto.releases JOIN sotto.charges ON charges.id = releases.charge
+    WHERE releases.charge = $1
+  `,
+  releases: releasesAt(`
     SELECT charge FROM unnest($1::text[]) AS selected (dataset) CROSS JOIN LATERAL (
       SELECT charge, answered_at_ms FROM sotto.releases
       WHERE releases.dataset = selected.dataset AND ${WITHIN_BOUNDS}
     ) AS found ORDER BY answered_at_ms DESC, charge DESC LIMIT $7
   `),
-}
-
-const FIND_RELEASES_OF_PRINCIPAL = {
-  name: 'find releases of principal',
-  text: releasesAt(`
+  releasesOfPrincipal: releasesAt(`
     SELECT charge FROM sotto.releases
     WHERE releases.principal = $9 AND releases.dataset = ANY ($1::text[]) AND ${WITHIN_BOUNDS}
   `),
-}
-
-const FIND_REQUESTS = {
-  name: 'find requests',
-  text: "SELECT id, request FROM sotto.charges WHERE id = ANY ($1::text[]) AND state <> 'denied'",
-}
-
-const FIND_RECORDS = {
-  name: 'find records',
-  text: `
+  requests: "SELECT id, request FROM sotto.charges WHERE id = ANY ($1::text[]) AND state <> 'denied'",
+  records: `
     SELECT json_build_array(${CHARGE_JSON}) AS charges,
       encode(sha256(convert_to(answer, 'UTF8')), 'hex') AS answer_hash, deflated
     FROM sotto.charges JOIN sotto.budgets USING (dataset) LEFT JOIN sotto.releases ON releases.charge = charges.id
     WHERE id = ANY ($1::text[])
   `,
-}
-
-const COUNT_CHARGES = {
-  name: 'count charges',
-  text: `
+  chargeCounts: `
     SELECT dataset, count(*) AS charges, max(id) AS last
     FROM (SELECT dataset, id FROM sotto.charges WHERE id > $1 ORDER BY id LIMIT $2) AS page GROUP BY dataset
   `,
-}
-
-const FIND_LAST_VERSION = {
-  name: 'find last version',
-  text: String.raw`
+  lastVersion: String.raw`
     SELECT coalesce(max(dataset_version::bigint), 0) AS version FROM sotto.charges
     WHERE dataset = $1 AND dataset_version ~ '^\d{1,15}$'
   `,
-}
-
-const PROBE = {
-  name: 'probe',
-  text: 'SELECT count(*) FROM (SELECT FROM sotto.budgets LIMIT 1) AS any_budget',
-}
+  probe: 'SELECT count(*) FROM (SELECT FROM sotto.budgets LIMIT 1) AS any_budget',
+})

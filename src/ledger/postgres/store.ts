@@ -1,12 +1,14 @@
 import type { ClientBase } from 'pg'
-import { ADMINISTRATION } from '../act.ts'
 import { chargeId } from '../canonical.ts'
-import { LedgerFault } from '../ledger.ts'
-import { applyCommand, type Call, type Settled } from '../operation.ts'
-import { beginBatch, changesOf } from '../protocol/batch.ts'
+import { ADMINISTRATION } from '../contract/acts.ts'
+import type { NewSource } from '../contract/budgets.ts'
+import { LedgerFault } from '../fault.ts'
+import type { OperationArguments } from '../ledger.ts'
+import { type Batch, beginBatch, changesOf } from '../protocol/batch.ts'
 import type { CommandName } from '../protocol/commands.ts'
 import type { Account, AnalystAccount, Rows, SourceRow } from '../protocol/rows.ts'
-import { expectText } from '../range.ts'
+import { isStorable } from '../range.ts'
+import { applyCommand, type Call, failedWith, type Settled } from '../stores/operation.ts'
 import {
   accountFromRow,
   analystFromRow,
@@ -17,8 +19,8 @@ import {
   sessionFromRow,
   sourceFromRow,
   text,
-} from '../stored-row.ts'
-import { ask, StatementError } from './connection.ts'
+} from '../stores/stored-row.ts'
+import { ask, named, StatementError } from './connection.ts'
 import { ANALYST_JSON, BUDGET_COLUMNS, CHARGE_JSON, rowsOf, SESSION_JSON, writeArguments } from './rows.ts'
 
 /** A call that may change rows. */
@@ -63,13 +65,13 @@ export async function commitBatch(
     const { rows, nowMs, expectComplete } = await readRows(client, keys, accounts)
     await onStep('read')
     const batch = beginBatch(rows, now === undefined ? nowMs : now())
-    settled = calls.map((call) => settle(() => applyCommand(batch, call)))
+    settled = calls.map((call) => settle(batch, call))
     expectComplete()
     const changes = changesOf(batch)
     const { accounts: moved, sources } = changes
     changed = moved.length > 0 || sources.length > 0
-    if (moved.length > 0) await ask(client, WRITE, writeArguments(changes))
-    if (sources.length > 0) await ask(client, WRITE_SOURCES, [JSON.stringify(sources)])
+    if (moved.length > 0) await ask(client, STATEMENTS.write, writeArguments(changes))
+    if (sources.length > 0) await ask(client, STATEMENTS.writeSources, [JSON.stringify(sources)])
     await onStep('written')
   } catch (error) {
     // If the connection is lost, the transaction has ended.
@@ -84,11 +86,11 @@ export async function commitBatch(
   return settled
 }
 
-function settle(carryOut: () => Extract<Settled, { kind: 'done' }>['result']): Settled {
+function settle(batch: Batch, call: Command): Settled {
   try {
-    return { kind: 'done', result: carryOut() }
+    return { kind: 'done', result: applyCommand(batch, call) }
   } catch (error) {
-    return { kind: 'failed', error: error instanceof Error ? error : new Error(String(error)) }
+    return failedWith(error)
   }
 }
 
@@ -99,7 +101,7 @@ async function commit(client: ClientBase): Promise<void> {
   }
   client.on('notice', note)
   try {
-    const { command } = await ask(client, COMMIT)
+    const { command } = await ask(client, STATEMENTS.commit)
     // COMMIT of a failed transaction returns ROLLBACK. If the wait for a synchronous standby is cancelled, COMMIT
     // succeeds with a warning.
     if (command === 'COMMIT' && warning === undefined) return
@@ -113,24 +115,19 @@ async function commit(client: ClientBase): Promise<void> {
 }
 
 const BEGIN = 'BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL synchronous_commit = on'
-const COMMIT = { name: 'commit', text: 'COMMIT' }
 
-const LOCK = {
-  name: 'lock',
-  text: `
+const STATEMENTS = named({
+  commit: 'COMMIT',
+  lock: `
     SELECT ${BUDGET_COLUMNS} FROM sotto.budgets
     WHERE dataset = ANY ($1::text[] || ARRAY(SELECT dataset FROM sotto.charges WHERE id = ANY ($2::text[])))
     ORDER BY dataset FOR UPDATE
   `,
-}
-
-/**
- * Reads every row that the calls of a batch may need. $1: charges; $2: those of them whose answers may be returned; $3
- * and $4: requests that may have a shared release; $5 and $6: analysts; $7: sessions; $8 and $9: questions of sessions.
- */
-const READ = {
-  name: 'read',
-  text: `
+  /**
+   * Reads every row that the calls of a batch may need. $1: charges; $2: those of them whose answers may be returned; $3
+   * and $4: requests that may have a shared release; $5 and $6: analysts; $7: sessions; $8 and $9: questions of sessions.
+   */
+  read: `
     WITH named AS MATERIALIZED (
       SELECT * FROM sotto.charges WHERE id = ANY ($1::text[])
     ), questions AS MATERIALIZED (
@@ -165,169 +162,132 @@ const READ = {
         FROM unnest($8::text[], $9::text[]) AS wanted (session, idempotency_key)
           JOIN sotto.sparse_vector_answers USING (session, idempotency_key)) AS session_answers
   `,
-}
-
-const WRITE = {
-  name: 'write',
-  text: `SELECT sotto.write_changes(
+  write: `SELECT sotto.write_changes(
     $1::json, $2::json, $3::json, $4::json, $5::json, $6::json, $7::json, $8::json, $9::json, $10::json, $11::json)`,
-}
-
-/**
- * Reads the sources with a digest ($1) or of a dataset ($2). Registrations exclude each other, so no other transaction
- * adds one meanwhile.
- */
-const READ_SOURCES = {
-  name: 'read sources',
-  text: `
+  /**
+   * Reads the sources with a digest ($1) or of a dataset ($2). Registrations exclude each other, so no other transaction
+   * adds one meanwhile.
+   */
+  readSources: `
     SELECT digest, dataset, synthetic FROM sotto.sources WHERE digest = ANY ($1::text[])
     UNION
     SELECT digest, dataset, synthetic FROM sotto.sources WHERE dataset = ANY ($2::text[])
   `,
-}
-
-const WRITE_SOURCES = {
-  name: 'write sources',
-  text: `INSERT INTO sotto.sources SELECT * FROM json_populate_recordset(NULL::sotto.sources, $1::json)`,
-}
+  writeSources: `INSERT INTO sotto.sources SELECT * FROM json_populate_recordset(NULL::sotto.sources, $1::json)`,
+})
 
 /** The keys of the rows that the calls of a batch may need. */
-interface Keys {
-  readonly datasets: ReadonlySet<string>
-  /** Includes the ids of sessions, which are the ids of their charges. */
-  readonly charges: ReadonlySet<string>
-  /** Charges whose answers may be returned. */
-  readonly answers: ReadonlySet<string>
-  readonly questions: Pairs
-  readonly analysts: Pairs
-  readonly sessions: ReadonlySet<string>
-  readonly sessionQuestions: Pairs
-  /** Digests and datasets of sources. */
-  readonly sources: Pairs
-}
+type Keys = ReturnType<typeof noKeys>
 
-function keysOf(calls: readonly Command[]): Keys {
-  const keys = {
-    datasets: new Set<string>(),
-    charges: new Set<string>(),
-    answers: new Set<string>(),
+function noKeys() {
+  return {
+    datasets: texts(),
+    /** Includes the ids of sessions, which are the ids of their charges. */
+    charges: texts(),
+    /** Charges whose answers may be returned. */
+    answers: texts(),
     questions: pairs(),
     analysts: pairs(),
-    sessions: new Set<string>(),
+    sessions: texts(),
     sessionQuestions: pairs(),
+    /** Digests and datasets of sources. */
     sources: pairs(),
   }
-  for (const call of calls) {
-    if (actsOnChain(call)) keys.datasets.add(ADMINISTRATION)
-    switch (call.operation) {
-      case 'recordAct':
-        break
-      case 'openBudget':
-      case 'registerSource': {
-        const [dataset, { source }] =
-          call.operation === 'openBudget' ? call.args : [call.args[0], { source: call.args[1] }]
-        ifStorable([dataset], () => keys.datasets.add(dataset))
-        if (source !== undefined)
-          ifStorable([dataset, source.digest], () => keys.sources.add(source.digest, dataset))
-        break
-      }
-      case 'grant':
-      case 'replaceCap':
-      case 'resume':
-        ifStorable([call.args[0]], () => keys.datasets.add(call.args[0]))
-        break
-      case 'allot': {
-        const { dataset, analyst } = call.args[0]
-        ifStorable([dataset, analyst], () => {
-          keys.datasets.add(dataset)
-          keys.analysts.add(dataset, analyst)
-        })
-        break
-      }
-      case 'charge': {
-        const { dataset, principal, idempotencyKey, requestHash } = call.args[0]
-        ifStorable([dataset, principal, idempotencyKey, requestHash], () => {
-          const id = chargeId(principal, idempotencyKey)
-          keys.datasets.add(dataset)
-          keys.charges.add(id)
-          keys.answers.add(id)
-          keys.analysts.add(dataset, principal)
-          if (call.args[0].sharing && !call.args[0].keyChosen) keys.questions.add(dataset, requestHash)
-        })
-        break
-      }
-      case 'recordAnswer':
-      case 'recordFailure':
-        ifStorable([call.args[0]], () => keys.charges.add(call.args[0]))
-        break
-      case 'openSession':
-      case 'recordQuestionFailure':
-        ifStorable([call.args[0]], () => {
-          keys.charges.add(call.args[0])
-          keys.sessions.add(call.args[0])
-        })
-        break
-      case 'recordSessionAnswer': {
-        const { session, idempotencyKey } = call.args[0]
-        ifStorable([session, idempotencyKey], () => {
-          keys.charges.add(session)
-          keys.sessions.add(session)
-          keys.sessionQuestions.add(session, idempotencyKey)
-        })
-        break
-      }
-      default:
-        call satisfies never
-    }
-  }
+}
+
+/** Finds the rows that calls may need, as far as their arguments show it. */
+export function keysOf(calls: readonly Command[]): Keys {
+  const keys = noKeys()
+  for (const call of calls) addKeys(keys, call)
   return keys
 }
 
-/** True if a call may append an administrative act. */
-function actsOnChain(call: Command): boolean {
-  switch (call.operation) {
-    case 'recordAct':
-    case 'grant':
-    case 'replaceCap':
-    case 'allot':
-    case 'resume':
-      return true
-    case 'recordFailure':
-      return call.args[2]?.counts === true
-    case 'recordQuestionFailure':
-      return call.args[1].counts
-    default:
-      return false
+function addKeys<Name extends CommandName>(keys: Keys, { operation, args }: Call<Name>): void {
+  KEYS[operation](keys, ...args)
+}
+
+const KEYS: {
+  readonly [Name in CommandName]: (keys: Keys, ...args: OperationArguments[Name]) => void
+} = {
+  recordAct: addAct,
+  openBudget: (keys, dataset, { source }) => addSource(keys, dataset, source),
+  registerSource: addSource,
+  grant: addActOn,
+  replaceCap: addActOn,
+  resume: addActOn,
+  allot(keys, { dataset, analyst }) {
+    addActOn(keys, dataset)
+    keys.analysts.add(dataset, analyst)
+  },
+  charge(keys, { dataset, principal, idempotencyKey, requestHash, sharing, keyChosen }) {
+    keys.datasets.add(dataset)
+    keys.analysts.add(dataset, principal)
+    if (sharing && !keyChosen) keys.questions.add(dataset, requestHash)
+    // Other texts have no id.
+    if (![principal, idempotencyKey].every(isStorable)) return
+    const id = chargeId(principal, idempotencyKey)
+    keys.charges.add(id)
+    keys.answers.add(id)
+  },
+  recordAnswer: (keys, id) => keys.charges.add(id),
+  recordFailure(keys, id, _attempt, failure) {
+    keys.charges.add(id)
+    if (failure?.counts) addAct(keys)
+  },
+  openSession: addSession,
+  recordSessionAnswer(keys, { session, idempotencyKey }) {
+    addSession(keys, session)
+    keys.sessionQuestions.add(session, idempotencyKey)
+  },
+  recordQuestionFailure(keys, session, { counts }) {
+    addSession(keys, session)
+    if (counts) addAct(keys)
+  },
+}
+
+/** Adds the chain of administrative acts, to which a call may append. */
+function addAct({ datasets }: Keys): void {
+  datasets.add(ADMINISTRATION)
+}
+
+function addActOn(keys: Keys, dataset: string): void {
+  addAct(keys)
+  keys.datasets.add(dataset)
+}
+
+function addSource({ datasets, sources }: Keys, dataset: string, source: NewSource | undefined): void {
+  datasets.add(dataset)
+  if (source !== undefined) sources.add(source.digest, dataset)
+}
+
+function addSession({ charges, sessions }: Keys, id: string): void {
+  charges.add(id)
+  sessions.add(id)
+}
+
+/** Distinct texts. Skips those that cannot be stored: the protocol refuses them; PostgreSQL would refuse the whole batch. */
+function texts() {
+  const found = new Set<string>()
+  return {
+    all: () => [...found],
+    has: (text: string) => found.has(text),
+    add(text: string): void {
+      if (isStorable(text)) found.add(text)
+    },
   }
 }
 
-/** Skips texts that cannot be stored. The protocol refuses them; PostgreSQL would refuse the whole batch. */
-function ifStorable(texts: readonly string[], then: () => void): void {
-  try {
-    for (const each of texts) expectText({ each })
-  } catch {
-    return
-  }
-  then()
-}
-
-/** Distinct pairs of texts, as two columns. */
-interface Pairs {
-  readonly firsts: readonly string[]
-  readonly seconds: readonly string[]
-  has(first: string, second: string): boolean
-}
-
-function pairs(): Pairs & { add(first: string, second: string): void } {
+/** Distinct pairs of {@link texts}, as two columns. */
+function pairs() {
   const seen = new Set<string>()
   const firsts: string[] = []
   const seconds: string[] = []
   return {
     firsts,
     seconds,
-    has: (first, second) => seen.has(joined(first, second)),
-    add(first, second) {
-      if (seen.has(joined(first, second))) return
+    has: (first: string, second: string) => seen.has(joined(first, second)),
+    add(first: string, second: string): void {
+      if (seen.has(joined(first, second)) || ![first, second].every(isStorable)) return
       seen.add(joined(first, second))
       firsts.push(first)
       seconds.push(second)
@@ -341,7 +301,7 @@ function joined(first: string, second: string): string {
 }
 
 async function lock(client: ClientBase, keys: Keys): Promise<ReadonlyMap<string, Account>> {
-  const { rows } = await ask(client, LOCK, [[...keys.datasets], [...keys.charges]])
+  const { rows } = await ask(client, STATEMENTS.lock, [keys.datasets.all(), keys.charges.all()])
   return new Map(rows.map((row) => [text(row, 'dataset'), accountFromRow(row)]))
 }
 
@@ -354,14 +314,14 @@ async function readRows(
   keys: Keys,
   accounts: ReadonlyMap<string, Account>,
 ): Promise<{ rows: Rows; nowMs: number; expectComplete: () => void }> {
-  const { rows: results } = await ask(client, READ, [
-    [...keys.charges],
-    [...keys.answers],
+  const { rows: results } = await ask(client, STATEMENTS.read, [
+    keys.charges.all(),
+    keys.answers.all(),
     keys.questions.firsts,
     keys.questions.seconds,
     keys.analysts.firsts,
     keys.analysts.seconds,
-    [...keys.sessions],
+    keys.sessions.all(),
     keys.sessionQuestions.firsts,
     keys.sessionQuestions.seconds,
   ])
@@ -395,8 +355,11 @@ async function readRows(
   /** Returns `undefined` only for a row that was looked for while its dataset was locked. */
   function known<Value>(value: Value | undefined, lookedFor: boolean): Value | undefined {
     if (value !== undefined || lookedFor) return value
+    throw missedRow()
+  }
+  function missedRow(): StatementError {
     missed = true
-    throw unread()
+    return unread()
   }
   return {
     nowMs: count(found, 'now_ms'),
@@ -417,8 +380,8 @@ async function readRows(
           keys.sessionQuestions.has(session, idempotencyKey),
         ),
       sources: (digest, dataset) => {
-        const matching = sources.filter((each) => each.digest === digest || each.dataset === dataset)
-        return known(keys.sources.has(digest, dataset) ? matching : undefined, false) ?? []
+        if (!keys.sources.has(digest, dataset)) throw missedRow()
+        return sources.filter((each) => each.digest === digest || each.dataset === dataset)
       },
     },
     expectComplete() {
@@ -427,9 +390,12 @@ async function readRows(
   }
 }
 
-async function readSources(client: ClientBase, { firsts, seconds }: Pairs): Promise<readonly SourceRow[]> {
+async function readSources(
+  client: ClientBase,
+  { firsts, seconds }: Keys['sources'],
+): Promise<readonly SourceRow[]> {
   if (firsts.length === 0) return []
-  const { rows } = await ask(client, READ_SOURCES, [firsts, seconds])
+  const { rows } = await ask(client, STATEMENTS.readSources, [firsts, seconds])
   return rows.map(sourceFromRow)
 }
 

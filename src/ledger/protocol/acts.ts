@@ -1,9 +1,12 @@
 import { noAmount } from '../../privacy/accounting.ts'
+import { defined } from '../../privacy/defined.ts'
 import { NO_LOSS } from '../../privacy/loss.ts'
-import { ADMINISTRATION, reasonAgainstAct } from '../act.ts'
-import type { EventReference, NewAct } from '../ledger.ts'
+import { reasonAgainstAct } from '../act.ts'
+import type { ActKind, NewAct } from '../contract/acts.ts'
+import { ADMINISTRATION } from '../contract/acts.ts'
+import type { EventReference } from '../contract/chain.ts'
 import { expectStorable, expectText } from '../range.ts'
-import { appendEvent, type Batch, BEFORE_FIRST_EVENT } from './batch.ts'
+import { appendEvent, type Batch, BEFORE_FIRST_EVENT, type EventFacts } from './batch.ts'
 
 /** Decides {@link Ledger.recordAct}. */
 export function recordAct(batch: Batch, act: NewAct): EventReference {
@@ -15,13 +18,18 @@ export function recordAct(batch: Batch, act: NewAct): EventReference {
   return appendAct(batch, act)
 }
 
-/** Appends an act that refers to an event of a dataset's chain. */
-export function appendReference(
+/**
+ * Appends an event to the chain of a dataset, and an act that refers to it.
+ * @param principal who acts
+ */
+export function appendWithAct(
   batch: Batch,
-  act: Pick<NewAct, 'kind' | 'principal'> & { readonly dataset: string },
-  { sequence, hash }: EventReference,
+  dataset: string,
+  event: EventFacts,
+  kind: ActKind,
+  principal = event.principal,
 ): void {
-  const { kind, principal, dataset } = act
+  const { sequence, hash } = appendEvent(batch, dataset, event)
   appendAct(batch, { kind, principal, subject: dataset, facts: { sequence, hash } })
 }
 
@@ -32,10 +40,5 @@ function appendAct(batch: Batch, { kind, principal, subject, facts }: NewAct): E
     const budget = { granted: NO_LOSS, cap: nothing, spent: nothing }
     batch.accounts.set(ADMINISTRATION, { dataset: ADMINISTRATION, budget, ...BEFORE_FIRST_EVENT })
   }
-  return appendEvent(batch, ADMINISTRATION, {
-    kind,
-    principal,
-    subject,
-    ...(facts !== undefined && { facts }),
-  })
+  return appendEvent(batch, ADMINISTRATION, { kind, principal, subject, ...defined({ facts }) })
 }

@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto'
+import { defined } from '../../privacy/defined.ts'
 import { sha256 } from '../canonical.ts'
+import type { EventReference } from '../contract/chain.ts'
+import type { SessionAnswer } from '../contract/sessions.ts'
 import { canonicalEvent, FIRST_PREVIOUS_HASH, isCountedFailure, type LedgerEvent } from '../event.ts'
-import type { EventReference, SessionAnswer } from '../ledger.ts'
-import { unpackAnswer } from '../packed-answer.ts'
 import { MAX_LEASE_MS, MAX_TIME_MS } from '../range.ts'
+import { unpackAnswer } from '../stores/packed-answer.ts'
 import {
   type Account,
   type AnalystAccount,
@@ -22,6 +24,7 @@ import {
 /**
  * The state of a batch: the rows before it, and the changes of the commands so far. Commands read and write rows
  * through the functions of this file, so that each command sees the changes of those before it.
+ * See decision 13.
  */
 export interface Batch {
   /** Milliseconds since 1970, the same for all commands of the batch. */
@@ -91,7 +94,7 @@ export function changesOf(batch: Batch): Changes {
       before === undefined ? [{ ...after, request: expectRow(batch.requests.get(after.id)) }] : [],
     ),
     changedCharges: chargeChanges.flatMap(({ before, after }) =>
-      before === undefined ? [] : [{ before, after, ...requestOf(batch, after.id) }],
+      before === undefined ? [] : [defined({ before, after, request: batch.requests.get(after.id) })],
     ),
     events: batch.events,
     releases: [...batch.releases.values()],
@@ -103,11 +106,6 @@ export function changesOf(batch: Batch): Changes {
     sessionAnswers: [...batch.sessionAnswers.values()],
     sources: batch.newSources,
   }
-}
-
-function requestOf({ requests }: Batch, id: string): { readonly request?: string } {
-  const request = requests.get(id)
-  return request === undefined ? {} : { request }
 }
 
 /** The fields of an event, except those that its position in the chain determines. */
@@ -191,10 +189,9 @@ function overlay<Row>(read: (key: string) => Row | undefined): Overlay<Row> {
       entryOf(key).after = row
     },
     changes: () =>
-      [...entries.values()].flatMap(({ before, after }) => {
-        if (after === undefined) return []
-        return before === undefined ? [{ after }] : [{ before, after }]
-      }),
+      [...entries.values()].flatMap(({ before, after }) =>
+        after === undefined ? [] : [{ ...(before !== undefined && { before }), after }],
+      ),
   }
 }
 

@@ -5,8 +5,7 @@ import {
   isSameAmount,
   noAmount,
 } from '../../privacy/accounting.ts'
-import { addLoss, type PrivacyLoss } from '../../privacy/loss.ts'
-import { eventAmount, eventLoss, type LedgerEvent } from '../event.ts'
+import { addLoss, NO_LOSS, type PrivacyLoss } from '../../privacy/loss.ts'
 import type {
   AllotOutcome,
   Budget,
@@ -16,13 +15,14 @@ import type {
   OpenOutcome,
   ReplaceOutcome,
   SourceRefusal,
-} from '../ledger.ts'
+} from '../contract/budgets.ts'
+import { eventAmount, eventLoss, type LedgerEvent } from '../event.ts'
 import { expectCap, expectDataset, expectText } from '../range.ts'
-import { appendReference } from './acts.ts'
+import { appendWithAct } from './acts.ts'
 import { analystOf, appendEvent, type Batch, BEFORE_FIRST_EVENT, setAnalyst } from './batch.ts'
 import { type SourceRow, spendingOf } from './rows.ts'
 
-/** Decides {@link Ledger.openBudget}. */
+/** Decides {@link Ledger.openBudget}. See decision 23. */
 export function openBudget(
   batch: Batch,
   dataset: string,
@@ -81,9 +81,19 @@ function expectSource({ digest, separateBudget }: NewSource): void {
   if (separateBudget !== undefined) expectText({ separateBudget })
 }
 
-/** The rule against registering a source under an id. */
 function sourceRefusal(batch: Batch, dataset: string, source: NewSource): SourceRefusal | undefined {
-  const known = sourcesOf(batch, source.digest, dataset)
+  return reasonAgainstSource(sourcesOf(batch, source.digest, dataset), dataset, source)
+}
+
+/**
+ * The rule against registering a source under an id.
+ * @param known the recorded sources with its digest, and those of the id
+ */
+export function reasonAgainstSource(
+  known: readonly SourceRow[],
+  dataset: string,
+  source: NewSource,
+): SourceRefusal | undefined {
   if (source.synthetic && known.some((each) => !each.synthetic))
     return { kind: 'source-refused', because: 'registered-as-real' }
   if (source.separateBudget !== undefined || isRecorded(known, dataset, source)) return undefined
@@ -147,14 +157,8 @@ export function grant(
   const cap = coversAmount(bought, before.budget.cap) ? bought : before.budget.cap
   const budget = { ...before.budget, granted, cap }
   batch.accounts.set(dataset, { ...before, budget })
-  const event = appendEvent(batch, dataset, {
-    kind: 'granted',
-    principal,
-    loss: eventLoss(amount),
-    ...limitField(cap),
-    reason,
-  })
-  appendReference(batch, { kind: 'budget-granted', principal, dataset }, event)
+  const event = { kind: 'granted', principal, loss: eventLoss(amount), ...limitField(cap), reason } as const
+  appendWithAct(batch, dataset, event, 'budget-granted')
   return budget
 }
 
@@ -179,14 +183,14 @@ export function replaceCap(
   const cap = amountBoughtBy(accounting, granted)
   const budget = { ...before.budget, granted, cap }
   batch.accounts.set(dataset, { ...before, budget })
-  const event = appendEvent(batch, dataset, {
+  const event = {
     kind: 'cap-replaced',
     principal,
     loss: eventLoss(granted),
     ...limitField(cap),
     reason,
-  })
-  appendReference(batch, { kind: 'budget-replaced', principal, dataset }, event)
+  } as const
+  appendWithAct(batch, dataset, event, 'budget-replaced')
   return { kind: 'replaced', budget }
 }
 
@@ -208,30 +212,20 @@ export function allot(
   const { allotment: _, ...unlimited } = before
   if (granted === undefined) {
     setAnalyst(batch, unlimited)
-    const event = appendEvent(batch, dataset, { kind: 'allotted', principal, analyst, reason })
-    appendReference(batch, { kind: 'allotment-set', principal, dataset }, event)
+    appendWithAct(batch, dataset, { kind: 'allotted', principal, analyst, reason }, 'allotment-set')
     return { kind: 'allotted', analyst: spendingOf(unlimited) }
   }
-  const limit = isNothing(granted) ? before.spent : amountBoughtBy(account.budget.cap.accounting, granted)
+  const limit = isSameLoss(granted, NO_LOSS)
+    ? before.spent
+    : amountBoughtBy(account.budget.cap.accounting, granted)
   if (!coversAmount(limit, before.spent)) return { kind: 'below-spent', analyst: spendingOf(before) }
   // Under basic accounting the limit is itself an (epsilon, delta), which also covers an allotment of nothing.
   const recorded = limit.accounting === 'basic' ? lossOf(limit) : granted
   const after = { ...unlimited, allotment: { granted: recorded, limit } }
   setAnalyst(batch, after)
-  const event = appendEvent(batch, dataset, {
-    kind: 'allotted',
-    principal,
-    analyst,
-    loss: eventLoss(recorded),
-    ...limitField(limit),
-    reason,
-  })
-  appendReference(batch, { kind: 'allotment-set', principal, dataset }, event)
+  const facts = { principal, analyst, loss: eventLoss(recorded), ...limitField(limit), reason }
+  appendWithAct(batch, dataset, { kind: 'allotted', ...facts }, 'allotment-set')
   return { kind: 'allotted', analyst: spendingOf(after) }
-}
-
-function isNothing({ epsilonNano, deltaAtto }: PrivacyLoss): boolean {
-  return epsilonNano === 0n && deltaAtto === 0n
 }
 
 function lossOf({ epsilonNano, deltaAtto }: PrivacyLoss): PrivacyLoss {

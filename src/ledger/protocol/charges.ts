@@ -6,19 +6,12 @@ import {
   subtractAmounts,
 } from '../../privacy/accounting.ts'
 import { chargeId, sha256 } from '../canonical.ts'
+import type { AnalystSpending, Budget } from '../contract/budgets.ts'
+import type { EventReference } from '../contract/chain.ts'
+import type { Charge, ChargeOutcome, ChargeRequest } from '../contract/charges.ts'
+import type { ReleaseFacts, StoredRelease } from '../contract/releases.ts'
+import type { Failure } from '../contract/suspension.ts'
 import { eventAmount } from '../event.ts'
-import type {
-  AnalystSpending,
-  Budget,
-  Charge,
-  ChargeOutcome,
-  ChargeRequest,
-  EventReference,
-  Failure,
-  ReleaseFacts,
-  StoredRelease,
-} from '../ledger.ts'
-import { packAnswer, packedBytes } from '../packed-answer.ts'
 import {
   expectCount,
   expectDataset,
@@ -29,6 +22,7 @@ import {
   MAX_COUNT,
   MAX_LEASE_MS,
 } from '../range.ts'
+import { packAnswer, packedBytes } from '../stores/packed-answer.ts'
 import {
   analystOf,
   answerOf,
@@ -50,7 +44,7 @@ import {
 } from './storage.ts'
 import { countFailure, errorClassField } from './suspension.ts'
 
-/** Decides {@link Ledger.charge}. */
+/** Decides {@link Ledger.charge}. See decision 15. */
 export function charge(batch: Batch, request: ChargeRequest): ChargeOutcome {
   expectChargeRequest(request)
   const id = chargeId(request.principal, request.idempotencyKey)

@@ -1,4 +1,4 @@
-import type { OperationArguments, OperationResults } from '../operation.ts'
+import type { OperationArguments, OperationResults } from '../ledger.ts'
 import { recordAct } from './acts.ts'
 import type { Batch } from './batch.ts'
 import { allot, grant, openBudget, registerSource, replaceCap } from './budgets.ts'
@@ -13,26 +13,7 @@ import { recordQuestionFailure, resume } from './suspension.ts'
  * rows that the command may change.
  */
 
-/** A method of the ledger that changes rows. */
-export type CommandName =
-  | 'openBudget'
-  | 'registerSource'
-  | 'grant'
-  | 'replaceCap'
-  | 'allot'
-  | 'charge'
-  | 'recordAnswer'
-  | 'recordFailure'
-  | 'openSession'
-  | 'recordSessionAnswer'
-  | 'recordQuestionFailure'
-  | 'resume'
-  | 'recordAct'
-
-/** All commands. One that throws has changed nothing, and the batch may continue. */
-export const COMMANDS: {
-  readonly [Name in CommandName]: (batch: Batch, ...args: OperationArguments[Name]) => OperationResults[Name]
-} = {
+const commands = {
   openBudget,
   registerSource,
   grant,
@@ -47,3 +28,11 @@ export const COMMANDS: {
   resume,
   recordAct,
 }
+
+/** A method of the ledger that changes rows. */
+export type CommandName = keyof typeof commands
+
+/** All commands. One that throws has changed nothing, and the batch may continue. */
+export const COMMANDS: {
+  readonly [Name in CommandName]: (batch: Batch, ...args: OperationArguments[Name]) => OperationResults[Name]
+} = commands

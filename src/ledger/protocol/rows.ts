@@ -1,15 +1,11 @@
-import { type Amount, noAmount } from '../../privacy/accounting.ts'
-import type {
-  AnalystSpending,
-  Budget,
-  ChargeRecord,
-  EventReference,
-  NewSession,
-  ReleaseFacts,
-  SessionAnswer,
-  SuspensionState,
-} from '../ledger.ts'
-import type { PackedAnswer } from '../packed-answer.ts'
+import { noAmount } from '../../privacy/accounting.ts'
+import { defined } from '../../privacy/defined.ts'
+import type { AnalystSpending, Budget } from '../contract/budgets.ts'
+import type { ChainHead, ChargeRecord, StoredEvent } from '../contract/chain.ts'
+import type { ReleaseFacts } from '../contract/releases.ts'
+import type { NewSession, SessionAnswer, StoredSession } from '../contract/sessions.ts'
+import type { SuspensionState } from '../contract/suspension.ts'
+import type { PackedAnswer } from '../stores/packed-answer.ts'
 
 /*
  * The rows of a ledger, as the charge protocol reads and writes them. Every store maps its tables to these types.
@@ -34,24 +30,14 @@ export interface AnalystAccount extends AnalystSpending {
 }
 
 /** A stored charge, without the text of its request. All times are milliseconds since 1970. */
-export interface StoredCharge {
-  readonly id: string
-  readonly principal: string
+export interface StoredCharge extends Omit<ChargeRecord, 'answerHash'> {
   readonly idempotencyKey: string
-  readonly dataset: string
   readonly datasetVersion: string
-  readonly requestHash: string
-  readonly price: Amount
-  readonly state: 'charged' | 'answered' | 'failed' | 'denied'
-  /** 0 for a denied charge. */
-  readonly attempt: number
   readonly createdAtMs: number
   readonly leasedAtMs: number
   readonly leaseExpiresAtMs: number
   /** True if the release of this charge may answer other analysts. */
   readonly sharing: boolean
-  /** Id of the charge whose release answers this one. */
-  readonly sharedFrom?: string
 }
 
 /** A source that was registered under an id. */
@@ -63,23 +49,14 @@ export interface SourceRow {
 }
 
 /** A sparse vector session, with the number of its answers and positives so far. */
-export interface SessionRow extends NewSession {
-  /** Id of the charge that opened the session. */
-  readonly id: string
-  readonly dataset: string
-  readonly datasetVersion: string
-  readonly principal: string
-  readonly answered: number
+export interface SessionRow extends NewSession, Omit<StoredSession, 'opening' | 'positivesLeft'> {
   readonly positivesFound: number
   /** Bytes that the ledger stores for the principal on the dataset. */
   readonly storedBytes: number
 }
 
 /** A stored answer to a question of a session. */
-export interface SessionAnswerRow {
-  readonly requestHash: string
-  readonly answer: string
-}
+export type SessionAnswerRow = Pick<SessionAnswer, 'requestHash' | 'answer'>
 
 /**
  * Reads the rows of a store before a batch. Every method returns `undefined` for a row that does not exist.
@@ -99,10 +76,8 @@ export interface Rows {
 }
 
 /** An event to append to the chain of its dataset. */
-export interface NewEvent extends EventReference {
-  readonly dataset: string
+export interface NewEvent extends ChainHead, StoredEvent {
   readonly principal: string
-  readonly canonical: string
   /** True for a failure that counts towards a suspension. */
   readonly counted: boolean
 }
@@ -149,7 +124,7 @@ export function newAnalyst({ dataset, budget }: Account, principal: string): Ana
 /** Converts an analyst's row to the form that the ledger returns. */
 export function spendingOf(analyst: AnalystAccount): AnalystSpending {
   const { principal, allotment, spent, spentOnShared } = analyst
-  return { principal, spent, spentOnShared, ...(allotment !== undefined && { allotment }) }
+  return { principal, spent, spentOnShared, ...defined({ allotment }) }
 }
 
 /** Converts a charge's row to the record that verification compares with the events. */
@@ -157,8 +132,7 @@ export function recordOf(charge: StoredCharge, answerHash: string | undefined): 
   const { id, dataset, principal, requestHash, price, state, attempt, sharedFrom } = charge
   return {
     ...{ id, dataset, principal, requestHash, price, state, attempt },
-    ...(sharedFrom !== undefined && { sharedFrom }),
-    ...(answerHash !== undefined && { answerHash }),
+    ...defined({ sharedFrom, answerHash }),
   }
 }
 

@@ -1,11 +1,11 @@
 import { sha256 } from '../canonical.ts'
+import type { ReleaseFacts } from '../contract/releases.ts'
 import type {
   NewSession,
-  ReleaseFacts,
   SessionAnswer,
   SessionQuestion,
   SessionQuestionOutcome,
-} from '../ledger.ts'
+} from '../contract/sessions.ts'
 import { expectCount, expectStorable, expectText, MAX_COUNT, MAX_THRESHOLD_NOISE } from '../range.ts'
 import { analystOf, appendEvent, type Batch, sessionAnswerOf, setSessionAnswer } from './batch.ts'
 import { recordAnswer } from './charges.ts'

@@ -1,7 +1,7 @@
+import type { Failure, ResumeOutcome } from '../contract/suspension.ts'
 import type { LedgerEvent } from '../event.ts'
-import type { Failure, ResumeOutcome } from '../ledger.ts'
 import { expectCount, expectDataset, expectText, MAX_COUNT } from '../range.ts'
-import { appendReference } from './acts.ts'
+import { appendWithAct } from './acts.ts'
 import { appendEvent, type Batch } from './batch.ts'
 import { expectRow } from './rows.ts'
 
@@ -37,8 +37,8 @@ export function countFailure(
   const suspends = !account.suspended && failures >= limit
   batch.accounts.set(dataset, { ...account, failures, suspended: account.suspended || suspends })
   if (!suspends) return
-  const event = appendEvent(batch, dataset, { kind: 'suspended', principal, chargeId, failures })
-  appendReference(batch, { kind: 'dataset-suspended', principal: 'sotto', dataset }, event)
+  const event = { kind: 'suspended', principal, chargeId, failures } as const
+  appendWithAct(batch, dataset, event, 'dataset-suspended', 'sotto')
 }
 
 /** Decides {@link Ledger.resume}. */
@@ -49,8 +49,7 @@ export function resume(batch: Batch, dataset: string, principal: string, reason:
   if (account === undefined) return { kind: 'no-budget' }
   if (!account.suspended) return { kind: 'not-suspended' }
   batch.accounts.set(dataset, { ...account, failures: 0, suspended: false })
-  const event = appendEvent(batch, dataset, { kind: 'resumed', principal, reason })
-  appendReference(batch, { kind: 'dataset-resumed', principal, dataset }, event)
+  appendWithAct(batch, dataset, { kind: 'resumed', principal, reason }, 'dataset-resumed')
   return { kind: 'resumed' }
 }
 

@@ -1,7 +1,8 @@
 import { Worker } from 'node:worker_threads'
-import { createGroupCommit } from '../group-commit.ts'
-import { type Ledger, LedgerFault } from '../ledger.ts'
-import { answersInTime, ledgerMethods, type OperationName, type Settled } from '../operation.ts'
+import { LedgerFault } from '../fault.ts'
+import type { Ledger, OperationName } from '../ledger.ts'
+import { createGroupCommit } from '../stores/group-commit.ts'
+import { answersInTime, ledgerMethods, type Settled } from '../stores/operation.ts'
 import type { PlainFault, Reply, Request } from './worker.ts'
 
 /** Limits what one COMMIT writes to the log, and how long its callers wait. */

@@ -1,5 +1,5 @@
-import type { DatabaseSync } from 'node:sqlite'
-import type { AnalystSpending } from '../ledger.ts'
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { AnalystSpending } from '../contract/budgets.ts'
 import { type Rows, spendingOf } from '../protocol/rows.ts'
 import {
   accountFromRow,
@@ -11,12 +11,21 @@ import {
   sessionFromRow,
   sourceFromRow,
   text,
-} from '../stored-row.ts'
+} from '../stores/stored-row.ts'
 
 /** The columns of `charges` that {@link chargeFromRow} reads. */
 export const CHARGE_COLUMNS = `charges.id, charges.dataset, dataset_version, charges.principal, idempotency_key, request_hash,
   loss_epsilon_nano, loss_delta_atto, loss_rho_pico, state, attempt, created_at_ms, leased_at_ms,
   lease_expires_at_ms, sharing, shared_from`
+
+/** Prepares statements from their texts by name. */
+export function prepared<Name extends string>(
+  database: DatabaseSync,
+  texts: Readonly<Record<Name, string>>,
+): Readonly<Record<Name, StatementSync>> {
+  const statements = Object.entries<string>(texts).map(([name, text]) => [name, database.prepare(text)])
+  return Object.fromEntries(statements)
+}
 
 /** Prepares the reading of single rows, for the protocol, and of the spending on a dataset. */
 export function sqliteRows(

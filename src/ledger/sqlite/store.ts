@@ -1,12 +1,20 @@
 import { closeSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { backup, type DatabaseSync } from 'node:sqlite'
-import { LedgerFault } from '../ledger.ts'
-import { applyCommand, applyRead, type Call, isCommand, type ReadName, type Settled } from '../operation.ts'
+import { LedgerFault } from '../fault.ts'
 import { beginBatch, changesOf } from '../protocol/batch.ts'
+import {
+  applyCommand,
+  applyRead,
+  type Call,
+  failedWith,
+  isCommand,
+  type ReadName,
+  type Settled,
+} from '../stores/operation.ts'
+import { flush, isDiskFull, isStoreError, openSqliteDatabase } from './database.ts'
 import { sqliteReads } from './reads.ts'
 import { sqliteRows } from './rows.ts'
-import { flush, isDiskFull, isStoreError, openSqliteDatabase } from './schema.ts'
 import { sqliteWriter } from './writer.ts'
 
 /** A synchronous ledger over one SQLite file. It blocks its thread during I/O. */
@@ -73,7 +81,7 @@ export function sqliteStore(database: DatabaseSync, now: () => number): SqliteSt
       } catch (error) {
         // An error of SQLite concerns the whole batch.
         if (error instanceof Error && 'errcode' in error) throw error
-        return { kind: 'failed', error: error instanceof Error ? error : new Error(String(error)) }
+        return failedWith(error)
       }
     }
   }

@@ -1,6 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { LedgerFault, type LedgerFaultKind } from '../ledger.ts'
-import type { Call, Settled } from '../operation.ts'
+import { must } from '../../privacy/must.ts'
+import { LedgerFault } from '../fault.ts'
+import type { Call, Settled } from '../stores/operation.ts'
 import { openSqliteStore, type SqliteStore } from './store.ts'
 
 /**
@@ -24,10 +25,7 @@ export type Reply =
   | { readonly kind: 'close-failed'; readonly fault: PlainFault }
 
 /** A {@link LedgerFault} as it crosses threads, which drops the class of an error. */
-export interface PlainFault {
-  readonly kind: LedgerFaultKind
-  readonly message: string
-}
+export type PlainFault = Pick<LedgerFault, 'kind' | 'message'>
 
 if (parentPort !== null) serve(parentPort, () => openSqliteStore(String(workerData), Date.now))
 
@@ -68,7 +66,7 @@ export function serve(port: Port, openStore: () => SqliteStore): void {
     const later: Request[] = []
     waiting = []
     const between = () => {
-      for (const request of waiting?.splice(0) ?? [])
+      for (const request of must(waiting, 'the requests that wait').splice(0))
         if (request === 'close' || 'backupFile' in request) later.push(request)
         else carryOut(request)
     }

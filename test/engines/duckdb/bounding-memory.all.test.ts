@@ -1,8 +1,14 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { type DuckDbEngine, openDuckDbEngine } from '../../../src/engines/duckdb/engine.ts'
-import type { Aggregate, Bounding, Predicate, Statistic } from '../../../src/planner/aggregate.ts'
-import { column, temporaryFolder, withDuckDb } from '../fixture.ts'
+import type {
+  Aggregate,
+  Bounding,
+  Predicate,
+  Statistic,
+} from '../../../src/core/planner/language/aggregate.ts'
+import type { DuckDbEngine } from '../../../src/engines/duckdb/engine.ts'
+import { folderForAll } from '../../folders.ts'
+import { column, openTestEngine, withDuckDb } from '../fixture.ts'
 import { peopleDataset } from '../people-table.ts'
 
 /*
@@ -23,10 +29,9 @@ const columns = [
 ]
 const dataset = peopleDataset([column.identifier('id'), ...columns], 'people', ROWS_EACH)
 
-let folder: Awaited<ReturnType<typeof temporaryFolder>>
+const folder = folderForAll()
 let engine: DuckDbEngine
 beforeAll(async () => {
-  folder = await temporaryFolder()
   await withDuckDb(
     join(folder.path, 'people.duckdb'),
     `CREATE TABLE rows AS SELECT (hash(range) % 1000001)::BIGINT AS cost, (hash(range + 1) % 1000001)::BIGINT AS other,
@@ -34,19 +39,11 @@ beforeAll(async () => {
       (range // ${ROWS_EACH})::INTEGER AS sotto_person, (range % ${ROWS_EACH} + 1)::INTEGER AS sotto_rank
       FROM range(${PEOPLE * ROWS_EACH})`,
   )
-  engine = openDuckDbEngine({
-    files: ({ id }) => join(folder.path, `${id}.duckdb`),
-    connectionsPerDataset: 1,
-    threads: 1,
-    memoryLimit: '64MB',
-    queryTimeoutMs: 600_000,
-    temporaryDirectory: join(folder.path, 'temporary'),
-  })
+  engine = openTestEngine(folder.path, { memoryLimit: '64MB' })
   await engine.open(dataset)
 })
 afterAll(async () => {
   await engine.close()
-  await folder.remove()
 })
 
 const flagged: Predicate = { kind: 'boolean-is', column: 'flag', value: true }

@@ -1,6 +1,6 @@
-import { Client } from 'pg'
 import { openPostgresTables } from '../../../src/engines/postgres/engine.ts'
-import { describePostgres } from '../../postgres.ts'
+import { describePostgres } from '../../servers/postgres.ts'
+import { withClient } from '../../servers/postgres-server.ts'
 import { testConformance } from '../conformance.ts'
 import { connectionOf, loadTable } from './tables.ts'
 
@@ -9,15 +9,7 @@ describePostgres('PostgreSQL', ({ createDatabase }) => {
     const url = await createDatabase()
     return {
       engine: openPostgresTables(connectionOf(url)),
-      load: async (table) => {
-        const client = new Client(url)
-        await client.connect()
-        try {
-          return await loadTable(client, table)
-        } finally {
-          await client.end()
-        }
-      },
+      load: (table) => withClient(url, (client) => loadTable(client, table)),
     }
   })
 })

@@ -1,6 +1,6 @@
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
-import { LARGEST_MESSAGE_BYTES } from '../../../src/engines/postgres/client-config.ts'
+import { LARGEST_MESSAGE_BYTES } from '../../../src/engines/postgres/connection.ts'
 import { openPostgresTables } from '../../../src/engines/postgres/engine.ts'
 
 /* Servers that no test can install: hostile, too old, or with another encoding. */

@@ -4,8 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { startTestService, type TestService } from '../../e2e/service.ts'
-import { describeOwnPostgres } from '../../postgres.ts'
-import { type StallingProxy, startStallingProxy } from '../../stalling-proxy.ts'
+import { describeOwnPostgres } from '../../servers/postgres.ts'
+import { type StallingProxy, startStallingProxy } from '../../servers/stalling-proxy.ts'
 
 const PATIENTS = 100
 const VISITS = {
@@ -55,7 +55,7 @@ describeOwnPostgres('the service over a table of PostgreSQL', {}, (own) => {
       limits: { statementTimeoutMs },
     })
     // Long enough for every fault to begin while the query is under way, and as long as the stalled network takes.
-    const connections = { warehouse: connection(15_000), hasty: connection(500) }
+    const connections = { warehouse: connection(15_000), hasty: connection(3_000) }
     service = await startTestService(
       { SOTTO_CONNECTIONS: 'connections.json' },
       { files: { 'connections.json': JSON.stringify(connections), 'reader.password': 'right' } },
@@ -74,8 +74,7 @@ describeOwnPostgres('the service over a table of PostgreSQL', {}, (own) => {
       body: JSON.stringify({ id, ...VISITS, ...changes }),
       ...(signal === undefined ? {} : { signal }),
     })
-  const ask = (id: string, epsilon: number) =>
-    service.as('analyst').post(`/v1/datasets/${id}/queries`).send({ kind: 'count', of: 'people', epsilon })
+  const ask = (id: string, epsilon: number) => service.ask(id, { kind: 'count', of: 'people', epsilon })
   const spent = async (id: string): Promise<number> =>
     (await service.as('analyst').get(`/v1/datasets/${id}/budget`).expect(200)).body.spent.epsilon
   const setPace = (seconds: number) => admin.query('UPDATE pace SET seconds = $1', [seconds])

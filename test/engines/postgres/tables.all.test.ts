@@ -1,13 +1,14 @@
 import { Client } from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import type { Column, Dataset } from '../../../src/catalog/dataset.ts'
+import type { Column, Dataset } from '../../../src/core/dataset/dataset.ts'
 import { openPostgresTables } from '../../../src/engines/postgres/engine.ts'
 import {
   findColumnChanges,
   type TableDataset,
   type TableEngine,
 } from '../../../src/engines/tables/table-engine.ts'
-import { describePostgres } from '../../postgres.ts'
+import { describePostgres } from '../../servers/postgres.ts'
+import { withClient } from '../../servers/postgres-server.ts'
 import { column, datasetOf } from '../fixture.ts'
 import { connectionOf } from './tables.ts'
 
@@ -292,9 +293,7 @@ describePostgres('tables of PostgreSQL', ({ createDatabase }) => {
     await admin.query(`DROP TABLE IF EXISTS altered CASCADE; CREATE TABLE altered (id text, x integer);
       INSERT INTO altered SELECT i, i % 10 FROM generate_series(1, 100) i; ${prepare}`)
     const table = await tableOf(name, [column.identifier('id'), column.integer('x', 0n, 9n)])
-    const other = new Client(url)
-    await other.connect()
-    try {
+    await withClient(url, async (other) => {
       // Rows that are rewritten in their old type are invisible to a snapshot from before.
       await other.query('BEGIN; LOCK TABLE altered; ALTER TABLE altered SET UNLOGGED')
       const inspected = engine.inspect(table)
@@ -303,25 +302,19 @@ describePostgres('tables of PostgreSQL', ({ createDatabase }) => {
       await other.query('COMMIT')
       expect(await inspected).toMatchObject({ rowsRead: 100, rowsStored: 100 })
       expect(await values).toHaveLength(100)
-    } finally {
-      await other.end()
-    }
+    })
   })
 
   it('are not read if a concurrent change of a column has been committed', async () => {
     await admin.query(`CREATE TABLE widened (x integer); INSERT INTO widened SELECT generate_series(1, 9)`)
     const table = await tableOf('widened', [column.integer('x', 0n, 9n)])
-    const other = new Client(url)
-    await other.connect()
-    try {
+    await withClient(url, async (other) => {
       await other.query('BEGIN; ALTER TABLE widened ALTER x TYPE bigint')
       const refused = expect(engine.inspect(table)).rejects.toMatchObject({ name: 'TableChanged' })
       await waitingForLocks(1)
       await other.query('COMMIT')
       await refused
-    } finally {
-      await other.end()
-    }
+    })
   })
 
   it('are read in one snapshot by a role that may read some columns only', async () => {

@@ -1,12 +1,12 @@
 import { spawnSync } from 'node:child_process'
-import { chmodSync, chownSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Client } from 'pg'
 import { beforeAll, expect, it } from 'vitest'
 import { openPostgresTables } from '../../../src/engines/postgres/engine.ts'
 import type { ConnectionTls } from '../../../src/engines/tables/connection.ts'
-import { describeOwnPostgres } from '../../postgres.ts'
-import { temporaryFolder } from '../fixture.ts'
+import { makeFolder } from '../../folders.ts'
+import { describeOwnPostgres } from '../../servers/postgres.ts'
 import { connectionOf } from './tables.ts'
 
 const NAME = 'warehouse.example'
@@ -55,13 +55,13 @@ describeOwnPostgres('a connection with TLS', { obstacle }, (own) => {
   let known: Pair
   let unknown: Pair
   beforeAll(async () => {
-    const folder = await temporaryFolder()
-    authority = createAuthority(folder.path, 'authority')
-    stranger = createAuthority(folder.path, 'stranger')
-    const { cert, key } = createCertificate(folder.path, 'authority')
-    known = createCertificate(folder.path, 'authority')
-    unknown = createCertificate(folder.path, 'stranger')
-    await folder.remove()
+    const folder = makeFolder()
+    authority = createAuthority(folder, 'authority')
+    stranger = createAuthority(folder, 'stranger')
+    const { cert, key } = createCertificate(folder, 'authority')
+    known = createCertificate(folder, 'authority')
+    unknown = createCertificate(folder, 'stranger')
+    rmSync(folder, { recursive: true })
     const data = join(own.server.folder, 'data')
     const { uid, gid } = statSync(data)
     const files = {

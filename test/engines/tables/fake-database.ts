@@ -1,8 +1,8 @@
 import { DuckDBInstance, type DuckDBValue } from '@duckdb/node-api'
-import type { Column, Dataset, TableColumn } from '../../../src/catalog/dataset.ts'
+import type { Column, Dataset, TableColumn } from '../../../src/core/dataset/dataset.ts'
 import type { Dialect } from '../../../src/engines/dialect.ts'
 import { duckDbDialect } from '../../../src/engines/duckdb/dialect.ts'
-import { duckDbDigest } from '../../../src/engines/duckdb/ingest-sql.ts'
+import { duckDbDigest } from '../../../src/engines/duckdb/ingestion/statements.ts'
 import { EngineFailure } from '../../../src/engines/engine.ts'
 import type { PrintedStatement } from '../../../src/engines/printing/printer.ts'
 import { printAggregate, printIndexCounting, printTextCounting } from '../../../src/engines/sql-printer.ts'
@@ -157,14 +157,9 @@ export async function createFakeDatabase(): Promise<FakeDatabase> {
     inspect: async (table, signal) => {
       calls.push('inspect')
       reach(signal)
-      const { counts, repeated, stored, limits } = printInspection(dialect, table)
-      const only = async (sql: string) => (await run(sql))[0] ?? []
-      return readInspection(table, {
-        counts: await only(counts),
-        repeated: await only(repeated),
-        stored: await only(stored),
-        limits: await only(limits),
-      })
+      const results: (readonly unknown[])[] = []
+      for (const sql of Object.values(printInspection(dialect, table))) results.push(...(await run(sql)))
+      return readInspection(table, results.flat())
     },
     async *read(table, signal) {
       calls.push('read')

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { Column, TableColumn } from '../../../src/catalog/dataset.ts'
+import type { Column, TableColumn } from '../../../src/core/dataset/dataset.ts'
 import { printAggregate } from '../../../src/engines/sql-printer.ts'
 import { printInspection } from '../../../src/engines/tables/inspection.ts'
 import { printRead, printRelation } from '../../../src/engines/tables/relation.ts'

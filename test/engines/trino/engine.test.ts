@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import { afterEach, describe, expect, test } from 'vitest'
+import type { Aggregate } from '../../../src/core/planner/language/aggregate.ts'
 import type { TableDataset, TableEngine } from '../../../src/engines/tables/table-engine.ts'
 import { openTrinoEngine } from '../../../src/engines/trino/engine.ts'
-import type { Aggregate } from '../../../src/planner/aggregate.ts'
 import { column, datasetOf } from '../fixture.ts'
 import {
   answer,

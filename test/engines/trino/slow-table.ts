@@ -1,5 +1,5 @@
+import type { Aggregate } from '../../../src/core/planner/language/aggregate.ts'
 import type { TableDataset } from '../../../src/engines/tables/table-engine.ts'
-import type { Aggregate } from '../../../src/planner/aggregate.ts'
 import { column, datasetOf } from '../fixture.ts'
 
 /** Line items of Trino's generator: 60,175 rows in `tiny`, and hours of work in `sf1000`. */

@@ -1,6 +1,6 @@
 import { quoteIdentifier } from '../../../src/engines/dialect.ts'
 import type { TableName } from '../../../src/engines/tables/table-engine.ts'
-import type { SharedTrino } from '../../trino.ts'
+import type { Trino } from '../../servers/trino.ts'
 import type { SourceTable, SourceType } from '../conformance-tables.ts'
 
 /** Characters of the values in one statement; each takes two in the statement. */
@@ -11,7 +11,7 @@ type Catalog = 'memory' | 'iceberg'
 
 /** Creates a table in a schema of a catalog and inserts its rows. */
 export async function loadTable(
-  { query }: Pick<SharedTrino, 'query'>,
+  { query }: Pick<Trino, 'query'>,
   schema: `${Catalog}.${string}`,
   { name, columns, rows }: SourceTable,
 ): Promise<TableName> {

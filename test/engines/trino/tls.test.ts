@@ -3,7 +3,7 @@ import type { ServerOptions } from 'node:https'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { ConnectionTls } from '../../../src/engines/tables/connection.ts'
-import { openTrinoClient, TrinoFailure } from '../../../src/engines/trino/client.ts'
+import { openTrinoClient, TrinoFailure } from '../../../src/engines/trino/connection.ts'
 import { answer, type FakeCoordinator, startFakeCoordinator } from './fake-coordinator.ts'
 
 /** Self-signed certificates for 127.0.0.1, each of which is its own authority. */

@@ -1,5 +1,7 @@
 import { expect } from 'vitest'
-import type { ChargeRequest, Ledger, NewAllotment } from '../../../src/ledger/ledger.ts'
+import type { NewAllotment } from '../../../src/ledger/contract/budgets.ts'
+import type { ChargeRequest } from '../../../src/ledger/contract/charges.ts'
+import type { Ledger } from '../../../src/ledger/ledger.ts'
 import type { Accounting, Amount } from '../../../src/privacy/accounting.ts'
 import { epsilonNano, NO_LOSS, rhoPico } from '../../../src/privacy/loss.ts'
 import type { Fixture } from '../fixture.ts'
@@ -11,6 +13,8 @@ export interface ContractTest {
   /** Rejects if the ledger of a new fixture does not meet the requirement. */
   run(fixture: Fixture): Promise<void>
 }
+
+export const contractTest = (name: string, run: ContractTest['run']): ContractTest => ({ name, run })
 
 /** Both accountings, with amounts whose tenfold is the cap. */
 export const COUNTED: readonly { accounting: Accounting; parts(count: bigint): Amount }[] = [

@@ -2,13 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { chargeId } from '../../../src/ledger/canonical.ts'
-import { LedgerFault } from '../../../src/ledger/ledger.ts'
+import { LedgerFault } from '../../../src/ledger/fault.ts'
 import { StatementError } from '../../../src/ledger/postgres/connection.ts'
 import { openPostgresLedger, type PostgresLedger } from '../../../src/ledger/postgres/ledger.ts'
 import type { BatchOptions, Step } from '../../../src/ledger/postgres/store.ts'
 import { Refusal } from '../../../src/privacy/refusal.ts'
-import { type PostgresServer, postgresBinaries, startPostgresServer } from '../../postgres-server.ts'
 import { isLongRun } from '../../reliability/rounds.ts'
+import { type PostgresServer, postgresBinaries, startPostgresServer } from '../../servers/postgres-server.ts'
 import { basic, chargeOf, expectConsistentLedger, historyOf, question, summed } from '../support.ts'
 
 let server: PostgresServer
@@ -604,9 +604,7 @@ describe.skipIf(postgresBinaries() === undefined)('a ledger in PostgreSQL', () =
     await expect(ledger.budget('census')).rejects.toEqual(closed)
     expect(await ledger.healthy()).toBe(false)
     const client = await prompt(url)
-    await vi.waitFor(async () => {
-      const left = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'sotto'`
-      expect((await client.query(left)).rowCount).toBe(0)
-    })
+    const left = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'sotto'`
+    await expect.poll(async () => (await client.query(left)).rowCount).toBe(0)
   })
 })

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import type { openPostgresLedger } from '../../../src/ledger/postgres/ledger.ts'
-import { type SourceChange, withChangedSource } from '../../changed-source.ts'
-import { describePostgres } from '../../postgres.ts'
-import { selectMutants } from '../../select-mutants.ts'
+import { type SourceChange, withChangedSource } from '../../mutants/changed-source.ts'
+import { selectMutants } from '../../mutants/select-mutants.ts'
+import { describePostgres } from '../../servers/postgres.ts'
 import { failedContractTest } from '../contract/contract.ts'
-import { openRaceRunner, RACES } from '../races.ts'
+import { openRaceRunner, RACES } from '../model/races.ts'
 import { fixtureOnPostgres } from '../stores.ts'
 
 interface Mutant {
@@ -18,14 +18,14 @@ type Change = (find: string, replace: string) => SourceChange
 
 const changeIn =
   (file: string): Change =>
-  (find, replace) => ({ file: `ledger/${file}.ts`, find, replace })
-/** Changes the newest definition. A migration may define a function again. */
-const schema: Change = (find, replace) => ({ ...changeIn('postgres/schema')(find, replace), last: true })
-const store = changeIn('postgres/store')
-const rows = changeIn('postgres/rows')
-const reads = changeIn('postgres/reads')
-const service = changeIn('postgres/ledger')
-const groupCommit = changeIn('group-commit')
+  (find, replace) => ({ file: `ledger/${file}`, find, replace })
+const schema = changeIn('postgres/schema.sql')
+const store = changeIn('postgres/store.ts')
+const rows = changeIn('postgres/rows.ts')
+const writtenRows = changeIn('stores/written-rows.ts')
+const reads = changeIn('postgres/reads.ts')
+const service = changeIn('postgres/ledger.ts')
+const groupCommit = changeIn('group-commit.ts')
 const mutant = (bug: string, fails: string, ...changes: readonly SourceChange[]): Mutant => ({
   bug,
   fails,
@@ -77,7 +77,7 @@ const MUTANTS: readonly Mutant[] = [
   mutant(
     'the total spending is debited instead of the difference',
     'decimals add up exactly: 0.1 and 0.2 leave 0.7 of 1',
-    rows(
+    writtenRows(
       "amountColumns('debit', subtractAmounts(spent, before?.budget.spent ?? noAmount(cap.accounting)))",
       "amountColumns('debit', spent)",
     ),
@@ -127,7 +127,7 @@ const MUTANTS: readonly Mutant[] = [
   mutant(
     'shared spending is written as 0',
     'a request denied before sharing was enabled is shared once it is paid',
-    rows(
+    writtenRows(
       "...amountColumns('shared', spentOnShared)",
       "...amountColumns('shared', noAmount(spent.accounting))",
     ),
@@ -176,12 +176,12 @@ const MUTANTS: readonly Mutant[] = [
   mutant(
     'the source of a share is not written',
     'a request denied before sharing was enabled is shared once it is paid',
-    rows('shared_from: charge.sharedFrom ?? null', 'shared_from: null'),
+    writtenRows('shared_from: charge.sharedFrom ?? null', 'shared_from: null'),
   ),
   mutant(
     'sharing is not written',
     'a request denied before sharing was enabled is shared once it is paid',
-    rows('sharing: charge.sharing,', 'sharing: false,'),
+    writtenRows('{ id, state, attempt, sharing },\n', '{ id, state, attempt, sharing: false },\n'),
   ),
   mutant(
     'shares are read as charges',
@@ -212,9 +212,9 @@ const MUTANTS: readonly Mutant[] = [
   mutant(
     'the sign of a threshold noise is lost',
     'a session is stored with the answer of its charge',
-    rows(
-      'threshold_noise: thresholdNoise.toString()',
-      "threshold_noise: thresholdNoise.toString().replace('-', '')",
+    writtenRows(
+      'threshold_noise: thresholdNoise,',
+      'threshold_noise: thresholdNoise < 0n ? -thresholdNoise : thresholdNoise,',
     ),
   ),
   mutant(
@@ -228,10 +228,7 @@ const MUTANTS: readonly Mutant[] = [
   mutant(
     'shared releases are not looked for',
     'a denial without a chosen key is decided again on every request and is recorded once',
-    store(
-      'if (call.args[0].sharing && !call.args[0].keyChosen) keys.questions.add(dataset, requestHash)',
-      '',
-    ),
+    store('if (sharing && !keyChosen) keys.questions.add(dataset, requestHash)', ''),
   ),
   mutant(
     'answers are not looked for',
@@ -251,7 +248,7 @@ const MUTANTS: readonly Mutant[] = [
     'a failing call fails its batch',
     'a refused call does not affect concurrent calls',
     store(
-      'settled = calls.map((call) => settle(() => applyCommand(batch, call)))',
+      'settled = calls.map((call) => settle(batch, call))',
       "settled = calls.map((call) => ({ kind: 'done', result: applyCommand(batch, call) }))",
     ),
     groupCommit(
@@ -342,7 +339,7 @@ const RACE_MUTANTS: readonly Mutant[] = [
 ]
 
 const selected = (mutants: readonly Mutant[]) =>
-  selectMutants(import.meta.dirname, mutants, ({ changes }) => changes.map(({ file }) => file))
+  selectMutants(import.meta.dirname, mutants, ({ changes }) => changes)
 
 describePostgres('every mutant of the store in PostgreSQL', (databases) => {
   const withMutant = <Result>(

@@ -2,10 +2,11 @@ import { expect, test } from 'vitest'
 import { chargeId } from '../../../src/ledger/canonical.ts'
 import type { Ledger } from '../../../src/ledger/ledger.ts'
 import { openPostgresLedger } from '../../../src/ledger/postgres/ledger.ts'
-import { withChangedSource } from '../../changed-source.ts'
-import { describeOwnPostgres } from '../../postgres.ts'
-import { SESSION } from '../contract/sessions.ts'
-import type { OpenLedger } from '../races.ts'
+import { withChangedSource } from '../../mutants/changed-source.ts'
+import { selectMutants } from '../../mutants/select-mutants.ts'
+import { describeOwnPostgres } from '../../servers/postgres.ts'
+import { SESSION } from '../contract/operations/sessions.ts'
+import type { OpenLedger } from '../model/races.ts'
 import { loss, question, summed } from '../support.ts'
 
 /** Settings that log the plan of every statement, including those in functions and triggers, with the rows it read. */
@@ -125,11 +126,11 @@ describeOwnPostgres('plans of PostgreSQL', { settings: LOGS_PLANS }, (own) => {
     expect(steps).toEqual([])
   })
 
-  test.each([
+  const MISTAKES = [
     {
       what: 'looks through all events',
       change: {
-        file: 'ledger/postgres/schema.ts',
+        file: 'ledger/postgres/schema.sql',
         find: `(min(sequence) > 1 AND (
         SELECT count(*) FROM sotto.events AS earlier
         WHERE earlier.dataset = added.dataset AND earlier.sequence = min(added.sequence) - 1) = 0)`,
@@ -148,11 +149,15 @@ describeOwnPostgres('plans of PostgreSQL', { settings: LOGS_PLANS }, (own) => {
       },
       found: 'FROM sotto.budgets',
     },
-  ])('a statement that $what is found', async ({ change, found }) => {
-    await withChangedSource([change], {}, async (load) => {
-      const source = await load<{ readonly openPostgresLedger: OpenLedger }>('ledger/postgres/ledger.ts')
-      const { steps } = await stepsThatReadMuch(source.openPostgresLedger)
-      expect(steps.map(({ statement }) => statement).join()).toContain(found)
-    })
-  })
+  ]
+  test.each(selectMutants(import.meta.dirname, MISTAKES, ({ change }) => [change]))(
+    'a statement that $what is found',
+    async ({ change, found }) => {
+      await withChangedSource([change], {}, async (load) => {
+        const source = await load<{ readonly openPostgresLedger: OpenLedger }>('ledger/postgres/ledger.ts')
+        const { steps } = await stepsThatReadMuch(source.openPostgresLedger)
+        expect(steps.map(({ statement }) => statement).join()).toContain(found)
+      })
+    },
+  )
 })

@@ -1,11 +1,12 @@
 import { writeFileSync } from 'node:fs'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { LedgerFault } from '../../../src/ledger/ledger.ts'
+import { LedgerFault } from '../../../src/ledger/fault.ts'
 import { openSqliteLedger } from '../../../src/ledger/sqlite/ledger.ts'
 import { Refusal } from '../../../src/privacy/refusal.ts'
-import { basic, chargeOf, expectConsistentLedger, loss, question, summed, temporaryPath } from '../support.ts'
+import { temporaryLedger } from '../../folders.ts'
+import { basic, chargeOf, expectConsistentLedger, loss, question, summed } from '../support.ts'
 
-async function openLedger(path = temporaryPath()) {
+async function openLedger(path = temporaryLedger()) {
   const ledger = await openSqliteLedger({ path })
   onTestFinished(() => ledger.close())
   return ledger
@@ -71,7 +72,7 @@ describe('a ledger in a worker thread', () => {
   })
 
   it('accepts exactly 100 of 400 concurrent charges of 10 under a cap of 1000', async () => {
-    const path = temporaryPath()
+    const path = temporaryLedger()
     const ledger = await openSqliteLedger({ path })
     await ledger.openBudget('census', summed('1000'), 'carol')
     const outcomes = await Promise.all(
@@ -148,7 +149,7 @@ describe('a ledger in a worker thread', () => {
   })
 
   it('completes earlier calls before it closes, and rejects later ones', async () => {
-    const path = temporaryPath()
+    const path = temporaryLedger()
     const ledger = await openSqliteLedger({ path })
     await ledger.openBudget('census', summed('1000'), 'carol')
     const asked = Array.from({ length: 300 }, (_, index) => ledger.charge(question(`q${index}`)))
@@ -164,7 +165,7 @@ describe('a ledger in a worker thread', () => {
   })
 
   it('refuses a second opener in the same process and continues to serve the first', async () => {
-    const path = temporaryPath()
+    const path = temporaryLedger()
     const ledger = await openLedger(path)
     await expect(openSqliteLedger({ path })).rejects.toMatchObject({
       name: 'LedgerFault',
@@ -175,7 +176,7 @@ describe('a ledger in a worker thread', () => {
   })
 
   it('reports why a file cannot be a ledger', async () => {
-    const path = temporaryPath()
+    const path = temporaryLedger()
     writeFileSync(path, 'not a database, but long enough to be looked at '.repeat(100))
     await expect(openSqliteLedger({ path })).rejects.toMatchObject({
       name: 'LedgerFault',

@@ -1,15 +1,16 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { chargeId } from '../../../src/ledger/canonical.ts'
-import { LedgerFault } from '../../../src/ledger/ledger.ts'
-import type { Call } from '../../../src/ledger/operation.ts'
-import { openSqliteDatabase } from '../../../src/ledger/sqlite/schema.ts'
+import { LedgerFault } from '../../../src/ledger/fault.ts'
+import { openSqliteDatabase } from '../../../src/ledger/sqlite/database.ts'
 import { sqliteStore } from '../../../src/ledger/sqlite/store.ts'
+import type { Call } from '../../../src/ledger/stores/operation.ts'
+import { temporaryLedger } from '../../folders.ts'
 import { ledgerOver } from '../fixture.ts'
-import { basic, expectConsistentLedger, loss, question, run, summed, temporaryPath } from '../support.ts'
+import { basic, expectConsistentLedger, loss, question, run, summed } from '../support.ts'
 
 function openStore() {
   const clock = { ms: Date.UTC(2026, 0, 1) }
-  const database = openSqliteDatabase(temporaryPath())
+  const database = openSqliteDatabase(temporaryLedger())
   onTestFinished(() => {
     if (database.isOpen) database.close()
   })

@@ -1,16 +1,18 @@
 import { statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
-import type { ChargeRequest, Ledger } from '../../../src/ledger/ledger.ts'
+import type { ChargeRequest } from '../../../src/ledger/contract/charges.ts'
+import type { Ledger } from '../../../src/ledger/ledger.ts'
 import { openSqliteStore } from '../../../src/ledger/sqlite/store.ts'
+import { temporaryLedger } from '../../folders.ts'
 import { ledgerOver } from '../fixture.ts'
-import { basic, chargeOf, expectConsistentLedger, loss, question, summed, temporaryPath } from '../support.ts'
+import { basic, chargeOf, expectConsistentLedger, loss, question, summed } from '../support.ts'
 
 const MEGABYTE = 1_000_000
 
 /** Opens a new ledger, uses it, and returns the growth of its file in bytes. */
 async function growth(use: (ledger: Ledger) => Promise<void>): Promise<{ path: string; bytes: number }> {
-  const path = temporaryPath()
+  const path = temporaryLedger()
   const open = () => ledgerOver(openSqliteStore(path, Date.now))
   const first = open()
   await first.openBudget('census', summed('1'), 'carol')
@@ -54,7 +56,7 @@ test('the request of a denied charge is stored once it is paid', async () => {
     database.close()
     return rows.map((row) => ({ ...row }))
   }
-  const path = temporaryPath()
+  const path = temporaryLedger()
   const open = () => ledgerOver(openSqliteStore(path, Date.now))
   const first = open()
   await first.openBudget('census', summed('1'), 'carol')

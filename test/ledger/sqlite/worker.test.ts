@@ -2,7 +2,8 @@ import { EventEmitter } from 'node:events'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { openSqliteStore, type SqliteStore } from '../../../src/ledger/sqlite/store.ts'
 import { type Reply, type Request, serve } from '../../../src/ledger/sqlite/worker.ts'
-import { basic, loss, summed, temporaryPath } from '../support.ts'
+import { temporaryLedger } from '../../folders.ts'
+import { basic, loss, summed } from '../support.ts'
 
 /** A port whose messages the test reads and writes. */
 class TestPort extends EventEmitter {
@@ -26,7 +27,7 @@ class TestPort extends EventEmitter {
 
 describe('the worker of a SQLite ledger', () => {
   it('reports a committed batch whose results cannot be sent as a fault, so that it is not carried out again', () => {
-    const store = openSqliteStore(temporaryPath(), () => 1)
+    const store = openSqliteStore(temporaryLedger(), () => 1)
     onTestFinished(() => store.close())
     const port = new TestPort()
     serve(port, () => store)
@@ -43,7 +44,7 @@ describe('the worker of a SQLite ledger', () => {
   })
 
   it('carries out batches between the steps of a backup, never during one, and closes after it', async () => {
-    const store = openSqliteStore(temporaryPath(), () => 1)
+    const store = openSqliteStore(temporaryLedger(), () => 1)
     const order: string[] = []
     const copied = Promise.withResolvers<void>()
     let between = () => {}

@@ -24,31 +24,14 @@ from .answers import (
 from .client import Client, Dataset, connect
 from .columns import Cells, Column, Predicate, col
 from .estimates import Estimate
+from .problem_codes import *  # noqa: F403
+from .problem_codes import __all__ as _problem_codes
 from .problems import *  # noqa: F403
 from .problems import __all__ as _problems
 from .protocol import Retries
-from .queries import (
-    Query,
-    contingency,
-    correlation,
-    count,
-    count_distinct,
-    covariance,
-    histogram,
-    key_selection,
-    linear_regression,
-    maximum,
-    mean,
-    median,
-    minimum,
-    noisy_max,
-    percentile,
-    proportion,
-    standard_deviation,
-    sum,
-    top_groups,
-    variance,
-)
+from .queries import *  # noqa: F403
+from .queries import __all__ as _queries
+from .query import Query
 from .releases import DatasetFacts, History, Release, SqlAnswer
 
 __version__ = metadata.version("sotto-client")
@@ -85,24 +68,7 @@ __all__ = [
     "col",
     "connect",
     "connect_async",
-    "contingency",
-    "correlation",
-    "count",
-    "count_distinct",
-    "covariance",
-    "histogram",
-    "key_selection",
-    "linear_regression",
-    "maximum",
-    "mean",
-    "median",
-    "minimum",
-    "noisy_max",
-    "percentile",
-    "proportion",
-    "standard_deviation",
-    "sum",
-    "top_groups",
-    "variance",
+    *_problem_codes,
     *_problems,
+    *_queries,
 ]

@@ -1,20 +1,19 @@
-"""The asynchronous client: the same operations, awaited."""
+"""The asynchronous client."""
 
 from __future__ import annotations
 
 import pathlib
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Mapping
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, TypeVar, overload
+from typing import Any, TypeVar, overload
 
-import anyio
 import httpx
 
-from . import queries
 from .answers import Answer
+from .asking import AsyncAsking
 from .columns import Grouping
 from .connection import TIMEOUT_SECONDS, address_of, http_arguments, http_options, key_of, lost, reply_of
-from .methods import asking, running
+from .methods import AsyncWait, runs_async, wait_async
 from .operations import (
     DatasetOperations,
     GroupOperations,
@@ -24,16 +23,15 @@ from .operations import (
     session_operations,
 )
 from .protocol import Lost, Operation, Pause, Reply, Request, Retries
-from .queries import A, Contribution, Groups, On, Query, Subject
+from .query import A, Contribution, Groups, On, Query, Subject
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
 
 class AsyncSender:
     """Performs the steps of operations, one after the other."""
 
-    def __init__(self, http: httpx.AsyncClient, pause: Callable[[float], Awaitable[None]] = anyio.sleep) -> None:
+    def __init__(self, http: httpx.AsyncClient, pause: AsyncWait = wait_async) -> None:
         self.http = http
         self._pause = pause
 
@@ -58,20 +56,6 @@ class AsyncSender:
             return lost(error)
 
 
-def runs(
-    operation: Callable[Concatenate[Any, P], Operation[T]],
-) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]:
-    """Return a method that runs an operation and returns a coroutine of its result."""
-    method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]] = running(operation)
-    return method
-
-
-def asks(build: Callable[P, Query[A]]) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, A]]:
-    """Return a method that asks a query and returns a coroutine of its answer."""
-    method: Callable[Concatenate[Any, P], Coroutine[Any, Any, A]] = asking(build)
-    return method
-
-
 class AsyncClient:
     """A connection to a service. Use it in an `async with` statement, or `close` it."""
 
@@ -86,11 +70,11 @@ class AsyncClient:
         """
         return AsyncDataset(self._sender, dataset_operations(self._operations, id, on, rows, seed))
 
-    datasets = runs(ServiceOperations.datasets)
-    release = runs(ServiceOperations.release)
-    history = runs(ServiceOperations.history)
-    postprocess = runs(ServiceOperations.postprocess)
-    plot = runs(ServiceOperations.plot)
+    datasets = runs_async(ServiceOperations.datasets)
+    release = runs_async(ServiceOperations.release)
+    history = runs_async(ServiceOperations.history)
+    postprocess = runs_async(ServiceOperations.postprocess)
+    plot = runs_async(ServiceOperations.plot)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -108,7 +92,7 @@ class AsyncClient:
         return f"AsyncClient({str(self._sender.http.base_url)!r})"
 
 
-class AsyncDataset:
+class AsyncDataset(AsyncAsking):
     """A dataset of a service. Its methods answer queries, and charge them unless their answer is stored."""
 
     def __init__(self, sender: AsyncSender, operations: DatasetOperations) -> None:
@@ -120,35 +104,15 @@ class AsyncDataset:
         """Id of the dataset."""
         return self._operations.id
 
-    count = asks(queries.count)
-    sum = asks(queries.sum)
-    mean = asks(queries.mean)
-    variance = asks(queries.variance)
-    standard_deviation = asks(queries.standard_deviation)
-    covariance = asks(queries.covariance)
-    correlation = asks(queries.correlation)
-    linear_regression = asks(queries.linear_regression)
-    proportion = asks(queries.proportion)
-    count_distinct = asks(queries.count_distinct)
-    histogram = asks(queries.histogram)
-    contingency = asks(queries.contingency)
-    top_groups = asks(queries.top_groups)
-    noisy_max = asks(queries.noisy_max)
-    median = asks(queries.median)
-    percentile = asks(queries.percentile)
-    minimum = asks(queries.minimum)
-    maximum = asks(queries.maximum)
-    key_selection = asks(queries.key_selection)
-
-    batch = runs(DatasetOperations.batch)
-    sql = runs(DatasetOperations.sql)
-    preview = runs(DatasetOperations.preview)
-    describe = runs(DatasetOperations.describe)
-    budget = runs(DatasetOperations.budget)
-    history = runs(DatasetOperations.own_history)
-    dummy = runs(DatasetOperations.dummy)
-    postprocess = runs(DatasetOperations.postprocess)
-    plot = runs(DatasetOperations.plot)
+    batch = runs_async(DatasetOperations.batch)
+    sql = runs_async(DatasetOperations.sql)
+    preview = runs_async(DatasetOperations.preview)
+    describe = runs_async(DatasetOperations.describe)
+    budget = runs_async(DatasetOperations.budget)
+    history = runs_async(DatasetOperations.own_history)
+    dummy = runs_async(DatasetOperations.dummy)
+    postprocess = runs_async(DatasetOperations.postprocess)
+    plot = runs_async(DatasetOperations.plot)
 
     @overload
     async def ask(self, query: Query[A]) -> A: ...
@@ -198,8 +162,8 @@ class AsyncGroupBy:
         """Return the groups with further statistics, under these names: `agg(pay=sotto.mean("Earnings"))`."""
         return AsyncGroupBy(self._sender, self._operations.with_statistics(statistics))
 
-    run = runs(GroupOperations.run)
-    preview = runs(GroupOperations.preview)
+    run = runs_async(GroupOperations.run)
+    preview = runs_async(GroupOperations.preview)
 
 
 class AsyncSession:
@@ -209,8 +173,8 @@ class AsyncSession:
         self._sender = sender
         self._operations = operations
 
-    above = runs(SessionOperations.above)
-    preview = runs(SessionOperations.preview)
+    above = runs_async(SessionOperations.above)
+    preview = runs_async(SessionOperations.preview)
 
     @property
     def positives_left(self) -> int | None:

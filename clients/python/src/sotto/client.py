@@ -1,20 +1,21 @@
 """The synchronous client."""
 
+# Generated from clients/python/src/sotto/aio.py by `npm run generate`. Do not edit.
+
 from __future__ import annotations
 
 import pathlib
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, TypeVar, overload
+from typing import Any, TypeVar, overload
 
 import httpx
 
-from . import queries
 from .answers import Answer
+from .asking import Asking
 from .columns import Grouping
 from .connection import TIMEOUT_SECONDS, address_of, http_arguments, http_options, key_of, lost, reply_of
-from .methods import asking, running
+from .methods import Wait, runs, wait
 from .operations import (
     DatasetOperations,
     GroupOperations,
@@ -24,16 +25,15 @@ from .operations import (
     session_operations,
 )
 from .protocol import Lost, Operation, Pause, Reply, Request, Retries
-from .queries import A, Contribution, Groups, On, Query, Subject
+from .query import A, Contribution, Groups, On, Query, Subject
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
 
 class Sender:
     """Performs the steps of operations, one after the other."""
 
-    def __init__(self, http: httpx.Client, pause: Callable[[float], None] = time.sleep) -> None:
+    def __init__(self, http: httpx.Client, pause: Wait = wait) -> None:
         self.http = http
         self._pause = pause
 
@@ -56,18 +56,6 @@ class Sender:
             return reply_of(self.http.request(**http_arguments(step)))
         except httpx.TransportError as error:
             return lost(error)
-
-
-def runs(operation: Callable[Concatenate[Any, P], Operation[T]]) -> Callable[Concatenate[Any, P], T]:
-    """Return a method that runs an operation and returns its result."""
-    method: Callable[Concatenate[Any, P], T] = running(operation)
-    return method
-
-
-def asks(build: Callable[P, Query[A]]) -> Callable[Concatenate[Any, P], A]:
-    """Return a method that asks a query and returns its answer."""
-    method: Callable[Concatenate[Any, P], A] = asking(build)
-    return method
 
 
 class Client:
@@ -106,7 +94,7 @@ class Client:
         return f"Client({str(self._sender.http.base_url)!r})"
 
 
-class Dataset:
+class Dataset(Asking):
     """A dataset of a service. Its methods answer queries, and charge them unless their answer is stored."""
 
     def __init__(self, sender: Sender, operations: DatasetOperations) -> None:
@@ -117,26 +105,6 @@ class Dataset:
     def id(self) -> str:
         """Id of the dataset."""
         return self._operations.id
-
-    count = asks(queries.count)
-    sum = asks(queries.sum)
-    mean = asks(queries.mean)
-    variance = asks(queries.variance)
-    standard_deviation = asks(queries.standard_deviation)
-    covariance = asks(queries.covariance)
-    correlation = asks(queries.correlation)
-    linear_regression = asks(queries.linear_regression)
-    proportion = asks(queries.proportion)
-    count_distinct = asks(queries.count_distinct)
-    histogram = asks(queries.histogram)
-    contingency = asks(queries.contingency)
-    top_groups = asks(queries.top_groups)
-    noisy_max = asks(queries.noisy_max)
-    median = asks(queries.median)
-    percentile = asks(queries.percentile)
-    minimum = asks(queries.minimum)
-    maximum = asks(queries.maximum)
-    key_selection = asks(queries.key_selection)
 
     batch = runs(DatasetOperations.batch)
     sql = runs(DatasetOperations.sql)
@@ -233,7 +201,7 @@ def connect(
     retries: Retries | None = None,
     transport: httpx.BaseTransport | None = None,
 ) -> Client:
-    """Return a client of the service at an address.
+    """Return a synchronous client of the service at an address.
 
     Args:
         url: address of the service. Default: `SOTTO_URL`, or http://127.0.0.1:8080.

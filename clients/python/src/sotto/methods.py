@@ -1,22 +1,58 @@
 """Attaches operations to the methods of the clients.
 
-Each client has one line for each operation. The functions `runs` and `asks` of `client.py` and `aio.py` differ in what
-a method returns: a result, or a coroutine of it.
+Each client has one line for each operation. A method returns its result, or a coroutine of it.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
-from typing import Any
+import time
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from .queries import shown_signature
+import anyio
+
+from .protocol import Operation
+from .query import A, Query, shown_signature
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+Wait = Callable[[float], None]
+AsyncWait = Callable[[float], Awaitable[None]]
+
+wait: Wait = time.sleep
+wait_async: AsyncWait = anyio.sleep
 
 
-def running(operation: Callable[..., Any]) -> Any:
-    """Return a method that runs an operation of `self._operations`."""
+def runs(operation: Callable[Concatenate[Any, P], Operation[T]]) -> Callable[Concatenate[Any, P], T]:
+    """Return a method that runs an operation of `self._operations` and returns its result."""
+    method: Callable[Concatenate[Any, P], T] = _running(operation)
+    return method
 
+
+def runs_async(
+    operation: Callable[Concatenate[Any, P], Operation[T]],
+) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]:
+    """Return a method that runs an operation and returns a coroutine of its result."""
+    method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]] = _running(operation)
+    return method
+
+
+def asks(build: Callable[P, Query[A]]) -> Callable[Concatenate[Any, P], A]:
+    """Return a method that asks the dataset a query of this kind and returns its answer."""
+    method: Callable[Concatenate[Any, P], A] = _asking(build)
+    return method
+
+
+def asks_async(build: Callable[P, Query[A]]) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, A]]:
+    """Return a method that asks a query and returns a coroutine of its answer."""
+    method: Callable[Concatenate[Any, P], Coroutine[Any, Any, A]] = _asking(build)
+    return method
+
+
+def _running(operation: Callable[..., Any]) -> Any:
     @functools.wraps(operation)
     def method(self: Any, *args: Any, **options: Any) -> Any:
         return self._sender.run(operation(self._operations, *args, **options))
@@ -25,9 +61,7 @@ def running(operation: Callable[..., Any]) -> Any:
     return method
 
 
-def asking(build: Callable[..., Any]) -> Any:
-    """Return a method that asks the dataset a query of this kind."""
-
+def _asking(build: Callable[..., Any]) -> Any:
     @functools.wraps(build)
     def method(self: Any, *args: Any, **options: Any) -> Any:
         return self._sender.run(self._operations.ask(build(*args, **options)))

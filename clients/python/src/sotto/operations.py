@@ -17,7 +17,7 @@ from .amounts import Budget
 from .answers import Answer, Batch, Picture, Preview, SessionAnswer, Table, read_answer
 from .columns import Where
 from .protocol import Operation, Reply, Request, Retries, exchange
-from .queries import A, Contribution, Groups, On, Query, Subject, SupposableOptions
+from .query import A, Contribution, Groups, On, Query, Subject, SupposableOptions
 from .releases import DatasetFacts, History, Release, SqlAnswer, dummy_frame
 from .values import Json, wire, wire_time
 

@@ -14,7 +14,8 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
 
-from .problems import ConnectionFailed, QueryInFlight, RateLimited, SottoError, UnexpectedResponse, problem_from
+from .problem_codes import QueryInFlight, RateLimited
+from .problems import ConnectionFailed, SottoError, UnexpectedResponse, problem_from
 from .values import Json
 
 T = TypeVar("T")
@@ -22,7 +23,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Request:
-    """A request to the service. Each one may be repeated: see docs/decisions/0048-clients-repeat-without-a-key.md."""
+    """A request to the service. Each one may be repeated: see decision 48."""
 
     method: str
     path: str

@@ -49,13 +49,12 @@ class Release:
         self.id: str = entry["id"]
         self.dataset: str = entry["dataset"]
         self.dataset_version: str = entry["datasetVersion"]
-        self.kind: str | None = entry.get("kind")
-        """Kind of the query, `batch` or `sparseVector`; None for a release of an early version of the service."""
+        self.kind: str = entry["kind"]
+        """Kind of the query, `batch` or `sparseVector`."""
         self.analyst: str = entry["analyst"]
-        self.question: dict[str, Any] = entry.get("question") or {}
-        answered_at = entry.get("answeredAt")
-        self.answered_at = None if answered_at is None else pd.Timestamp(answered_at)
-        self.software_version: str | None = entry.get("softwareVersion")
+        self.question: dict[str, Any] = entry["question"]
+        self.answered_at = pd.Timestamp(entry["answeredAt"])
+        self.software_version: str = entry["softwareVersion"]
         self.price = Amount(**entry["price"])
 
     @staticmethod

@@ -1,8 +1,7 @@
-import type { components } from 'sotto-client'
+import type { Schemas } from '../../api/schemas.ts'
 import { formatEstimate, formatHalfWidth } from '../../format/number.ts'
 import { type AnswerPart, labelText, valueText } from './answer-text.ts'
 
-type Schemas = components['schemas']
 type Bound = Pick<Schemas['Accuracy'], 'halfWidth' | 'unit'>
 
 /** A cell of a table: what is shown, and the value itself for other programs. */

@@ -1,9 +1,8 @@
-import type { components } from 'sotto-client'
-import { formatEstimate, formatHalfWidth } from '../../format/number.ts'
+import type { Schemas } from '../../api/schemas.ts'
+import { formatCount, formatEstimate, formatHalfWidth } from '../../format/number.ts'
 import { formatTime } from '../../format/time.ts'
 import { listed } from './question-text.ts'
 
-type Schemas = components['schemas']
 /** Stored document of a release: an answer, a batch, or the opening of a session. */
 export type StoredDocument = Schemas['ListedRelease']['answer']
 /** Answer to a question or a batch, stored or from made-up rows. */
@@ -47,7 +46,7 @@ export function partText({ result, accuracy }: Pick<AnswerPart, 'result' | 'accu
       result.percentiles.map(({ p, value }) => `${p}%: ${valueText(value)}`),
       ', ',
     )
-  return `${countText(result.keys.length, 'value')}: ${listed(
+  return `${formatCount(result.keys.length, 'value')}: ${listed(
     result.keys.map(({ key }) => key),
     ', ',
   )}`
@@ -56,7 +55,7 @@ export function partText({ result, accuracy }: Pick<AnswerPart, 'result' | 'accu
 /** The statistics of a single group, or the number of groups. */
 function groupsText(groups: Schemas['GroupsResult']['groups']): string {
   const [only, ...others] = groups
-  if (only === undefined || others.length > 0) return countText(groups.length, 'group')
+  if (only === undefined || others.length > 0) return formatCount(groups.length, 'group')
   const estimates = Object.entries(only.values).map(
     ([name, { value, halfWidth, unit }]) =>
       `${name}: ${valueText(value)}${halfWidthText({ halfWidth, unit })}`,
@@ -68,7 +67,7 @@ function groupsText(groups: Schemas['GroupsResult']['groups']): string {
 const MOST_CELLS = 3
 
 function cellsText(cells: Schemas['TableResult']['cells']): string {
-  if (cells.length > MOST_CELLS) return countText(cells.length, 'cell')
+  if (cells.length > MOST_CELLS) return formatCount(cells.length, 'cell')
   return cells
     .map(({ key, value }) => `${Object.values(key).map(labelText).join(' ')}: ${valueText(value)}`)
     .join(', ')
@@ -97,8 +96,4 @@ export function labelText(label: Label): string {
   if (label === null) return 'missing'
   if (typeof label === 'object') return `${valueText(label.lower)} to ${valueText(label.upper)}`
   return String(label)
-}
-
-function countText(count: number, noun: string): string {
-  return `${formatEstimate(count)} ${noun}${count === 1 ? '' : 's'}`
 }

@@ -1,13 +1,8 @@
-import { Table } from '../../components/table.tsx'
+import { Table, type TableColumn } from '../../components/tables/tables.tsx'
 import { formatHalfWidth, formatShare } from '../../format/number.ts'
 import { type AnswerCell, tableOf } from './answer-table.ts'
 import { type AnswerPart, partText, valueText } from './answer-text.ts'
 import styles from './answers.module.css'
-
-interface NumberedRow {
-  readonly cells: readonly AnswerCell[]
-  readonly place: number
-}
 
 /** Values of one answer: a large number, or a table. */
 export function AnswerValues({ part }: { readonly part: AnswerPart }) {
@@ -25,14 +20,15 @@ export function AnswerValues({ part }: { readonly part: AnswerPart }) {
     <>
       <Table
         label="Values"
-        rows={table.rows.map((cells, place) => ({ cells, place }))}
-        keyOf={({ place }: NumberedRow) => String(place)}
-        columns={table.columns.map(({ title, isNumber }, column) => ({
-          key: String(column),
-          title,
-          align: isNumber ? ('right' as const) : ('left' as const),
-          cell: ({ cells }: NumberedRow) => cells[column]?.shown,
-        }))}
+        rows={table.rows}
+        keyOf={(_, place) => String(place)}
+        columns={table.columns.map(
+          ({ title, isNumber }, column): TableColumn<readonly AnswerCell[]> => [
+            title,
+            (cells) => cells[column]?.shown,
+            isNumber ? 'right' : undefined,
+          ],
+        )}
         empty="The answer is empty."
       />
       <p className={styles.free}>

@@ -1,15 +1,15 @@
 import { useState } from 'react'
 import type { Amount } from 'sotto-client'
 import { api } from '../../api/api.ts'
-import { ButtonLink } from '../../components/button.tsx'
-import { Loading } from '../../components/loading.tsx'
-import { Notice } from '../../components/notice.tsx'
-import { ProblemNotice } from '../../components/problem-notice.tsx'
-import { Section } from '../../components/section.tsx'
+import { ButtonLink } from '../../components/forms/button.tsx'
+import { Checkbox } from '../../components/forms/fields.tsx'
+import { Section } from '../../components/layout/page.tsx'
+import { Loading, Notice, ProblemNotice } from '../../components/notices/notices.tsx'
 import { formatAmount } from '../../format/amount.ts'
-import { type AnswerDocument, answerText } from './answer-text.ts'
+import type { AnswerDocument } from './answer-text.ts'
 import { AnswerValues } from './answer-values.tsx'
 import styles from './answers.module.css'
+import { QuestionCode } from './code/question-code-section.tsx'
 import { DownloadAnswer, DownloadCsv, DownloadDocument } from './downloads.tsx'
 import {
   askedProcessing,
@@ -18,9 +18,7 @@ import {
   type Processing,
   partsOf,
 } from './processing.ts'
-import { ProcessingChoice } from './processing-choice.tsx'
-import { QuestionCode } from './question-code-section.tsx'
-import { type Question, questionText } from './question-text.ts'
+import { type AskedQuestion, questionText } from './question-text.ts'
 import { ReleasePicture } from './release-picture.tsx'
 
 export interface AnswerViewProps {
@@ -52,7 +50,7 @@ export function AnswerView({ document, replayed = false, isInHistory = false }: 
           />
           {isFetching && <Loading what="the post-processed values" />}
           {error !== null && <ProblemNotice error={error} />}
-          <Pictures document={shown} {...(isChanged ? { processing } : {})} />
+          <Pictures document={shown} processing={isChanged ? processing : undefined} />
         </>
       )}
       <div className={styles.downloads}>
@@ -70,7 +68,7 @@ export function AnswerView({ document, replayed = false, isInHistory = false }: 
       </div>
       {document.question !== undefined && (
         <QuestionCode
-          question={document.question as Question}
+          question={document.question as AskedQuestion}
           dataset={document.dataset}
           practice={isDummy}
         />
@@ -119,21 +117,20 @@ const AS_MEASURED: Processing = { round: false, nonNegative: false }
 interface PicturesProps {
   readonly document: AnswerDocument
   /** Post-processing that the stored document does not have. */
-  readonly processing?: Processing
+  readonly processing: Processing | undefined
 }
 
 /** The picture of an answer, and below it that of the measured values if they were post-processed. */
 function Pictures({ document, processing }: PicturesProps) {
   const { id } = document
-  const label = answerText(document)
-  const picture = <ReleasePicture id={id} label={label} {...(processing && { processing })} />
+  const picture = <ReleasePicture id={id} processing={processing} />
   if (partsOf(document).every(({ measured }) => measured === undefined)) return picture
   return (
     <>
       <h3 className={styles.pictureTitle}>Post-processed</h3>
       {picture}
       <h3 className={styles.pictureTitle}>As measured</h3>
-      <ReleasePicture id={id} label="values as they were measured" processing={AS_MEASURED} />
+      <ReleasePicture id={id} processing={AS_MEASURED} />
     </>
   )
 }
@@ -155,6 +152,35 @@ function paidText({ paid }: { readonly paid?: Amount }): string {
 }
 
 function partTitle(document: Extract<AnswerDocument, { answers: unknown }>, place: number): string {
-  const question = document.question?.queries[place] as Question | undefined
+  const question = document.question?.queries[place] as AskedQuestion | undefined
   return question === undefined ? `Question ${place + 1}` : questionText(question)
+}
+
+interface ProcessingChoiceProps {
+  /** Post-processing that the answer allows. */
+  readonly offered: Processing
+  readonly processing: Processing
+  readonly onChange: (processing: Processing) => void
+}
+
+/** Choice of post-processing, which is free. Nothing is shown for an answer that allows none. */
+function ProcessingChoice({ offered, processing, onChange }: ProcessingChoiceProps) {
+  if (!offered.round) return null
+  return (
+    <div className={styles.processing}>
+      <Checkbox
+        label="Round to whole numbers"
+        value={processing.round}
+        onChange={(round) => onChange({ ...processing, round })}
+      />
+      {offered.nonNegative && (
+        <Checkbox
+          label="Replace negative values by 0"
+          value={processing.nonNegative}
+          onChange={(nonNegative) => onChange({ ...processing, nonNegative })}
+        />
+      )}
+      <span className={styles.free}>Free: it uses the paid answer only.</span>
+    </div>
+  )
 }

@@ -1,30 +1,20 @@
-import { api } from '../../api/api.ts'
+import { bodyOf, requests } from '../../api/api.ts'
 import { saveFile } from '../../api/save-file.ts'
-import { Button, type ButtonLook } from '../../components/button.tsx'
-import { ProblemNotice } from '../../components/problem-notice.tsx'
+import { ActionButton } from '../../components/forms/action-button.tsx'
+import { Button, type ButtonLook } from '../../components/forms/button.tsx'
 import { csvOfPart } from './answer-table.ts'
 import type { AnswerPart } from './answer-text.ts'
 
 /** Saves the answer byte by byte, so that its hash is the one in the ledger. */
 export function DownloadAnswer({ id, look = 'plain' }: { readonly id: string; readonly look?: ButtonLook }) {
-  const { refetch, error, isFetching } = api.useQuery(
-    'get',
-    '/v1/releases/{id}',
-    { params: { path: { id } }, parseAs: 'text' },
-    { enabled: false },
-  )
   const download = async () => {
-    const { data } = await refetch()
-    if (data !== undefined)
-      saveFile(`release-${id}.json`, new Blob([data as unknown as string], { type: 'application/json' }))
+    const answer = requests.GET('/v1/releases/{id}', { params: { path: { id } }, parseAs: 'text' })
+    saveFile(`release-${id}.json`, new Blob([await bodyOf(answer)], { type: 'application/json' }))
   }
   return (
-    <>
-      <Button look={look} onClick={download} busy={isFetching}>
-        Download JSON
-      </Button>
-      {error !== null && <ProblemNotice error={error} onRetry={download} />}
-    </>
+    <ActionButton look={look} action={download}>
+      Download JSON
+    </ActionButton>
   )
 }
 

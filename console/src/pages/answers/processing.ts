@@ -1,5 +1,5 @@
 import type { AnswerDocument, AnswerPart } from './answer-text.ts'
-import type { Question } from './question-text.ts'
+import type { AskedQuestion } from './question-text.ts'
 
 /** Post-processing of the values of an answer. */
 export interface Processing {
@@ -26,7 +26,7 @@ export function offeredProcessing(document: AnswerDocument): Processing {
 /** Returns the post-processing that the question of an answer, or all questions of a batch, ask for. */
 export function askedProcessing({ question }: AnswerDocument): Processing {
   if (question === undefined) return { round: false, nonNegative: false }
-  const questions = ('queries' in question ? question.queries : [question]) as readonly Question[]
+  const questions = ('queries' in question ? question.queries : [question]) as readonly AskedQuestion[]
   const asked = questions.map(({ postprocess }) => (postprocess ?? {}) as Partial<Processing>)
   return {
     round: asked.every(({ round }) => round === true),

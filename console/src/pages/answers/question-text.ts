@@ -1,102 +1,72 @@
-import type { components } from 'sotto-client'
-
-type Release = components['schemas']['ListedRelease']
-export type ReleaseKind = NonNullable<Release['kind']>
+import type { FieldType, KindEntry, KindFields } from '../../../../clients/kind-entry.ts'
+import { KINDS } from '../../api/kinds.ts'
+import type { Schemas } from '../../api/schemas.ts'
+import { isRecord } from '../../format/json.ts'
 
 /** Names of the kinds of releases, in the order in which they are offered. */
-export const KIND_NAMES: Readonly<Record<ReleaseKind, string>> = {
-  count: 'Count',
-  sum: 'Sum',
-  mean: 'Mean',
-  median: 'Median',
-  percentile: 'Percentiles',
-  minimum: 'Minimum',
-  maximum: 'Maximum',
-  variance: 'Variance',
-  standardDeviation: 'Standard deviation',
-  covariance: 'Covariance',
-  correlation: 'Correlation',
-  linearRegression: 'Linear regression',
-  proportion: 'Proportion',
-  countDistinct: 'Distinct values',
-  histogram: 'Histogram',
-  contingency: 'Contingency table',
-  topGroups: 'Largest groups',
-  groupBy: 'Groups',
-  noisyMax: 'Most frequent',
-  keySelection: 'Frequent values',
+export const KIND_NAMES: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(Object.entries(KINDS).map(([kind, { title }]) => [kind, title])),
   batch: 'Batch',
   sparseVector: 'Threshold session',
-}
+} satisfies Readonly<Partial<Record<Schemas['ListedRelease']['kind'], string>>>
 
-/** Question as it was asked. Its fields depend on its kind. */
-export type Question = Readonly<Record<string, unknown>>
+/** A question as releases state it: one question, those of a batch, or the terms of a session. */
+export type AskedQuestion = Readonly<Record<string, unknown>>
 
 /** Largest number of items that are written out in a list. */
 const MOST_ITEMS = 4
 
 /** Describes a question in a line: `mean of Age where Sex = F`. */
-export function questionText(question: Question): string {
+export function questionText(question: AskedQuestion): string {
   const { queries, threshold, where } = question
   if (Array.isArray(queries)) return `${queries.length} questions: ${listed(queries.map(questionText), '; ')}`
   if (threshold !== undefined)
     return `session: at least ${threshold} ${question.of ?? 'rows'}? up to ${question.positives} times`
-  const subject = subjectOf(question)
+  const entry = entryOf(question)
+  const subject = entry === undefined ? String(question.kind ?? 'question') : subjectText(question, entry)
   return where === undefined ? subject : `${subject} where ${predicateText(where)}`
 }
 
-function subjectOf(question: Question): string {
-  const { kind, column, of } = question
-  switch (kind) {
-    case 'count':
-      return of === 'people' ? 'count of people' : 'count of rows'
-    case 'covariance':
-    case 'correlation':
-      return `${kind} of ${texts(question.columns).join(' and ')}`
-    case 'linearRegression':
-      return `regression of ${question.outcome} on ${texts(question.predictors).join(', ')}`
-    case 'proportion':
-      return `proportion with ${predicateText(of)}`
-    case 'countDistinct':
-      return `distinct values of ${groupingText(column)}`
-    case 'histogram':
-      return `${countsOf(question)} by ${groupingText(column)}`
-    case 'contingency':
-      return `${countsOf(question)} by ${texts(question.columns).join(' and ')}`
-    case 'topGroups':
-      return `${largestText(question.k)} by ${texts(question.keys).join(' and ')}`
-    case 'groupBy':
-      return groupsText(question)
-    case 'noisyMax':
-      return `most frequent ${candidatesText(question.candidates)}`
-    case 'percentile':
-      return `${percentilesText(question.p)} of ${columnText(question)}`
-    case 'keySelection':
-      return `frequent values of ${column}`
-    case 'standardDeviation':
-      return `standard deviation of ${columnText(question)}`
-    default:
-      return column === undefined ? String(kind ?? 'question') : `${kind} of ${columnText(question)}`
-  }
+/** Returns the entry of the kind of a question. A release may be of a kind that the console does not know. */
+export function entryOf({ kind }: AskedQuestion): KindEntry | undefined {
+  return new Map<unknown, KindEntry>(Object.entries(KINDS)).get(kind)
 }
 
-function countsOf({ of }: Question): string {
-  return of === 'people' ? 'people' : 'rows'
+/** Writes the values of fields into the phrase of a kind. */
+function subjectText(question: AskedQuestion, { phrase, fields, statistic }: KindEntry): string {
+  const textOf = (name: string) => fieldText(name, question, { ...statistic, ...fields })
+  return phrase
+    .replace(/\[([^\]]*\{(\w+)\}[^\]]*)\]/, (_, part: string, name: string) =>
+      textOf(name) === '' ? '' : part,
+    )
+    .replace(/\{(\w+)\}/g, (_, name: string) => textOf(name))
 }
 
-function columnText({ column, perPerson }: Question): string {
-  if (typeof perPerson !== 'string') return String(column)
-  return `the ${perPerson} of ${column} per person`
+function fieldText(name: string, question: AskedQuestion, fields: KindFields): string {
+  const { type, default: usual } = fields[name] ?? { type: 'text' }
+  const value = question[name] ?? usual
+  const text = TEXTS[type](value)
+  const { perPerson } = question
+  return type === 'column' && typeof perPerson === 'string' ? `the ${perPerson} of ${text} per person` : text
 }
 
-function largestText(k: unknown = 10): string {
-  return k === 1 ? 'largest group' : `largest ${k} groups`
-}
-
-function groupsText({ keys, statistics }: Question): string {
-  const names = Array.isArray(statistics) ? statistics.map((each) => subjectOf(each as Question)) : []
-  const groups = texts(keys)
-  return groups.length === 0 ? names.join(', ') : `${names.join(', ')} by ${groups.join(' and ')}`
+/** Text of a value of each type of field. */
+const TEXTS: { readonly [Type in FieldType]: (value: unknown) => string } = {
+  column: String,
+  columns: groupingTexts,
+  grouping: groupingText,
+  groupings: groupingTexts,
+  condition: predicateText,
+  statistics: (value) =>
+    Array.isArray(value) ? value.map((each: AskedQuestion) => questionText(each)).join(', ') : '',
+  candidates: candidatesText,
+  percentages: percentilesText,
+  counted: (value) => String(value ?? 'rows'),
+  perPerson: String,
+  number: String,
+  flag: String,
+  choice: String,
+  text: String,
 }
 
 function percentilesText(p: unknown): string {
@@ -121,8 +91,8 @@ function groupingText(grouping: unknown): string {
   return Array.isArray(edges) ? `${column} in ${edges.length - 1} bins` : String(column)
 }
 
-function texts(groupings: unknown): readonly string[] {
-  return Array.isArray(groupings) ? groupings.map(groupingText) : []
+function groupingTexts(groupings: unknown): string {
+  return Array.isArray(groupings) ? groupings.map(groupingText).join(' and ') : ''
 }
 
 const SIGNS: Readonly<Record<string, string>> = { '!=': '≠', '<=': '≤', '>=': '≥' }
@@ -158,9 +128,4 @@ export function listed(items: readonly string[], separator: string): string {
   const more = items.length - MOST_ITEMS
   const shown = items.slice(0, MOST_ITEMS).join(separator)
   return more > 0 ? `${shown} and ${more} more` : shown
-}
-
-/** True if a value is an object of JSON. */
-export function isRecord(value: unknown): value is Question {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,104 +1,66 @@
-import { useCallback, useState } from 'react'
+import { useEffect, useRef, useSyncExternalStore } from 'react'
 import { api, bodyOf, requests } from '../../api/api.ts'
 import { saveFile } from '../../api/save-file.ts'
-import { Button } from '../../components/button.tsx'
-import { Chart } from '../../components/chart.tsx'
-import { Picture } from '../../components/picture.tsx'
-import { ProblemNotice } from '../../components/problem-notice.tsx'
-import { useTheme } from '../../components/use-theme.ts'
+import { ActionButton } from '../../components/forms/action-button.tsx'
+import { ProblemNotice } from '../../components/notices/notices.tsx'
 import styles from './answers.module.css'
 import type { Processing } from './processing.ts'
 
 interface ReleasePictureProps {
   readonly id: string
-  readonly label: string
   /** Draws values that are post-processed in this way, in place of the stored ones. */
-  readonly processing?: Processing
+  readonly processing?: Processing | undefined
 }
 
-/** Charts of a release in the colours of the page, with tooltips; a picture if the browser cannot draw them. */
-export function ReleasePicture(props: ReleasePictureProps) {
-  const { id, processing } = props
+/** The picture of a release that the service draws, in the colours of the page. */
+export function ReleasePicture({ id, processing }: ReleasePictureProps) {
   const theme = useTheme()
-  const [failed, setFailed] = useState(false)
-  const onFailure = useCallback(() => setFailed(true), [])
+  const flags = flagsOf(processing)
   const { data, error, refetch } = api.useQuery(
     'get',
     '/v1/releases/{id}/plot',
-    { params: { path: { id }, query: { theme, format: 'vega', ...flagsOf(processing) } } },
-    { staleTime: Number.POSITIVE_INFINITY, enabled: !failed },
-  )
-  if (failed) return <DrawnPicture {...props} />
-  if (error !== null) return <ProblemNotice error={error} onRetry={refetch} />
-  if (typeof data !== 'object') return <div className={styles.awaited} />
-  return (
-    <>
-      {data.panels.map(({ title, description, specification }, place) => (
-        <Chart
-          // biome-ignore lint/suspicious/noArrayIndexKey: panels of a batch can have the same title
-          key={place}
-          specification={specification}
-          label={`Chart: ${title}. ${description}`}
-          onFailure={onFailure}
-        />
-      ))}
-      <DownloadPicture id={id} processing={processing} />
-    </>
-  )
-}
-
-/** Picture that the service draws. */
-function DrawnPicture({ id, label, processing }: ReleasePictureProps) {
-  const theme = useTheme()
-  const { data, error, refetch } = api.useQuery(
-    'get',
-    '/v1/releases/{id}/plot',
-    { params: { path: { id }, query: { theme, ...flagsOf(processing) } }, parseAs: 'text' },
+    { params: { path: { id }, query: { theme, ...flags } }, parseAs: 'text' },
     { staleTime: Number.POSITIVE_INFINITY },
   )
+  // The saved picture has a light background.
+  const download = async () => {
+    const picture = requests.GET('/v1/releases/{id}/plot', {
+      params: { path: { id }, query: flags },
+      parseAs: 'text',
+    })
+    saveFile(`release-${id}.svg`, new Blob([await bodyOf(picture)], { type: 'image/svg+xml' }))
+  }
   if (error !== null) return <ProblemNotice error={error} onRetry={refetch} />
   if (typeof data !== 'string') return <div className={styles.awaited} />
   return (
     <>
-      <Picture svg={data} label={`Chart: ${label}`} />
-      <DownloadPicture id={id} processing={processing} />
+      <Picture svg={data} />
+      <div className={styles.downloads}>
+        <ActionButton look="quiet" action={download}>
+          Download SVG
+        </ActionButton>
+      </div>
     </>
   )
 }
 
-interface DownloadPictureProps {
-  readonly id: string
-  readonly processing: Processing | undefined
-}
-
-/** Saves the picture of a release, on a light background. */
-function DownloadPicture({ id, processing }: DownloadPictureProps) {
-  const [attempt, setAttempt] = useState<{ readonly busy: boolean; readonly error?: unknown }>({
-    busy: false,
-  })
-  const download = async () => {
-    setAttempt({ busy: true })
-    try {
-      const svg = await bodyOf(
-        requests.GET('/v1/releases/{id}/plot', {
-          params: { path: { id }, query: flagsOf(processing) },
-          parseAs: 'text',
-        }),
-      )
-      saveFile(`release-${id}.svg`, new Blob([svg], { type: 'image/svg+xml' }))
-      setAttempt({ busy: false })
-    } catch (error) {
-      setAttempt({ busy: false, error })
-    }
-  }
-  return (
-    <div className={styles.downloads}>
-      <Button look="quiet" onClick={download} busy={attempt.busy}>
-        Download SVG
-      </Button>
-      {attempt.error !== undefined && <ProblemNotice error={attempt.error} onRetry={download} />}
-    </div>
-  )
+/**
+ * A picture of the service. It is parsed as XML, so that no text in it becomes HTML or runs. Its title and description are
+ * what screen readers say.
+ */
+function Picture({ svg }: { readonly svg: string }) {
+  const frame = useRef<HTMLDivElement>(null)
+  useEffect(() => {
+    const drawing = new DOMParser().parseFromString(svg, 'image/svg+xml').documentElement
+    const texts = [...drawing.children].filter(({ tagName }) => tagName === 'title' || tagName === 'desc')
+    const label = `Chart: ${texts.map(({ textContent }) => textContent).join('. ')}`
+    // Browsers would show the title wherever the pointer is.
+    for (const text of texts) text.remove()
+    drawing.ariaHidden = 'true'
+    frame.current?.setAttribute('aria-label', label)
+    frame.current?.replaceChildren(drawing)
+  }, [svg])
+  return <div role="img" className={styles.picture} ref={frame} />
 }
 
 /** Returns a post-processing as parameters of an address; none for values as they are stored. */
@@ -106,4 +68,27 @@ function flagsOf(processing: Processing | undefined) {
   if (processing === undefined) return {}
   const flag = (isOn: boolean) => (isOn ? 'true' : 'false')
   return { round: flag(processing.round), nonNegative: flag(processing.nonNegative) } as const
+}
+
+const dark = matchMedia('(prefers-color-scheme: dark)')
+
+function subscribe(listener: () => void): () => void {
+  dark.addEventListener('change', listener)
+  const chosen = new MutationObserver(listener)
+  chosen.observe(document.documentElement, { attributeFilter: ['data-theme'] })
+  return () => {
+    dark.removeEventListener('change', listener)
+    chosen.disconnect()
+  }
+}
+
+function currentTheme(): 'light' | 'dark' {
+  const { theme } = document.documentElement.dataset
+  if (theme === 'light' || theme === 'dark') return theme
+  return dark.matches ? 'dark' : 'light'
+}
+
+/** Returns the theme of the page: that which the person chose, or else that of the system. */
+function useTheme(): 'light' | 'dark' {
+  return useSyncExternalStore(subscribe, currentTheme)
 }

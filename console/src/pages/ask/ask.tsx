@@ -1,21 +1,19 @@
 import { memo, useDeferredValue, useEffect, useRef, useState } from 'react'
-import { Button } from '../../components/button.tsx'
-import { Checkbox } from '../../components/choice.tsx'
-import { Notice } from '../../components/notice.tsx'
-import { ProblemNotice } from '../../components/problem-notice.tsx'
-import { Section } from '../../components/section.tsx'
+import { Button } from '../../components/forms/button.tsx'
+import { Checkbox } from '../../components/forms/fields.tsx'
+import { Section } from '../../components/layout/page.tsx'
+import { Notice, ProblemNotice } from '../../components/notices/notices.tsx'
 import { AnswerView } from '../answers/answer-view.tsx'
-import { QuestionCode } from '../answers/question-code-section.tsx'
-import type { DatasetPart } from '../datasets/dataset-page.tsx'
+import { QuestionCode } from '../answers/code/question-code-section.tsx'
+import type { DatasetPart } from '../datasets/dataset.ts'
 import styles from './ask.module.css'
 import { BatchSection } from './batch-section.tsx'
-import { PricePanel } from './price-panel.tsx'
-import { priceOf, type Question, queriesOf, withPrice } from './question.ts'
-import { QuestionForm, type QuestionPart } from './question-form.tsx'
-import { QuestionJson } from './question-json.tsx'
-import { QuestionSql } from './question-sql.tsx'
+import { PricePanel } from './price/price-panel.tsx'
+import { priceOf, type Question, type QuestionPart, withPrice } from './question/question.ts'
+import { useQuestionAddress } from './question/use-question-address.ts'
+import { QuestionJson, QuestionSql } from './question/written-question.tsx'
+import { QuestionForm } from './question-form.tsx'
 import { useAsking } from './use-asking.ts'
-import { useQuestionAddress } from './use-question-address.ts'
 
 const MODES = [
   ['form', 'Form'],
@@ -36,11 +34,7 @@ function AskDataset({ dataset }: DatasetPart) {
   const [isPending, setPending] = useState(false)
   const asking = useAsking(dataset.id)
   const priced = withPrice(question, priceOf(question))
-  const changeQuestion = (next: Question) => {
-    const queries = queriesOf(next)
-    change(queries === undefined ? { question: next } : { batch: queries })
-  }
-  const part = { dataset, question, onChange: changeQuestion }
+  const part = { dataset, question, onChange: (next: Question) => change({ question: next }) }
   const state = { practice, busy: asking.isPending || isPending }
   return (
     <div className={styles.columns}>
@@ -55,6 +49,7 @@ function AskDataset({ dataset }: DatasetPart) {
           practice={practice}
           busy={isPending}
           onPending={setPending}
+          onBatch={(queries) => change({ batch: queries })}
           onAdd={() => change({ batch: [...batch, priced] })}
         />
         {batch.length > 0 && (
@@ -70,7 +65,7 @@ function AskDataset({ dataset }: DatasetPart) {
         <Checkbox
           label="Practise on made-up rows"
           hint="Answers in the same form, free, from rows that fit the declaration alone."
-          checked={practice}
+          value={practice}
           onChange={setPractice}
         />
       </div>
@@ -89,11 +84,12 @@ interface QuestionSectionProps extends QuestionPart {
   /** True while a text states another question than the form, or none. */
   readonly busy: boolean
   readonly onPending: (isPending: boolean) => void
+  readonly onBatch: (queries: readonly Question[]) => void
   readonly onAdd: () => void
 }
 
 /** The question as a form, a statement or JSON, and as code. */
-function QuestionSection({ practice, busy, onPending, onAdd, ...part }: QuestionSectionProps) {
+function QuestionSection({ practice, busy, onPending, onBatch, onAdd, ...part }: QuestionSectionProps) {
   const [mode, setMode] = useState<Mode>('form')
   const changeMode = (next: Mode) => {
     setMode(next)
@@ -103,7 +99,7 @@ function QuestionSection({ practice, busy, onPending, onAdd, ...part }: Question
   return (
     <Section title="Question" aside={<ModeChoice mode={mode} onChange={changeMode} />}>
       {mode === 'form' && <QuestionForm {...part} />}
-      {mode === 'json' && <QuestionJson {...part} onPending={onPending} />}
+      {mode === 'json' && <QuestionJson {...part} onBatch={onBatch} onPending={onPending} />}
       {mode === 'sql' && <QuestionSql {...part} onPending={onPending} />}
       <p className={styles.add}>
         <Button busy={busy} onClick={onAdd}>
@@ -115,8 +111,13 @@ function QuestionSection({ practice, busy, onPending, onAdd, ...part }: Question
   )
 }
 
+interface DeferredCodeProps extends Pick<QuestionPart, 'question'> {
+  readonly dataset: string
+  readonly practice: boolean
+}
+
 /** The question as code, which is written after the form has answered a key. */
-const DeferredCode = memo(function DeferredCode(props: Parameters<typeof QuestionCode>[0]) {
+const DeferredCode = memo(function DeferredCode(props: DeferredCodeProps) {
   return <QuestionCode {...props} question={withPrice(props.question, priceOf(props.question))} />
 })
 

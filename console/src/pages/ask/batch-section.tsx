@@ -1,23 +1,20 @@
-import { keepPreviousData } from '@tanstack/react-query'
 import { memo } from 'react'
-import type { components } from 'sotto-client'
-import { api } from '../../api/api.ts'
-import { Button } from '../../components/button.tsx'
-import { Notice } from '../../components/notice.tsx'
-import { ProblemNotice } from '../../components/problem-notice.tsx'
-import { Section } from '../../components/section.tsx'
-import { Table } from '../../components/table.tsx'
+import { useBatchPreview } from '../../api/batch-preview.ts'
+import type { Schemas } from '../../api/schemas.ts'
+import { Button } from '../../components/forms/button.tsx'
+import { Section } from '../../components/layout/page.tsx'
+import { Notice, ProblemNotice } from '../../components/notices/notices.tsx'
+import { Table } from '../../components/tables/tables.tsx'
 import { formatAmount } from '../../format/amount.ts'
 import { formatHalfWidth, formatRisk } from '../../format/number.ts'
 import { questionText } from '../answers/question-text.ts'
-import type { Dataset } from '../datasets/dataset-kind.ts'
+import type { Dataset } from '../datasets/dataset.ts'
 import styles from './ask.module.css'
-import { BudgetAfter } from './preview-figures.tsx'
-import { isQuestion, type Question } from './question.ts'
-import type { Draft } from './question-address.ts'
+import { RemoveButton } from './fields.tsx'
+import { BudgetAfter } from './price/preview-figures.tsx'
+import type { Question } from './question/question.ts'
+import type { Draft } from './question/question-address.ts'
 import type { Asked } from './use-asking.ts'
-
-type Schemas = components['schemas']
 
 export interface BatchSectionProps {
   readonly dataset: Dataset
@@ -33,12 +30,13 @@ export interface BatchSectionProps {
 /** Questions that are charged together, all or none, and their common price. It is drawn again only if they change. */
 export const BatchSection = memo(function BatchSection(props: BatchSectionProps) {
   const { dataset, queries, practice, busy, onChange, onAsk } = props
-  const { preview, error, retry } = useBatchPreview(dataset.id, queries)
+  const { data, error, isPlaceholderData, refetch } = useBatchPreview(dataset.id, queries)
+  const preview = isPlaceholderData || error !== null ? undefined : data
   return (
     <Section title="Batch" lead="Asked together for one price, all or none.">
       <div className={styles.price}>
         <BatchTable queries={queries} answers={preview?.answers ?? []} onChange={onChange} />
-        {error !== null && <ProblemNotice error={error} onRetry={retry} />}
+        {error !== null && <ProblemNotice error={error} onRetry={refetch} />}
         {preview !== undefined && <BatchFigures preview={preview} practice={practice} />}
         <div>
           <Button
@@ -57,22 +55,6 @@ export const BatchSection = memo(function BatchSection(props: BatchSectionProps)
   )
 })
 
-/** Returns the preview of a batch, undefined while it is not known. */
-function useBatchPreview(id: string, queries: readonly Question[]) {
-  const { data, error, isPlaceholderData, refetch } = api.useQuery(
-    'post',
-    '/v1/datasets/{dataset}/queries/batch/preview',
-    { params: { path: { dataset: id } }, body: { queries: queries as unknown as Schemas['Query'][] } },
-    { placeholderData: keepPreviousData },
-  )
-  return { preview: isPlaceholderData || error !== null ? undefined : data, error, retry: refetch }
-}
-
-interface BatchRow {
-  readonly question: Question
-  readonly place: number
-}
-
 interface BatchTableProps extends Pick<BatchSectionProps, 'queries' | 'onChange'> {
   readonly answers: readonly BatchPart[]
 }
@@ -81,31 +63,26 @@ function BatchTable({ queries, answers, onChange }: BatchTableProps) {
   return (
     <Table
       label="Questions of the batch"
-      rows={queries.map((question, place) => ({ question, place }))}
-      keyOf={({ place }: BatchRow) => String(place)}
+      rows={queries}
+      keyOf={(_, place) => String(place)}
       columns={[
-        { title: 'Question', cell: ({ question }) => questionText(question as never) },
-        { title: 'Price alone', align: 'right', cell: ({ place }) => alone(answers[place]) },
-        { title: '±', align: 'right', cell: ({ place }) => halfWidthOf(answers[place]) },
-        {
-          title: '',
-          key: 'actions',
-          cell: ({ question, place }) => (
+        ['Question', questionText],
+        ['Price alone', (_, place) => alone(answers[place]), 'right'],
+        ['±', (_, place) => halfWidthOf(answers[place]), 'right'],
+        [
+          '',
+          (question, place) => (
             <div className={styles.actions}>
               <Button look="quiet" onClick={() => onChange({ question })}>
                 Open
               </Button>
-              <Button
-                look="quiet"
-                aria-label={`Remove question ${place + 1}`}
-                title={`Remove question ${place + 1}`}
-                onClick={() => onChange({ batch: queries.toSpliced(place, 1) })}
-              >
-                <span aria-hidden="true">✕</span>
-              </Button>
+              <RemoveButton
+                label={`Remove question ${place + 1}`}
+                onRemove={() => onChange({ batch: queries.toSpliced(place, 1) })}
+              />
             </div>
           ),
-        },
+        ],
       ]}
     />
   )
@@ -143,5 +120,5 @@ function halfWidthOf(part: BatchPart | undefined): string {
   if (part === undefined) return ''
   const { halfWidth, estimates } = part.accuracy
   if (halfWidth !== null) return formatHalfWidth(halfWidth)
-  return isQuestion(estimates) ? 'by statistic' : 'depends on the data'
+  return estimates !== undefined ? 'by statistic' : 'depends on the data'
 }

@@ -1,26 +1,19 @@
-import { Field } from '../../components/field.tsx'
-import type { Dataset } from '../datasets/dataset-kind.ts'
+import { KINDS } from '../../api/kinds.ts'
+import { Button } from '../../components/forms/button.tsx'
+import { Select, SelectField } from '../../components/forms/fields.tsx'
+import type { DatasetFacts } from '../datasets/dataset.ts'
 import styles from './ask.module.css'
-import { ConditionField } from './condition-field.tsx'
-import { withFittingContribution } from './contribution.ts'
-import { ContributionField } from './contribution-field.tsx'
-import { KIND_FIELDS } from './kind-field.tsx'
-import { entryOf, offeredKinds, questionOf } from './kinds.ts'
-import { OptionsField } from './options-field.tsx'
-import { type Question, withField } from './question.ts'
-
-/** Properties of the parts of the form. */
-export interface QuestionPart {
-  readonly dataset: Dataset
-  readonly question: Question
-  readonly onChange: (question: Question) => void
-}
-
-/** Properties of the parts that write the question as text. */
-export interface WrittenQuestionPart extends QuestionPart {
-  /** Called with true while the text states another question, or none. Nothing is asked then. */
-  readonly onPending: (isPending: boolean) => void
-}
+import { ConditionField } from './conditions/condition-field.tsx'
+import { Removable } from './fields.tsx'
+import type { FieldPart } from './kinds/field-part.ts'
+import { KindFieldsOf } from './kinds/kind-field.tsx'
+import { offeredKinds, questionOf } from './kinds/kinds.ts'
+import { nextStatistic, offeredStatistics, statisticFields, statisticOf } from './kinds/statistics.ts'
+import { type Question, type QuestionPart, type Statistic, withField } from './question/question.ts'
+import { withFittingContribution } from './terms/contribution.ts'
+import { ContributionField } from './terms/contribution-field.tsx'
+import { isFurther } from './terms/options.ts'
+import { OptionsField } from './terms/options-field.tsx'
 
 /** Form for a question: its kind, what it measures, which rows it covers, and what each person contributes. */
 export function QuestionForm({ dataset, question, onChange }: QuestionPart) {
@@ -29,10 +22,15 @@ export function QuestionForm({ dataset, question, onChange }: QuestionPart) {
   return (
     <div className={styles.form}>
       <KindChoice {...part} />
-      {entryOf(question.kind)?.fields.map((field) => {
-        const KindField = KIND_FIELDS[field]
-        return <KindField key={field} {...part} />
-      })}
+      <KindFieldsOf
+        key={question.kind}
+        fields={KINDS[question.kind].fields}
+        asked={question}
+        dataset={dataset}
+        shows={(field) => !isFurther(field)}
+        statistics={StatisticsFields}
+        onChange={change}
+      />
       <ConditionField
         label="Of the rows where"
         dataset={dataset}
@@ -46,28 +44,72 @@ export function QuestionForm({ dataset, question, onChange }: QuestionPart) {
 }
 
 function KindChoice({ dataset, question, onChange }: QuestionPart) {
-  const offered = offeredKinds(dataset)
-  const isOffered = offered.some(({ kind }) => kind === question.kind)
+  const offered = offeredKinds(dataset).map(([kind, { title }]) => [kind, title] as const)
+  const { kind } = question
+  const isOffered = offered.some(([each]) => each === kind)
   return (
-    <Field label="Statistic">
-      {(attributes) => (
-        <select
-          {...attributes}
-          value={String(question.kind)}
-          onChange={(event) => onChange(questionOf(event.target.value, dataset, question))}
+    <SelectField
+      label="Statistic"
+      options={isOffered ? offered : [[kind, KINDS[kind].title], ...offered]}
+      value={kind}
+      onChange={(next) => onChange(questionOf(next, dataset, question))}
+    />
+  )
+}
+
+function StatisticsFields({ field, dataset, value: statistics = [], onChange }: FieldPart<'statistics'>) {
+  const { least = 1, most = Number.POSITIVE_INFINITY } = field
+  const next = nextStatistic(statistics, dataset)
+  return (
+    <>
+      {statistics.map((statistic, place) => (
+        <Removable
+          // biome-ignore lint/suspicious/noArrayIndexKey: a statistic has no name of its own
+          key={place}
+          label={`Remove statistic ${place + 1}`}
+          onRemove={statistics.length > least ? () => onChange(statistics.toSpliced(place, 1)) : undefined}
         >
-          {!isOffered && (
-            <option value={String(question.kind)}>
-              {entryOf(question.kind)?.title ?? String(question.kind)}
-            </option>
-          )}
-          {offered.map(({ kind, title }) => (
-            <option key={kind} value={kind}>
-              {title}
-            </option>
-          ))}
-        </select>
+          <StatisticFields
+            dataset={dataset}
+            statistic={statistic}
+            onChange={(changed) => onChange(statistics.with(place, changed))}
+          />
+        </Removable>
+      ))}
+      {next !== undefined && statistics.length < most && (
+        <div>
+          <Button onClick={() => onChange([...statistics, next])}>Add a statistic</Button>
+        </div>
       )}
-    </Field>
+    </>
+  )
+}
+
+interface StatisticFieldsProps {
+  readonly dataset: DatasetFacts
+  readonly statistic: Statistic
+  readonly onChange: (statistic: Statistic) => void
+}
+
+function StatisticFields({ dataset, statistic, onChange }: StatisticFieldsProps) {
+  const kinds = new Set([statistic.kind, ...offeredStatistics(dataset)])
+  return (
+    <>
+      <Select
+        aria-label="Statistic of each group"
+        options={[...kinds].map((kind) => [kind, KINDS[kind].title] as const)}
+        value={statistic.kind}
+        onChange={(kind) => onChange(statisticOf(kind, dataset, statistic))}
+      />
+      <KindFieldsOf
+        fields={statisticFields(statistic.kind)}
+        asked={statistic}
+        dataset={dataset}
+        labelOf={({ type, title }) =>
+          type === 'column' || type === 'grouping' ? 'Column of the statistic' : title
+        }
+        onChange={onChange}
+      />
+    </>
   )
 }

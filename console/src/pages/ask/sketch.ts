@@ -1,27 +1,16 @@
-import type { components } from 'sotto-client'
+import type { Schemas } from '../../api/schemas.ts'
+import type { LinePoint } from '../../components/charts/scale.ts'
 
-type Schemas = components['schemas']
-
-/** Points of a sketch. */
 const POINTS = 81
 /** Half-widths that a sketch reaches to either side. */
 const REACH = 2
-
-export interface SketchPoint {
-  readonly x: number
-  readonly y: number
-}
 
 /**
  * Returns the shape of the distribution of an answer's error, scaled so that its mode is 1: Laplace for geometric and Laplace
  * noise, normal otherwise. It is exact for one sum or count, and a sketch for statistics made from several.
  * @param halfWidth bound that the error stays within with the probability `confidence`
  */
-export function errorDensity(
-  mechanism: string,
-  halfWidth: number,
-  confidence: number,
-): readonly SketchPoint[] {
+export function errorDensity(mechanism: string, halfWidth: number, confidence: number): readonly LinePoint[] {
   const laplaceRate = Math.log(1 / (1 - confidence))
   const normalBound = boundOfNormal(confidence)
   return Array.from({ length: POINTS }, (_, place) => {
@@ -62,10 +51,10 @@ export type Sketch =
   | {
       readonly kind: 'density'
       /** Name of the statistic, if the answer has several. */
-      readonly statistic?: string
+      readonly statistic: string | undefined
       readonly mechanism: string
       readonly halfWidth: number
-      readonly unit?: string
+      readonly unit: string | undefined
     }
   | { readonly kind: 'rank'; readonly halfWidth: number; readonly unit: string }
 
@@ -78,16 +67,9 @@ export function sketchOf({
   const mechanism = 'parts' in noise ? (noise.parts[0]?.mechanism ?? noise.mechanism) : noise.mechanism
   if (halfWidth === 0) return undefined
   if (halfWidth !== null && (unit === 'rows' || unit === 'people')) return { kind: 'rank', halfWidth, unit }
-  if (halfWidth !== null)
-    return { kind: 'density', mechanism, halfWidth, ...(unit === undefined ? {} : { unit }) }
+  if (halfWidth !== null) return { kind: 'density', statistic: undefined, mechanism, halfWidth, unit }
   for (const [statistic, estimate] of Object.entries(estimates))
     if (estimate.halfWidth !== null && estimate.halfWidth > 0 && estimate.unit !== 'rows')
-      return {
-        kind: 'density',
-        statistic,
-        mechanism,
-        halfWidth: estimate.halfWidth,
-        ...(estimate.unit === undefined ? {} : { unit: estimate.unit }),
-      }
+      return { kind: 'density', statistic, mechanism, halfWidth: estimate.halfWidth, unit: estimate.unit }
   return undefined
 }

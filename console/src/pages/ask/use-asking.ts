@@ -1,9 +1,9 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useMutation } from '@tanstack/react-query'
 import { useCallback } from 'react'
 import type { Answer, Batch, Query } from 'sotto-client'
-import { client } from '../../api/api.ts'
+import { client, queryClient, refreshAll } from '../../api/api.ts'
 import type { AnswerDocument } from '../answers/answer-text.ts'
-import type { Question } from './question.ts'
+import type { Question } from './question/question.ts'
 
 export interface Asked {
   readonly questions: readonly Question[]
@@ -20,26 +20,28 @@ export interface Answered {
 
 /** Asks questions. A repeat of a question is answered at no cost, so that a lost connection costs nothing either. */
 export function useAsking(id: string) {
-  const queries = useQueryClient()
   const mutation = useMutation<Answered, Error, Asked>({
     mutationKey: ['ask', id],
     mutationFn: async ({ questions, isBatch, practice }) => {
       const dataset = client.dataset(id, practice ? { on: 'dummy' } : undefined)
-      const asked = questions.map((body) => ({ kind: body.kind, body })) as unknown as readonly Query[]
+      const asked = questions.map((body) => ({
+        kind: body.kind,
+        body,
+      })) as readonly object[] as readonly Query[]
       const [first] = asked
       if (first === undefined) throw new TypeError('there is no question to ask')
       const answer: Answer | Batch = isBatch ? await dataset.batch(asked) : await dataset.ask(first)
       return { document: answer.raw as AnswerDocument, replayed: answer.replayed }
     },
-    onSuccess: () => queries.invalidateQueries(),
+    onSuccess: refreshAll,
   })
   const { mutate } = mutation
   // The second click of a double click can come before the button is drawn as busy.
   const ask = useCallback(
     (asked: Asked) => {
-      if (queries.isMutating({ mutationKey: ['ask', id] }) === 0) mutate(asked)
+      if (queryClient.isMutating({ mutationKey: ['ask', id] }) === 0) mutate(asked)
     },
-    [queries, id, mutate],
+    [id, mutate],
   )
   return { ...mutation, ask }
 }

@@ -1,16 +1,13 @@
 import { Link, useLocation } from 'wouter'
-import { api } from '../../api/api.ts'
-import { useMe } from '../../api/me.ts'
-import { Button } from '../../components/button.tsx'
-import { Field } from '../../components/field.tsx'
-import { Loading } from '../../components/loading.tsx'
-import { Page } from '../../components/page.tsx'
-import { ProblemNotice } from '../../components/problem-notice.tsx'
-import { Section } from '../../components/section.tsx'
-import { Table } from '../../components/table.tsx'
+import { api, useMe } from '../../api/api.ts'
+import { Button } from '../../components/forms/button.tsx'
+import { TextField } from '../../components/forms/fields.tsx'
+import { Page, Section } from '../../components/layout/page.tsx'
+import { Loading, ProblemNotice } from '../../components/notices/notices.tsx'
+import { Table } from '../../components/tables/tables.tsx'
 import { BudgetGauge } from '../datasets/budget-gauge.tsx'
 import styles from './audit.module.css'
-import { ADMINISTRATION } from './chain.ts'
+import { ADMINISTRATION } from './event-text.ts'
 
 /** Page that lists the ledgers that can be audited. */
 export default function AuditPage() {
@@ -32,17 +29,24 @@ export default function AuditPage() {
             keyOf={({ id }) => id}
             empty="There is no dataset that you may see."
             columns={[
-              { title: 'Dataset', cell: ({ id }) => <Link href={`/audit/${id}`}>{id}</Link> },
-              { title: 'Title', cell: ({ title }) => title },
-              { title: 'Budget', cell: BudgetCell },
-              {
-                title: '',
-                cell: ({ id }) => (
+              ['Dataset', ({ id }) => <Link href={`/audit/${id}`}>{id}</Link>],
+              ['Title', ({ title }) => title],
+              [
+                'Budget',
+                ({ id }) => (
+                  <div className={styles.budget}>
+                    <BudgetGauge dataset={id} />
+                  </div>
+                ),
+              ],
+              [
+                '',
+                ({ id }) => (
                   <Link className={styles.link ?? ''} href={`/audit/${id}/verification`}>
                     Verify
                   </Link>
                 ),
-              },
+              ],
             ]}
           />
         </Section>
@@ -58,9 +62,7 @@ export default function AuditPage() {
             if (id !== '') navigate(`/audit/${encodeURIComponent(id)}`)
           }}
         >
-          <Field label="Id of the dataset">
-            {(attributes) => <input {...attributes} name="dataset" autoComplete="off" />}
-          </Field>
+          <TextField label="Id of the dataset" name="dataset" autoComplete="off" />
           <Button type="submit">Open</Button>
         </form>
       </Section>
@@ -73,13 +75,5 @@ export default function AuditPage() {
         </Section>
       )}
     </Page>
-  )
-}
-
-function BudgetCell({ id }: { readonly id: string }) {
-  return (
-    <div className={styles.budget}>
-      <BudgetGauge dataset={id} />
-    </div>
   )
 }

@@ -1,104 +1,71 @@
-import type { components } from 'sotto-client'
+import type { Schemas } from '../../api/schemas.ts'
 import { formatAmount } from '../../format/amount.ts'
 import { formatTime } from '../../format/time.ts'
 
-export type LedgerEntry = components['schemas']['LedgerEntry']
-export type Act = components['schemas']['AdministrativeAct']
+/** Name of the chain of administrative acts, in the place of a dataset id. */
+export const ADMINISTRATION = '@administration'
+
+export type LedgerEntry = Schemas['LedgerEntry']
+export type Act = Schemas['AdministrativeAct']
 
 /** Group of an event, by which the timeline marks it. */
 export type EventTone = 'plain' | 'accent' | 'cost' | 'danger' | 'success'
 
-/** Tone of each kind of event of a dataset. */
-export const EVENT_TONES: Readonly<Record<LedgerEntry['kind'], EventTone>> = {
-  opened: 'success',
-  granted: 'success',
-  'cap-replaced': 'success',
-  allotted: 'success',
-  'source-reused': 'cost',
-  charged: 'cost',
-  shared: 'cost',
-  denied: 'danger',
-  retried: 'plain',
-  answered: 'accent',
-  failed: 'danger',
-  'session-answered': 'accent',
-  'session-failed': 'danger',
-  suspended: 'danger',
-  resumed: 'success',
+/** Tone and text of each kind of event of a dataset, from who caused it and an amount. */
+const EVENTS: Readonly<
+  Record<
+    LedgerEntry['kind'],
+    readonly [tone: EventTone, text: (by: string, amount: string, analyst?: string) => string]
+  >
+> = {
+  opened: ['success', (by, amount) => `${by} opened the budget with ${amount}`],
+  granted: ['success', (by, amount) => `${by} raised the cap by ${amount}`],
+  'cap-replaced': ['success', (by, amount) => `${by} replaced the cap by ${amount}`],
+  allotted: [
+    'success',
+    (by, amount, analyst) =>
+      amount === '' ? `${by} removed the limit of ${analyst}` : `${by} limited ${analyst} to ${amount}`,
+  ],
+  'source-reused': ['cost', (by) => `${by} registered the same data under another budget as well`],
+  charged: ['cost', (by, amount) => `${by} paid ${amount}`],
+  shared: ['cost', (by, amount) => `${by} paid ${amount} from the allotment, for a stored answer`],
+  denied: ['danger', (by, amount) => `${by} was denied ${amount}`],
+  retried: ['plain', (by) => `Another attempt for ${by} began`],
+  answered: ['accent', (by) => `${by} got an answer`],
+  failed: ['danger', (by) => `An attempt for ${by} failed`],
+  'session-answered': ['accent', (by) => `${by} got an answer in a session`],
+  'session-failed': ['danger', (by) => `A question of ${by} in a session failed`],
+  suspended: ['danger', () => 'Failures suspended the dataset'],
+  resumed: ['success', (by) => `${by} resumed the dataset`],
 }
 
-/** Says in a sentence what an event of a dataset was. */
-export function eventText(entry: LedgerEntry): string {
-  const { kind, principal, amount, analyst } = entry
-  const price = amount === undefined ? '' : formatAmount(amount)
-  switch (kind) {
-    case 'opened':
-      return `${principal} opened the budget with ${price}`
-    case 'granted':
-      return `${principal} raised the cap by ${price}`
-    case 'cap-replaced':
-      return `${principal} replaced the cap by ${price}`
-    case 'allotted':
-      return price === ''
-        ? `${principal} removed the limit of ${analyst}`
-        : `${principal} limited ${analyst} to ${price}`
-    case 'source-reused':
-      return `${principal} registered the same data under another budget as well`
-    case 'charged':
-      return `${principal} paid ${price}`
-    case 'shared':
-      return `${principal} paid ${price} from the allotment, for a stored answer`
-    case 'denied':
-      return `${principal} was denied ${price}`
-    case 'retried':
-      return `Another attempt for ${principal} began`
-    case 'answered':
-      return `${principal} got an answer`
-    case 'failed':
-      return `An attempt for ${principal} failed`
-    case 'session-answered':
-      return `${principal} got an answer in a session`
-    case 'session-failed':
-      return `A question of ${principal} in a session failed`
-    case 'suspended':
-      return 'Failures suspended the dataset'
-    case 'resumed':
-      return `${principal} resumed the dataset`
-  }
+/** Says in a sentence what an event of a dataset was, with the tone that marks it. */
+export function describeEvent({ kind, principal, amount, analyst }: LedgerEntry) {
+  const [tone, text] = EVENTS[kind]
+  return { tone, text: text(principal, amount === undefined ? '' : formatAmount(amount), analyst) }
+}
+
+/** Text of each kind of administrative act, from who did it and what it was about. */
+const ACTS: Readonly<Record<Act['kind'], (by: string, subject: string) => string>> = {
+  'key-created': (by, subject) => `${by} created the key ${subject}`,
+  'key-rotated': (by, subject) => `${by} rotated the key ${subject}`,
+  'key-deleted': (by, subject) => `${by} deleted the key ${subject}`,
+  'sign-in-refused': (_, subject) => `Sign-ins from ${subject} were refused`,
+  'dataset-registered': (by, subject) => `${by} registered ${subject}`,
+  'source-refused': (_, subject) => `The source of ${subject} was refused`,
+  'version-published': (by, subject) => `${by} published a version of ${subject}`,
+  'dataset-described': (by, subject) => `${by} changed the descriptions of ${subject}`,
+  'dataset-withdrawn': (by, subject) => `${by} withdrew ${subject}`,
+  'budget-granted': (by, subject) => `${by} raised the cap of ${subject}`,
+  'budget-replaced': (by, subject) => `${by} replaced the cap of ${subject}`,
+  'allotment-set': (by, subject) => `${by} changed an allotment on ${subject}`,
+  'dataset-suspended': (_, subject) => `Failures suspended ${subject}`,
+  'dataset-resumed': (by, subject) => `${by} resumed ${subject}`,
 }
 
 /** Says in a sentence what an administrative act was. */
 export function actText({ kind, principal, subject }: Act): string {
-  switch (kind) {
-    case 'key-created':
-      return `${principal} created the key ${subject}`
-    case 'key-rotated':
-      return `${principal} rotated the key ${subject}`
-    case 'key-deleted':
-      return `${principal} deleted the key ${subject}`
-    case 'sign-in-refused':
-      return `Sign-ins from ${subject} were refused`
-    case 'dataset-registered':
-      return `${principal} registered ${subject}`
-    case 'source-refused':
-      return `The source of ${subject} was refused`
-    case 'version-published':
-      return `${principal} published a version of ${subject}`
-    case 'dataset-described':
-      return `${principal} changed the descriptions of ${subject}`
-    case 'dataset-withdrawn':
-      return `${principal} withdrew ${subject}`
-    case 'budget-granted':
-      return `${principal} raised the cap of ${subject}`
-    case 'budget-replaced':
-      return `${principal} replaced the cap of ${subject}`
-    case 'allotment-set':
-      return `${principal} changed an allotment on ${subject}`
-    case 'dataset-suspended':
-      return `Failures suspended ${subject}`
-    case 'dataset-resumed':
-      return `${principal} resumed ${subject}`
-  }
+  return ACTS[kind](principal, subject)
 }
 
 /** Formats the further facts of an act, without the reference to an event of a dataset. */

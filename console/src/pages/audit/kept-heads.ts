@@ -1,7 +1,7 @@
-import type { NotedEvent } from './receipt.ts'
+import type { NotedEvent } from '../../../../src/ledger/protocol/verifier/noted-events.ts'
 
 /** Head that this browser noted when it verified a chain. */
-export interface KeptHead extends Required<Pick<NotedEvent, 'dataset' | 'sequence' | 'hash'>> {
+export interface KeptHead extends Pick<NotedEvent, 'dataset' | 'sequence' | 'hash'> {
   /** Time at which it was noted, ISO 8601. */
   readonly at: string
 }

@@ -1,8 +1,7 @@
 import { Route, Switch, useParams } from 'wouter'
-import { useMe } from '../../api/me.ts'
-import { Page } from '../../components/page.tsx'
-import { Tabs } from '../../components/tabs.tsx'
-import { ADMINISTRATION } from './chain.ts'
+import { useMe } from '../../api/api.ts'
+import { Page, Tabs } from '../../components/layout/page.tsx'
+import { ADMINISTRATION } from './event-text.ts'
 import { ActTimeline, EventTimeline } from './timeline.tsx'
 import { VerificationPanel } from './verification-panel.tsx'
 

@@ -1,54 +1,40 @@
-import { requests } from '../../api/api.ts'
-import { ADMINISTRATION } from './chain.ts'
+import { at, requests } from '../../api/api.ts'
+import { chunksOf } from '../../api/chunks.ts'
+import type { Schemas } from '../../api/schemas.ts'
+import type { StatedVerification } from './checks.ts'
+import { ADMINISTRATION } from './event-text.ts'
 
 /** Head of a chain as the service states it. */
-export interface StatedHead {
-  readonly dataset: string
-  readonly sequence: number
-  readonly hash: string
-  readonly signature?: string
-  readonly publicKey?: string
+export type StatedHead = Schemas['LedgerHead']
+
+/** Requests a document about a chain: that of a dataset, or that of the administrative acts. */
+function request(
+  dataset: string,
+  document: 'head' | 'verification' | 'export',
+  options: { readonly signal?: AbortSignal | null; readonly parseAs?: 'stream' },
+) {
+  return dataset === ADMINISTRATION
+    ? requests.GET(`/v1/administration/${document}`, options)
+    : requests.GET(`/v1/datasets/{dataset}/ledger/${document}`, { ...at({ dataset }), ...options })
 }
 
 /** Reads the newest event of a chain from the service. */
-export async function readHead(dataset: string, signal?: AbortSignal): Promise<StatedHead> {
-  const options = signal === undefined ? {} : { signal }
-  const { data } =
-    dataset === ADMINISTRATION
-      ? await requests.GET('/v1/administration/head', options)
-      : await requests.GET('/v1/datasets/{dataset}/ledger/head', {
-          params: { path: { dataset } },
-          ...options,
-        })
+export async function readHead(dataset: string, signal: AbortSignal): Promise<StatedHead> {
+  const { data }: { readonly data?: unknown } = await request(dataset, 'head', { signal })
   return data as StatedHead
 }
 
-/** Result of the verification that the service makes itself. */
-export type ServiceVerification = Awaited<ReturnType<typeof readVerification>>
-
 /** Lets the service verify a chain. */
-export async function readVerification(dataset: string, signal: AbortSignal) {
-  if (dataset === ADMINISTRATION) {
-    const { data } = await requests.GET('/v1/administration/verification', { signal })
-    return data
-  }
-  const path = { dataset }
-  const { data } = await requests.GET('/v1/datasets/{dataset}/ledger/verification', {
-    params: { path },
-    signal,
-  })
-  return data
+export async function readVerification(dataset: string, signal: AbortSignal): Promise<StatedVerification> {
+  const { data }: { readonly data?: unknown } = await request(dataset, 'verification', { signal })
+  return data as StatedVerification
 }
 
-/** Opens the export of a chain. */
-export async function openExport(dataset: string, signal?: AbortSignal): Promise<Response> {
-  const options = { parseAs: 'stream' as const, ...(signal === undefined ? {} : { signal }) }
-  const { response } =
-    dataset === ADMINISTRATION
-      ? await requests.GET('/v1/administration/export', options)
-      : await requests.GET('/v1/datasets/{dataset}/ledger/export', {
-          params: { path: { dataset } },
-          ...options,
-        })
-  return response
+/** Reads the export of a chain. */
+export async function readExport(dataset: string, signal: AbortSignal | null = null): Promise<Blob> {
+  const { response } = await request(dataset, 'export', { parseAs: 'stream', signal })
+  if (response.body === null) throw new TypeError('the export has no body')
+  const chunks: Uint8Array<ArrayBuffer>[] = []
+  for await (const chunk of chunksOf(response.body)) chunks.push(chunk)
+  return new Blob(chunks)
 }

@@ -1,69 +1,93 @@
-import type { Chain } from './chain.ts'
-import type { Check } from './checks.ts'
-import { findNoted, type NotedEvent, type NotedFinding, readNoted } from './receipt.ts'
-import { checkSignature } from './signature.ts'
+import { followExport } from '../../../../src/ledger/protocol/verifier/export.ts'
+import {
+  type NotedEvent,
+  type NotedFinding,
+  readDocuments,
+  readNoted,
+} from '../../../../src/ledger/protocol/verifier/noted-events.ts'
+import { chunksOf } from '../../api/chunks.ts'
+import { type Check, sentence } from './checks.ts'
+import { checkSignature, type SignatureCheck, sha256 } from './web-crypto.ts'
 
-/** Sentence about the text of an answer whose receipt is confirmed. */
-const ANSWER_TEXTS = {
-  same: 'The ledger has the hash of this text.',
-  other:
-    'The ledger has the hash of another text. Pasting may have changed it, or it is a repeat, whose cost is 0: use the file of the stored answer.',
-  missing: 'No later event records an answer.',
-} as const
+/** An export that was verified, in which receipts are looked for. */
+export interface VerifiedExport {
+  readonly dataset: string
+  readonly bytes: Blob
+}
 
 /**
- * Looks for pasted receipts, answers and heads in a verified chain, and checks their signatures.
+ * Looks for pasted receipts, answers and heads in a verified export, and checks their signatures.
  * @param publicKeyPem key with which they should be signed; without it, signatures are not checked
  * @throws SyntaxError if the text is none of them
  */
 export async function receiptChecks(
-  chain: Chain,
+  { dataset, bytes }: VerifiedExport,
   text: string,
   publicKeyPem: string | undefined,
 ): Promise<readonly Check[]> {
-  const all = readNoted(text).map(async (noted, place): Promise<readonly Check[]> => {
-    const found = await findNoted(chain, noted)
-    const signed = await signatureCheck(chain, noted, publicKeyPem)
-    return [
-      foundCheck(found, place),
-      ...(signed === undefined ? [] : [{ ...signed, title: `${place + 1}. ${signed.title}` }]),
-    ]
+  // Pasting may add a line break at the end. No answer ends with one.
+  const notes = await Promise.all(
+    readDocuments(text).map(async ({ document, text: own }) =>
+      readNoted(document, { dataset, answerHash: await sha256(own.trim()) }),
+    ),
+  )
+  const { noted } = await followExport(chunksOf(bytes.stream()), {
+    dataset,
+    sha256,
+    noted: notes.map((note) => note.noted),
   })
-  return (await Promise.all(all)).flat()
+  const checks = noted.map(async (found, place) => {
+    const signature = notes[place]?.signature
+    const both = [
+      foundCheck(found, dataset),
+      ...(await signatureChecks(found.noted, signature, publicKeyPem)),
+    ]
+    return both.map((check) => ({ ...check, title: `${place + 1}. ${check.title}` }))
+  })
+  return (await Promise.all(checks)).flat()
 }
 
-function foundCheck({ confirmed, text, answer }: NotedFinding, place: number): Check {
-  const number = `${place + 1}. `
-  if (!confirmed) return { state: 'bad', title: `${number}The ledger does not confirm it`, text }
-  const detail = answer === undefined ? text : `${text} ${ANSWER_TEXTS[answer]}`
-  if (answer === undefined || answer === 'same')
-    return { state: 'good', title: `${number}The ledger confirms it`, text: detail }
-  return { state: 'unknown', title: `${number}The ledger confirms the charge, not the text`, text: detail }
+function foundCheck({ noted, reason, onlyAnswer }: NotedFinding, dataset: string): Check {
+  const { sequence, answer } = noted
+  if (noted.dataset !== dataset)
+    return { state: 'bad', title: 'The ledger does not confirm it', text: `It belongs to ${noted.dataset}.` }
+  if (reason !== undefined && onlyAnswer === true)
+    return {
+      state: 'unknown',
+      title: 'The ledger confirms the charge, not the text',
+      text: `${sentence(reason)} Pasting may have changed the text, or it is a repeat, whose cost is 0: use the file of the stored answer.`,
+    }
+  if (reason !== undefined)
+    return { state: 'bad', title: 'The ledger does not confirm it', text: sentence(reason) }
+  const event =
+    answer !== undefined && answer.question === undefined
+      ? `Event ${sequence} debits this answer.`
+      : `Event ${sequence} is in the ledger.`
+  const text = answer === undefined ? event : `${event} The ledger has the hash of this text.`
+  return { state: 'good', title: 'The ledger confirms it', text }
 }
 
-async function signatureCheck(
-  chain: Chain,
-  { dataset = chain.dataset, sequence, hash, signature }: NotedEvent,
+/** Findings about the signature of a receipt. */
+const SIGNATURE_CHECKS: Readonly<Record<SignatureCheck, Check>> = {
+  valid: { state: 'good', title: 'Its signature is valid', text: 'It was made with the public key.' },
+  invalid: { state: 'bad', title: 'Its signature is invalid', text: 'It was not made with the public key.' },
+  'no key': {
+    state: 'bad',
+    title: 'The public key cannot be read',
+    text: 'It is not the PEM of an Ed25519 key.',
+  },
+  unsupported: {
+    state: 'unknown',
+    title: 'Its signature was not checked',
+    text: 'This browser has no Ed25519.',
+  },
+}
+
+async function signatureChecks(
+  head: NotedEvent,
+  signature: string | undefined,
   publicKeyPem: string | undefined,
-): Promise<Check | undefined> {
-  if (signature === undefined || publicKeyPem === undefined) return undefined
-  const found = await checkSignature({ dataset, sequence, hash }, signature, publicKeyPem)
-  switch (found) {
-    case 'valid':
-      return { state: 'good', title: 'Its signature is valid', text: 'It was made with the public key.' }
-    case 'invalid':
-      return { state: 'bad', title: 'Its signature is invalid', text: 'It was not made with the public key.' }
-    case 'no key':
-      return {
-        state: 'bad',
-        title: 'The public key cannot be read',
-        text: 'It is not the PEM of an Ed25519 key.',
-      }
-    case 'unsupported':
-      return {
-        state: 'unknown',
-        title: 'Its signature was not checked',
-        text: 'This browser has no Ed25519.',
-      }
-  }
+): Promise<readonly Check[]> {
+  if (signature === undefined || publicKeyPem === undefined) return []
+  return [SIGNATURE_CHECKS[await checkSignature(head, signature, publicKeyPem)]]
 }

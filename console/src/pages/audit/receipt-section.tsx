@@ -1,34 +1,40 @@
 import { useState } from 'react'
-import { Button } from '../../components/button.tsx'
-import { Field } from '../../components/field.tsx'
-import { Section } from '../../components/section.tsx'
+import { Button } from '../../components/forms/button.tsx'
+import { TextAreaField, TextField } from '../../components/forms/fields.tsx'
+import { Section } from '../../components/layout/page.tsx'
 import styles from './audit.module.css'
-import type { Chain } from './chain.ts'
 import { CheckList } from './check-list.tsx'
 import type { Check } from './checks.ts'
 import type { StatedHead } from './ledger-source.ts'
-import { receiptChecks } from './receipt-checks.ts'
+import { receiptChecks, type VerifiedExport } from './receipt-checks.ts'
 
 export interface ReceiptSectionProps {
-  /** Chain in which the receipts are looked for, once it is verified. */
-  readonly chain: Chain | undefined
+  /** Export in which the receipts are looked for, once it is verified. */
+  readonly verified: VerifiedExport | undefined
   readonly head: StatedHead | undefined
 }
 
-/** Form that looks for pasted receipts, answers and heads in a verified chain. */
-export function ReceiptSection({ chain, head }: ReceiptSectionProps) {
-  const [found, setFound] = useState<{ readonly chain: Chain; readonly checks: readonly Check[] }>()
+/** Form that looks for pasted receipts, answers and heads in a verified export. */
+export function ReceiptSection({ verified, head }: ReceiptSectionProps) {
+  const [found, setFound] = useState<{
+    readonly verified: VerifiedExport
+    readonly checks: readonly Check[]
+  }>()
   const [error, setError] = useState<string>()
   const check = async (form: FormData) => {
-    if (chain === undefined) return
+    if (verified === undefined) return
     try {
       const key = String(form.get('key') ?? '').trim() || head?.publicKey
-      setFound({ chain, checks: await receiptChecks(chain, await textOf(form), key) })
+      setFound({ verified, checks: await receiptChecks(verified, await textOf(form), key) })
       setError(undefined)
     } catch (thrown) {
       setFound(undefined)
       // Anything else comes from reading the file, which may have moved.
-      setError(thrown instanceof SyntaxError ? thrown.message : 'The file cannot be read.')
+      setError(
+        thrown instanceof SyntaxError
+          ? `No head, receipt or answer: ${thrown.message}.`
+          : 'The file cannot be read.',
+      )
     }
   }
   return (
@@ -46,13 +52,13 @@ export function ReceiptSection({ chain, head }: ReceiptSectionProps) {
       >
         <ReceiptFields error={error} />
         <div className={styles.run}>
-          <Button type="submit" disabled={chain === undefined}>
+          <Button type="submit" disabled={verified === undefined}>
             Check
           </Button>
-          {chain === undefined && <span>Verify the ledger first.</span>}
+          {verified === undefined && <span>Verify the ledger first.</span>}
         </div>
       </form>
-      {found !== undefined && found.chain === chain && (
+      {found !== undefined && found.verified === verified && (
         <div role="status">
           <CheckList checks={found.checks} />
         </div>
@@ -70,26 +76,31 @@ async function textOf(form: FormData): Promise<string> {
 function ReceiptFields({ error }: { readonly error: string | undefined }) {
   return (
     <>
-      <Field label="Answers, receipts or heads" error={error}>
-        {(attributes) => <textarea {...attributes} name="receipts" rows={6} spellCheck={false} />}
-      </Field>
+      <TextAreaField
+        label="Answers, receipts or heads"
+        error={error}
+        name="receipts"
+        rows={6}
+        spellCheck={false}
+      />
       <details>
         <summary>A file, or another public key</summary>
         <div className={styles.fields}>
-          <Field
+          <TextField
             label="Answer as a file"
             hint="The hash of an answer is that of its bytes. A file keeps them as they are."
-          >
-            {(attributes) => (
-              <input {...attributes} type="file" name="file" className={styles.file} accept=".json,.jsonl" />
-            )}
-          </Field>
-          <Field
+            type="file"
+            name="file"
+            className={styles.file}
+            accept=".json,.jsonl"
+          />
+          <TextAreaField
             label="Public key (PEM)"
             hint="The key that you got over another channel. Default: the key that the service states."
-          >
-            {(attributes) => <textarea {...attributes} name="key" rows={4} spellCheck={false} />}
-          </Field>
+            name="key"
+            rows={4}
+            spellCheck={false}
+          />
         </div>
       </details>
     </>

@@ -1,25 +1,20 @@
 import type { ReactNode } from 'react'
 import { Link, useLocation, useSearchParams } from 'wouter'
 import { api } from '../../api/api.ts'
-import { ButtonLink } from '../../components/button.tsx'
-import { DateTime } from '../../components/date-time.tsx'
-import { Loading } from '../../components/loading.tsx'
-import { Notice } from '../../components/notice.tsx'
-import { Pill } from '../../components/pill.tsx'
-import { ProblemNotice } from '../../components/problem-notice.tsx'
+import { ButtonLink } from '../../components/forms/button.tsx'
+import { Loading, Notice, ProblemNotice } from '../../components/notices/notices.tsx'
+import { DateTime, Pill } from '../../components/tables/tables.tsx'
 import { formatTime } from '../../format/time.ts'
 import styles from './audit.module.css'
 import {
   type Act,
   actText,
-  EVENT_TONES,
+  describeEvent,
   type EventTone,
-  eventText,
   factsText,
   type LedgerEntry,
 } from './event-text.ts'
 
-/** Events in one page. */
 const PAGE_SIZE = '50'
 
 /** Event of either chain, as the timeline shows it. */
@@ -49,17 +44,10 @@ export function EventTimeline({ dataset }: { readonly dataset: string }) {
 }
 
 function shownEntry(entry: LedgerEntry): Shown {
-  const { sequence, at, hash, kind, release, reason } = entry
-  const text = eventText(entry)
-  return {
-    sequence,
-    at,
-    hash,
-    kind,
-    tone: EVENT_TONES[kind],
-    text: kind === 'answered' ? <Link href={`/history/${release}`}>{text}</Link> : text,
-    detail: reason,
-  }
+  const { release, reason: detail } = entry
+  const { tone, text } = describeEvent(entry)
+  const isLinked = entry.kind === 'answered'
+  return { ...entry, tone, text: isLinked ? <Link href={`/history/${release}`}>{text}</Link> : text, detail }
 }
 
 /** Administrative acts, newest first. */
@@ -73,12 +61,9 @@ export function ActTimeline() {
 }
 
 function shownAct(act: Act): Shown {
-  const { sequence, at, hash, kind, subject, facts } = act
+  const { kind, subject, facts } = act
   return {
-    sequence,
-    at,
-    hash,
-    kind,
+    ...act,
     tone: /refused|deleted|withdrawn|suspended/.test(kind) ? 'danger' : 'plain',
     text: actText(act),
     detail: (

@@ -1,97 +1,80 @@
-import { useEffect, useRef, useState } from 'react'
+import verifier from '../../../../examples/verify_export.py?url'
+import { type SoundVerification, statedBalances } from '../../../../src/ledger/protocol/verifier/verifier.ts'
 import { saveFile } from '../../api/save-file.ts'
-import { Button } from '../../components/button.tsx'
-import { Field } from '../../components/field.tsx'
-import { Notice } from '../../components/notice.tsx'
-import { ProblemNotice } from '../../components/problem-notice.tsx'
-import { Section } from '../../components/section.tsx'
-import { Table } from '../../components/table.tsx'
+import { type Attempt, useAttempt } from '../../api/use-attempt.ts'
+import { ActionButton } from '../../components/forms/action-button.tsx'
+import { Button } from '../../components/forms/button.tsx'
+import { Field } from '../../components/forms/fields.tsx'
+import { Section } from '../../components/layout/page.tsx'
+import { Notice, ProblemNotice } from '../../components/notices/notices.tsx'
+import { Table } from '../../components/tables/tables.tsx'
 import { formatAmount } from '../../format/amount.ts'
 import styles from './audit.module.css'
-import { ADMINISTRATION, type Chain } from './chain.ts'
 import { CheckList } from './check-list.tsx'
 import { isSound, type StatedVerification } from './checks.ts'
-import { canDigest } from './digest.ts'
-import { openExport } from './ledger-source.ts'
+import { ADMINISTRATION } from './event-text.ts'
+import { readExport } from './ledger-source.ts'
 import { ReceiptSection } from './receipt-section.tsx'
-import { amountOf } from './units.ts'
-import { runVerification, type VerificationResult } from './verification-run.ts'
-
-type State =
-  | { readonly kind: 'idle' }
-  | { readonly kind: 'running'; readonly events: number; readonly total?: number }
-  | { readonly kind: 'done'; readonly result: VerificationResult }
-  | { readonly kind: 'failed'; readonly error: unknown }
+import { runVerification, type VerificationResult, type VerifiedEvents } from './verification-run.ts'
+import { canDigest } from './web-crypto.ts'
 
 /** Verification of a chain in the browser, export, and check of receipts. */
 export function VerificationPanel({ dataset }: { readonly dataset: string }) {
-  const [state, setState] = useState<State>({ kind: 'idle' })
-  const running = useRef<AbortController>(undefined)
-  useEffect(() => () => running.current?.abort(), [])
-  const run = async (file?: Blob) => {
-    const controller = new AbortController()
-    running.current = controller
-    setState({ kind: 'running', events: 0 })
-    try {
-      const result = await runVerification(dataset, {
-        ...(file === undefined ? {} : { file }),
-        signal: controller.signal,
-        onProgress: (events, total) =>
-          setState({ kind: 'running', events, ...(total === undefined ? {} : { total }) }),
-      })
-      setState({ kind: 'done', result })
-    } catch (error) {
-      setState(controller.signal.aborted ? { kind: 'idle' } : { kind: 'failed', error })
-    }
-  }
+  const { attempt, start, stop } = useAttempt<VerifiedEvents, VerificationResult>()
+  const run = (file?: Blob) => start({ events: 0 }, (options) => runVerification(dataset, file, options))
   if (!canDigest())
     return (
-      <Notice tone="danger" title="This page cannot compute hashes">
-        Browsers compute hashes only on pages with HTTPS, or on the machine of the service. Export the ledger,
-        and verify it with <code>npx sotto ledger verify</code>.
-      </Notice>
+      <>
+        <Notice tone="danger" title="This page cannot compute hashes">
+          Browsers compute hashes only on pages with HTTPS, or on the machine of the service. Verify an export
+          elsewhere.
+        </Notice>
+        <Elsewhere dataset={dataset} />
+      </>
     )
-  const result = state.kind === 'done' ? state.result : undefined
+  const result = attempt.state === 'done' ? attempt.result : undefined
   return (
     <>
       <Section
         title="Verify here"
         lead="The browser downloads all events, recomputes every hash, and compares the result with what the service states."
-        aside={<ExportButton dataset={dataset} />}
       >
-        <Controls state={state} onRun={run} onStop={() => running.current?.abort()} />
-        {state.kind === 'failed' && <ProblemNotice error={state.error} onRetry={() => run()} />}
+        <Controls attempt={attempt} onRun={run} onStop={stop} />
+        {attempt.state === 'failed' && <ProblemNotice error={attempt.error} onRetry={() => run()} />}
         {result !== undefined && <Findings result={result} />}
       </Section>
-      {result?.chain !== undefined && dataset !== ADMINISTRATION && (
-        <Balances chain={result.chain} stated={result.stated} />
+      {result?.sound !== undefined && dataset !== ADMINISTRATION && (
+        <Balances verification={result.sound.verification} stated={result.stated} />
       )}
-      <ReceiptSection chain={result?.chain} head={result?.head} />
+      <ReceiptSection verified={result?.sound} head={result?.head} />
+      <Elsewhere dataset={dataset} />
     </>
   )
 }
 
 interface ControlsProps {
-  readonly state: State
+  readonly attempt: Attempt<VerifiedEvents, VerificationResult>
   readonly onRun: (file?: Blob) => void
   readonly onStop: () => void
 }
 
-function Controls({ state, onRun, onStop }: ControlsProps) {
-  if (state.kind === 'running')
+function Controls({ attempt, onRun, onStop }: ControlsProps) {
+  if (attempt.state === 'running') {
+    const { events, total } = attempt.progress
     return (
       <div className={styles.run} role="status">
         <progress
           aria-label="Verified events"
-          {...(state.total === undefined ? {} : { value: state.events, max: state.total })}
+          {...(total === undefined ? {} : { value: events, max: total })}
         />
         <span>
-          {state.events.toLocaleString('en')}
-          {state.total === undefined ? '' : ` of ${state.total.toLocaleString('en')}`} events
+          {events.toLocaleString('en')}
+          {total === undefined ? '' : ` of ${total.toLocaleString('en')}`} events
         </span>
         <Button onClick={onStop}>Stop</Button>
       </div>
     )
+  }
   return (
     <div className={styles.fields}>
       <div>
@@ -140,20 +123,21 @@ function Findings({ result: { checks, head } }: { readonly result: VerificationR
 }
 
 interface BalancesProps {
-  readonly chain: Chain
+  readonly verification: SoundVerification
   readonly stated: StatedVerification
 }
 
 /** Amounts that were recomputed here, beside those that the service states. */
-function Balances({ chain, stated }: BalancesProps) {
-  const statedRows = stated.sound ? stated : undefined
+function Balances({ verification, stated }: BalancesProps) {
+  const statedRows = 'cap' in stated ? stated : undefined
+  const { cap, spent, analysts } = statedBalances(verification)
   const rows = [
-    { name: 'Cap of the dataset', here: chain.cap, there: statedRows?.cap },
-    { name: 'Spent of the dataset', here: chain.spent, there: statedRows?.spent },
-    ...[...chain.analysts].map(([analyst, here]) => ({
+    { name: 'Cap of the dataset', here: cap, there: statedRows?.cap },
+    { name: 'Spent of the dataset', here: spent, there: statedRows?.spent },
+    ...analysts.map(({ analyst, spent: here }) => ({
       name: `Spent by ${analyst}`,
       here,
-      there: statedRows?.analysts?.find((each) => each.analyst === analyst)?.spent,
+      there: statedRows?.analysts.find((each) => each.analyst === analyst)?.spent,
     })),
   ]
   return (
@@ -163,44 +147,37 @@ function Balances({ chain, stated }: BalancesProps) {
         rows={rows}
         keyOf={({ name }) => name}
         columns={[
-          { title: 'Balance', cell: ({ name }) => name },
-          {
-            title: 'Recomputed here',
-            align: 'right',
-            cell: ({ here, there }) =>
-              Object.keys(here).length === 0 && there !== undefined
-                ? formatAmount('rho' in there ? { rho: 0 } : { epsilon: 0, delta: 0 })
-                : formatAmount(amountOf(here)),
-          },
-          {
-            title: 'Stated by the service',
-            align: 'right',
-            cell: ({ there }) => (there === undefined ? '' : formatAmount(there)),
-          },
+          ['Balance', ({ name }) => name],
+          ['Recomputed here', ({ here }) => formatAmount(here), 'right'],
+          ['Stated by the service', ({ there }) => (there === undefined ? '' : formatAmount(there)), 'right'],
         ]}
       />
     </Section>
   )
 }
 
-/** Saves the export as a file. */
-function ExportButton({ dataset }: { readonly dataset: string }) {
-  const [state, setState] = useState<{ readonly busy: boolean; readonly error?: unknown }>({ busy: false })
-  const save = async () => {
-    setState({ busy: true })
-    try {
-      saveFile(`${dataset.replace('@', '')}-ledger.jsonl`, await (await openExport(dataset)).blob())
-      setState({ busy: false })
-    } catch (error) {
-      setState({ busy: false, error })
-    }
-  }
+/** Says what a verification in the browser cannot show, and offers the export with a verifier for another machine. */
+function Elsewhere({ dataset }: { readonly dataset: string }) {
   return (
-    <>
-      <Button onClick={save} busy={state.busy}>
-        Download the export
-      </Button>
-      {state.error !== undefined && <ProblemNotice error={state.error} onRetry={save} />}
-    </>
+    <Section
+      title="Verify elsewhere"
+      lead="This page comes from the service that it checks: a dishonest service could send a dishonest page."
+      aside={<ExportButton dataset={dataset} />}
+    >
+      <p>
+        Take the export to another machine, and verify it with{' '}
+        <a href={verifier} download="verify_export.py">
+          verify_export.py
+        </a>
+        : one file that needs only Python and shares no code with the service. Read it before you run it, or
+        take it from the source code of Sotto. <code>npx sotto ledger verify</code> recomputes the balances as
+        well.
+      </p>
+    </Section>
   )
+}
+
+function ExportButton({ dataset }: { readonly dataset: string }) {
+  const save = async () => saveFile(`${dataset.replace('@', '')}-ledger.jsonl`, await readExport(dataset))
+  return <ActionButton action={save}>Download the export</ActionButton>
 }

@@ -1,55 +1,77 @@
+import { followExport } from '../../../../src/ledger/protocol/verifier/export.ts'
+import type { SoundVerification } from '../../../../src/ledger/protocol/verifier/verifier.ts'
 import { chunksOf } from '../../api/chunks.ts'
-import { type Chain, verifyExport } from './chain.ts'
-import { type Check, checksOf, isSound, type StatedVerification } from './checks.ts'
+import type { AttemptOptions } from '../../api/use-attempt.ts'
+import { type Check, chainOf, checksOf, isSound, type StatedVerification } from './checks.ts'
 import { keepHead, keptHead } from './kept-heads.ts'
-import { openExport, readHead, readVerification, type StatedHead } from './ledger-source.ts'
-import { checkSignature } from './signature.ts'
+import { readExport, readHead, readVerification, type StatedHead } from './ledger-source.ts'
+import type { VerifiedExport } from './receipt-checks.ts'
+import { checkSignature, sha256 } from './web-crypto.ts'
 
 /** Result of a verification in the browser. */
 export interface VerificationResult {
   readonly checks: readonly Check[]
   readonly head: StatedHead
   /** Absent if the export is not sound. */
-  readonly chain?: Chain
+  readonly sound?: VerifiedExport & { readonly verification: SoundVerification }
   readonly stated: StatedVerification
 }
 
-export interface RunOptions {
-  /** Export that the person has as a file. By default the service sends one. */
-  readonly file?: Blob
-  /** Receives the number of verified events, and of all events unless they come from a file. */
-  readonly onProgress: (events: number, total: number | undefined) => void
-  readonly signal: AbortSignal
+/** Number of verified events, and of all events unless they come from a file. */
+export interface VerifiedEvents {
+  readonly events: number
+  readonly total?: number | undefined
 }
 
-/** Verifies the export of a chain, and compares it with the head and the verification of the service. */
+/** Time after which the verification lets the browser draw the page and react to the person. */
+const PAUSE_AFTER_MS = 50
+
+/**
+ * Verifies the export of a chain, and compares it with the head and the verification of the service. See decision 59.
+ * @param file export that the person has as a file; by default the service sends one
+ */
 export async function runVerification(
   dataset: string,
-  { file, onProgress, signal }: RunOptions,
+  file: Blob | undefined,
+  { onProgress, signal }: AttemptOptions<VerifiedEvents>,
 ): Promise<VerificationResult> {
   // The head is read first, so that the export must contain it.
   const head = await readHead(dataset, signal)
-  const bytes = file?.stream() ?? (await openExport(dataset, signal)).body
-  if (bytes === null) throw new TypeError('the export has no body')
-  const own = await verifyExport(chunksOf(bytes), {
-    dataset,
-    signal,
-    onProgress: (events) => onProgress(events, file === undefined ? head.sequence : undefined),
-  })
-  const stated = (await readVerification(dataset, signal)) as StatedVerification
+  const bytes = file ?? (await readExport(dataset, signal))
   const kept = keptHead(dataset)
-  const checks = checksOf({
-    own,
-    head,
-    stated,
-    ...(kept === undefined ? {} : { kept }),
-    ...(head.signature === undefined
-      ? {}
-      : { signature: await checkSignature(head, head.signature, head.publicKey ?? '') }),
+  const pause = pauses(signal)
+  const own = await followExport(chunksOf(bytes.stream()), {
+    dataset,
+    sha256,
+    noted: [head, ...(kept === undefined ? [] : [kept])],
+    async onProgress(events) {
+      onProgress({ events, total: file === undefined ? head.sequence : undefined })
+      await pause()
+    },
   })
-  if (own.kind === 'broken') return { checks, head, stated }
-  const { chain } = own
+  const stated = await readVerification(dataset, signal)
+  const signature = head.signature && (await checkSignature(head, head.signature, head.publicKey ?? ''))
+  const checks = checksOf({ own, stated, kept, signature: signature || undefined })
+  const chain = chainOf(own)
+  if ('line' in chain) return { checks, head, stated }
+  const { verification } = chain
   if (isSound(checks) && file === undefined)
-    keepHead({ dataset, sequence: chain.events.length, hash: chain.headHash, at: new Date().toISOString() })
-  return { checks, head, chain, stated }
+    keepHead({
+      dataset,
+      sequence: verification.events,
+      hash: verification.headHash,
+      at: new Date().toISOString(),
+    })
+  return { checks, head, stated, sound: { dataset, bytes, verification } }
+}
+
+/** Returns a function that pauses from time to time, and throws the reason of the signal once it is aborted. */
+function pauses(signal: AbortSignal): () => Promise<void> {
+  let resumedAt = performance.now()
+  return async () => {
+    signal.throwIfAborted()
+    if (performance.now() - resumedAt < PAUSE_AFTER_MS) return
+    await new Promise((resume) => setTimeout(resume))
+    resumedAt = performance.now()
+  }
 }

@@ -1,9 +1,8 @@
 import type { Amount } from 'sotto-client'
 import { adviceOn } from '../../api/advice.ts'
-import { api } from '../../api/api.ts'
-import { useMe } from '../../api/me.ts'
-import { Button } from '../../components/button.tsx'
-import { Gauge } from '../../components/gauge.tsx'
+import { api, at, useMe } from '../../api/api.ts'
+import { Gauge } from '../../components/charts/gauge.tsx'
+import { Button } from '../../components/forms/button.tsx'
 import { formatAmount, formatSpent, smallerOf } from '../../format/amount.ts'
 import styles from './datasets.module.css'
 
@@ -20,9 +19,7 @@ export function BudgetGauge({ dataset, proposed }: BudgetGaugeProps) {
     data: budget,
     error,
     refetch,
-  } = api.useQuery('get', '/v1/datasets/{dataset}/budget', {
-    params: { path: { dataset } },
-  })
+  } = api.useQuery('get', '/v1/datasets/{dataset}/budget', at({ dataset }))
   if (budget === undefined)
     return (
       <div className={styles.budget}>
@@ -40,12 +37,7 @@ export function BudgetGauge({ dataset, proposed }: BudgetGaugeProps) {
   const yours = allotment === undefined ? remaining : smallerOf(remaining, allotment.remaining)
   return (
     <div className={styles.budget}>
-      <Gauge
-        label="Budget of the dataset"
-        cap={cap}
-        spent={spent}
-        {...(proposed === undefined ? {} : { proposed })}
-      />
+      <Gauge label="Budget of the dataset" cap={cap} spent={spent} proposed={proposed} />
       <div className={styles.balance}>
         <span>{formatSpent(spent, cap)}</span>
         <strong>

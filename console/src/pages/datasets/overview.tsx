@@ -1,10 +1,8 @@
-import { Facts } from '../../components/facts.tsx'
-import { Section } from '../../components/section.tsx'
-import { Table } from '../../components/table.tsx'
+import { Section } from '../../components/layout/page.tsx'
+import { Facts, Table } from '../../components/tables/tables.tsx'
 import { formatExact } from '../../format/number.ts'
 import { BudgetGauge } from './budget-gauge.tsx'
-import { type Column, valuesOf } from './column-values.ts'
-import type { DatasetPart } from './dataset-page.tsx'
+import type { Column, DatasetPart } from './dataset.ts'
 import styles from './datasets.module.css'
 import { publicFactsOf } from './public-facts.ts'
 
@@ -26,19 +24,20 @@ export default function Overview({ dataset }: DatasetPart) {
           rows={columns}
           keyOf={({ name }) => name}
           columns={[
-            {
-              title: 'Column',
-              cell: ({ name }) => (
+            [
+              'Column',
+              ({ name }) => (
                 <strong>
                   <bdi>{name}</bdi>
                 </strong>
               ),
-            },
-            { title: 'Type', cell: ({ type }) => type },
-            { title: 'Values', cell: ValuesCell },
-            ...(columns.some(({ description: meaning }) => meaning !== undefined)
-              ? [{ title: 'Meaning', cell: (column: Column) => column.description ?? '' }]
-              : []),
+            ],
+            ['Type', ({ type }) => type],
+            ['Values', ValuesCell],
+            columns.some(({ description: meaning }) => meaning !== undefined) && [
+              'Meaning',
+              ({ description: meaning }) => meaning ?? '',
+            ],
           ]}
         />
       </Section>
@@ -62,4 +61,25 @@ function ValuesCell(column: Column) {
       </details>
     </>
   )
+}
+
+/** Describes the values that a column may have, as they were declared. */
+function valuesOf(column: Column): string {
+  switch (column.type) {
+    case 'integer':
+      return `${formatExact(column.lower)} to ${formatExact(column.upper)}`
+    case 'number':
+      return `${formatExact(column.lower)} to ${formatExact(column.upper)} in steps of ${formatExact(column.step)}`
+    case 'date':
+    case 'timestamp':
+      return `${column.lower} to ${column.upper}`
+    case 'boolean':
+      return 'true or false'
+    case 'category':
+      return column.categories.join(', ')
+    case 'string':
+      return 'any text'
+    case 'identifier':
+      return 'identifies a person; cannot be queried'
+  }
 }

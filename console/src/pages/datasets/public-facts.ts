@@ -1,11 +1,11 @@
 import { formatCount, formatExact } from '../../format/number.ts'
-import type { Dataset } from './dataset-kind.ts'
+import type { Dataset } from './dataset.ts'
 
 /** Returns the public facts of a dataset that are not about its columns, as names and sentences. */
 export function publicFactsOf(
   dataset: Dataset,
 ): readonly (readonly [name: string, value: string | undefined])[] {
-  const { privacyUnit, neighbours, accounting, sharing, rows, people, registeredAt } = dataset
+  const { privacyUnit, neighbours, accounting, sharing, rows, people, failureLimit, registeredAt } = dataset
   return [
     [
       'A person contributes',
@@ -30,6 +30,7 @@ export function publicFactsOf(
     ['A paid answer serves other analysts', sharing ? 'yes, charged to their allotment only' : 'no'],
     ['Limits on a question', limitsOf(dataset)],
     ['Answers leave', timingOf(dataset)],
+    ['Failures that suspend it', formatExact(failureLimit)],
     ['Registered', registeredAt.slice(0, 10)],
   ]
 }

@@ -8,11 +8,11 @@ type MeanError = EvaluatedNumber['meanAbsoluteError']
 /** Standard errors by which a measured mean may differ from theory; one in 15,000 means differs by more. */
 const TOLERATED_ERRORS = 4
 
-/** Measured error as a multiple of the error in theory, with the range of two standard errors. */
+/** Measured error as a multiple of the error in theory. */
 export interface RelativeError {
   readonly ratio: number
-  readonly lower: number
-  readonly upper: number
+  /** Two standard errors. */
+  readonly halfWidth: number
   readonly agrees: boolean
 }
 
@@ -21,8 +21,7 @@ export function besideTheory({ value, standardError, theoretical }: MeanError): 
   if (value === null || standardError === null || theoretical === null || theoretical === 0) return undefined
   return {
     ratio: value / theoretical,
-    lower: (value - 2 * standardError) / theoretical,
-    upper: (value + 2 * standardError) / theoretical,
+    halfWidth: (2 * standardError) / theoretical,
     agrees: Math.abs(value - theoretical) <= TOLERATED_ERRORS * standardError,
   }
 }

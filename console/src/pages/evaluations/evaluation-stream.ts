@@ -1,7 +1,6 @@
-import type { components } from 'sotto-client'
 import { chunksOf } from '../../api/chunks.ts'
+import type { Schemas } from '../../api/schemas.ts'
 
-type Schemas = components['schemas']
 export type Evaluation = Schemas['Evaluation']
 export type BatchEvaluation = Schemas['BatchEvaluation']
 /** Errors of the answers to one query, on its own or of a batch. */

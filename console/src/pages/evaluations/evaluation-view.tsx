@@ -1,6 +1,6 @@
-import { Pill } from '../../components/pill.tsx'
-import { Section } from '../../components/section.tsx'
-import { Table } from '../../components/table.tsx'
+import { Interval } from '../../components/charts/interval.tsx'
+import { Section } from '../../components/layout/page.tsx'
+import { Pill, Table } from '../../components/tables/tables.tsx'
 import {
   formatCount,
   formatEstimate,
@@ -105,23 +105,19 @@ function NumberTable({
       rows={values}
       keyOf={nameOfNumber}
       columns={[
-        { title: 'Number', cell: (row) => <strong>{nameOfNumber(row)}</strong> },
-        { title: 'Truth', cell: ({ truth }) => shown(truth), align: 'right' },
-        { title: 'Mean error', cell: ({ meanAbsoluteError }) => measured(meanAbsoluteError), align: 'right' },
-        { title: 'In theory', cell: inTheory, align: 'right' },
-        {
-          title: 'Error beside theory',
-          cell: ({ meanAbsoluteError }) => <Whisker error={besideTheory(meanAbsoluteError)} />,
-        },
-        {
-          title: 'Of the truth',
-          cell: ({ meanRelativeError: each }) => (each === null ? '' : formatShare(each)),
-          align: 'right',
-        },
-        { title: 'Bias', cell: bias, align: 'right' },
-        {
-          title: `Within the half-width (${formatShare(confidence)})`,
-          cell: ({ withinHalfWidth: within }) =>
+        ['Number', (row) => <strong>{nameOfNumber(row)}</strong>],
+        ['Truth', ({ truth }) => shown(truth), 'right'],
+        ['Mean error', ({ meanAbsoluteError }) => measured(meanAbsoluteError), 'right'],
+        ['In theory', inTheory, 'right'],
+        [
+          'Error beside theory',
+          ({ meanAbsoluteError }) => <Whisker error={besideTheory(meanAbsoluteError)} />,
+        ],
+        ['Of the truth', ({ meanRelativeError: each }) => (each === null ? '' : formatShare(each)), 'right'],
+        ['Bias', bias, 'right'],
+        [
+          `Within the half-width (${formatShare(confidence)})`,
+          ({ withinHalfWidth: within }) =>
             within === null ? (
               ''
             ) : fallsShort(within, confidence, runs) ? (
@@ -129,8 +125,8 @@ function NumberTable({
             ) : (
               formatShare(within)
             ),
-          align: 'right',
-        },
+          'right',
+        ],
       ]}
     />
   )
@@ -166,28 +162,19 @@ function bias({ bias: { value, standardError } }: EvaluatedNumber): string {
     : `${formatEstimate(Number(value.toPrecision(3)))} ± ${formatHalfWidth(standardError)}`
 }
 
-const WHISKER = { width: 130, height: 16, least: 0.7, largest: 1.3 }
-
 /** Measured error as a multiple of the error in theory. */
 function Whisker({ error }: { readonly error: RelativeError | undefined }) {
   if (error === undefined) return null
-  const { width, height, least, largest } = WHISKER
-  const at = (ratio: number) =>
-    (width * (Math.min(largest, Math.max(least, ratio)) - least)) / (largest - least)
-  const middle = height / 2
+  const { ratio, halfWidth, agrees } = error
   return (
-    <svg
-      className={styles.whisker}
-      data-agrees={error.agrees}
-      width={width}
-      height={height}
-      role="img"
-      aria-label={`${formatEstimate(Number(error.ratio.toPrecision(3)))} times the theory`}
-    >
-      <line className={styles.theory} x1={at(1)} x2={at(1)} y1="0" y2={height} />
-      <line className={styles.bar} x1={at(error.lower)} x2={at(error.upper)} y1={middle} y2={middle} />
-      <circle className={styles.dot} cx={at(error.ratio)} cy={middle} r="3.5" />
-    </svg>
+    <Interval
+      value={ratio}
+      halfWidth={halfWidth}
+      reference={1}
+      span={0.3}
+      look={agrees ? 'accent' : 'danger'}
+      label={`${formatEstimate(Number(ratio.toPrecision(3)))} times the theory`}
+    />
   )
 }
 
@@ -211,15 +198,15 @@ function SelectionErrors({ evaluation, title }: ErrorsProps<Candidates>) {
         rows={candidates}
         keyOf={({ candidate }) => labelText(candidate)}
         columns={[
-          { title: 'Candidate', cell: ({ candidate }) => <strong>{labelText(candidate)}</strong> },
-          { title: 'Rows', cell: ({ truth }) => formatExact(truth), align: 'right' },
-          { title: 'Won', cell: ({ won }) => formatExact(won), align: 'right' },
-          { title: 'Share of the runs', cell: ({ won }) => <Share share={won / runs} />, align: 'right' },
-          {
-            title: 'In theory',
-            cell: ({ probabilityToWin: theory }) => (theory === null ? '' : <Share share={theory} />),
-            align: 'right',
-          },
+          ['Candidate', ({ candidate }) => <strong>{labelText(candidate)}</strong>],
+          ['Rows', ({ truth }) => formatExact(truth), 'right'],
+          ['Won', ({ won }) => formatExact(won), 'right'],
+          ['Share of the runs', ({ won }) => <Share share={won / runs} />, 'right'],
+          [
+            'In theory',
+            ({ probabilityToWin: theory }) => (theory === null ? '' : <Share share={theory} />),
+            'right',
+          ],
         ]}
       />
     </Section>
@@ -247,19 +234,11 @@ function KeyErrors({ evaluation, title }: ErrorsProps<Keys>) {
         rows={keys}
         keyOf={({ key }) => key}
         columns={[
-          { title: 'Key', cell: ({ key }) => <strong>{key}</strong> },
-          { title: 'Truth', cell: ({ truth }) => formatExact(truth), align: 'right' },
-          { title: 'Appeared', cell: ({ appeared }) => <Share share={appeared / runs} />, align: 'right' },
-          {
-            title: 'In theory',
-            cell: ({ probabilityToAppear }) => <Share share={probabilityToAppear} />,
-            align: 'right',
-          },
-          {
-            title: 'Mean error',
-            cell: ({ meanAbsoluteError: mean }) => shown(mean?.value ?? null),
-            align: 'right',
-          },
+          ['Key', ({ key }) => <strong>{key}</strong>],
+          ['Truth', ({ truth }) => formatExact(truth), 'right'],
+          ['Appeared', ({ appeared }) => <Share share={appeared / runs} />, 'right'],
+          ['In theory', ({ probabilityToAppear }) => <Share share={probabilityToAppear} />, 'right'],
+          ['Mean error', ({ meanAbsoluteError: mean }) => shown(mean?.value ?? null), 'right'],
         ]}
       />
     </Section>

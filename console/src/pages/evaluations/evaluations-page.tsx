@@ -1,22 +1,23 @@
 import { useState } from 'react'
-import { api } from '../../api/api.ts'
-import { useMe } from '../../api/me.ts'
-import { Button } from '../../components/button.tsx'
-import { Field } from '../../components/field.tsx'
-import { Loading } from '../../components/loading.tsx'
-import { Notice } from '../../components/notice.tsx'
-import { Page } from '../../components/page.tsx'
-import { ProblemNotice } from '../../components/problem-notice.tsx'
-import { Section } from '../../components/section.tsx'
-import { Slider } from '../../components/slider.tsx'
-import { useAddressState } from '../../components/use-address-state.ts'
+import { api, useMe } from '../../api/api.ts'
+import { type Attempt, useAttempt } from '../../api/use-attempt.ts'
+import { useAddressState } from '../../components/address/use-address-state.ts'
+import { Button } from '../../components/forms/button.tsx'
+import { SelectField, TextAreaField } from '../../components/forms/fields.tsx'
+import { Slider } from '../../components/forms/slider.tsx'
+import { Page, Section } from '../../components/layout/page.tsx'
+import { Loading, Notice, ProblemNotice } from '../../components/notices/notices.tsx'
+import { Facts } from '../../components/tables/tables.tsx'
+import { formatAmount } from '../../format/amount.ts'
 import { formatExact } from '../../format/number.ts'
-import type { Dataset } from '../datasets/dataset-kind.ts'
-import { BatchView } from './batch-view.tsx'
+import { questionText } from '../answers/question-text.ts'
+import { readQuestion } from '../ask/question/read-question.ts'
+import type { Dataset } from '../datasets/dataset.ts'
+import { type Evaluated as EvaluatedQuery, evaluate } from './evaluate.ts'
+import type { BatchEvaluation, Progress } from './evaluation-stream.ts'
 import { EvaluationView } from './evaluation-view.tsx'
 import styles from './evaluations.module.css'
-import { type Example, examplesFor, isBatch, parseQuestion } from './examples.ts'
-import { type EvaluationState, type EvaluationTerms, useEvaluation } from './use-evaluation.ts'
+import { type BatchBody, bodyOf, examplesFor, isBatch } from './examples.ts'
 
 /** What the page shows. The address contains all of it: the question as JSON in `q`. */
 const INITIAL = { dataset: '', q: '', runs: 1_000 }
@@ -59,31 +60,42 @@ interface EvaluationFormProps {
 function EvaluationForm({ datasets, state, change }: EvaluationFormProps) {
   const dataset = datasets.find(({ id }) => id === state.dataset) ?? datasets[0]
   const examples = dataset === undefined ? [] : examplesFor(dataset)
-  const text = useQuestionText(state.q === '' ? JSON.stringify(examples[0]?.query) : state.q)
-  const { state: evaluation, start, stop } = useEvaluation()
+  const [text, setText] = useState(() => indented(state.q || JSON.stringify(examples[0]?.query)))
+  const { attempt, start, stop } = useAttempt<Progress, EvaluatedQuery>()
   if (dataset === undefined) return null
-  const parsed = parseQuestion(text.value)
-  const terms = parsed.valid ? { dataset: dataset.id, query: parsed.query, runs: state.runs } : undefined
+  const read = readQuestion(text)
+  const query = bodyOf(read)
+  const { runs } = state
+  const evaluateNow =
+    query &&
+    (() =>
+      void start({ runs: 0, of: runs }, (options) => evaluate({ dataset: dataset.id, query, runs }, options)))
   return (
     <>
       <Section title="Question">
         <div className={styles.form}>
           <div className={styles.stack}>
             {datasets.length > 1 && (
-              <DatasetField
-                datasets={datasets}
-                chosen={dataset.id}
+              <SelectField
+                label="Dataset"
+                value={dataset.id}
+                options={datasets.map(({ id, title }) => [id, title])}
                 onChange={(id) => {
                   const next = datasets.find((each) => each.id === id)
-                  text.set(next === undefined ? '' : indented(JSON.stringify(examplesFor(next)[0]?.query)))
+                  setText(next === undefined ? '' : indented(JSON.stringify(examplesFor(next)[0]?.query)))
                   change({ dataset: id, q: '' })
                 }}
               />
             )}
-            <ExampleField
-              examples={examples}
+            <SelectField
+              label="Example"
+              value=""
+              options={[
+                ['', 'select an example', true],
+                ...examples.map(({ title, query }) => [JSON.stringify(query), title] as const),
+              ]}
               onChange={(query) => {
-                text.set(indented(query))
+                setText(indented(query))
                 change({ q: query })
               }}
             />
@@ -98,145 +110,96 @@ function EvaluationForm({ datasets, state, change }: EvaluationFormProps) {
               onChange={(runs) => change({ runs })}
             />
           </div>
-          <QuestionField
-            text={text.value}
-            rule={parsed.valid ? undefined : parsed.rule}
+          <TextAreaField
+            label="Question as JSON"
+            hint={'Several questions as a batch: {"queries": […]}.'}
+            error={'error' in read ? read.error : undefined}
+            className={styles.question}
+            rows={9}
+            spellCheck={false}
+            value={text}
             onChange={(next) => {
-              text.set(next)
-              const read = parseQuestion(next)
-              if (read.valid) change({ q: JSON.stringify(read.query) })
+              setText(next)
+              const body = bodyOf(readQuestion(next))
+              if (body !== undefined) change({ q: JSON.stringify(body) })
             }}
           />
         </div>
-        <Actions terms={terms} evaluation={evaluation} start={start} stop={stop} />
+        <Actions attempt={attempt} onStart={evaluateNow} onStop={stop} />
       </Section>
-      {evaluation.state === 'failed' && (
-        <ProblemNotice
-          error={evaluation.error}
-          {...(terms === undefined ? {} : { onRetry: () => void start(terms) })}
-        />
-      )}
-      {evaluation.state === 'done' && <Evaluated {...evaluation} />}
+      {attempt.state === 'failed' && <ProblemNotice error={attempt.error} onRetry={evaluateNow} />}
+      {attempt.state === 'done' && <Evaluated {...attempt.result} />}
     </>
   )
 }
 
-function Evaluated({ evaluation, query }: Extract<EvaluationState, { readonly state: 'done' }>) {
+function Evaluated({ evaluation, query }: EvaluatedQuery) {
   if (!('evaluations' in evaluation)) return <EvaluationView evaluation={evaluation} />
   return <BatchView evaluation={evaluation} batch={isBatch(query) ? query : { queries: [] }} />
 }
 
-interface DatasetFieldProps {
-  readonly datasets: readonly Dataset[]
-  readonly chosen: string
-  readonly onChange: (dataset: string) => void
+/** Indents JSON; another text, which may come from the address, stays. */
+function indented(text: string): string {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2)
+  } catch {
+    return text
+  }
 }
 
-function DatasetField({ datasets, chosen, onChange }: DatasetFieldProps) {
-  return (
-    <Field label="Dataset">
-      {(attributes) => (
-        <select {...attributes} value={chosen} onChange={(event) => onChange(event.target.value)}>
-          {datasets.map(({ id, title }) => (
-            <option key={id} value={id}>
-              {title}
-            </option>
-          ))}
-        </select>
-      )}
-    </Field>
-  )
-}
-
-interface ExampleFieldProps {
-  readonly examples: readonly Example[]
-  /** Takes the chosen question as JSON. */
-  readonly onChange: (query: string) => void
-}
-
-function ExampleField({ examples, onChange }: ExampleFieldProps) {
-  return (
-    <Field label="Example">
-      {(attributes) => (
-        <select {...attributes} value="" onChange={(event) => onChange(event.target.value)}>
-          <option value="" disabled>
-            select an example
-          </option>
-          {examples.map(({ title, query }) => (
-            <option key={title} value={JSON.stringify(query)}>
-              {title}
-            </option>
-          ))}
-        </select>
-      )}
-    </Field>
-  )
-}
-
-interface QuestionFieldProps {
-  readonly text: string
-  readonly rule: string | undefined
-  readonly onChange: (text: string) => void
-}
-
-function QuestionField({ text, rule, onChange }: QuestionFieldProps) {
-  return (
-    <Field label="Question as JSON" hint={'Several questions as a batch: {"queries": […]}.'} error={rule}>
-      {(attributes) => (
-        <textarea
-          {...attributes}
-          className={styles.question}
-          rows={9}
-          spellCheck={false}
-          value={text}
-          onChange={(event) => onChange(event.target.value)}
-        />
-      )}
-    </Field>
-  )
-}
-
-function indented(json: string): string {
-  return JSON.stringify(JSON.parse(json), null, 2)
-}
-
-/** Text of a question that starts as the indented JSON of the address, if that is JSON. */
-function useQuestionText(initial: string) {
-  const [value, set] = useState(() => {
-    try {
-      return indented(initial)
-    } catch {
-      return initial
-    }
-  })
-  return { value, set }
-}
-
-interface ActionsProps extends Pick<ReturnType<typeof useEvaluation>, 'start' | 'stop'> {
+interface ActionsProps {
+  readonly attempt: Attempt<Progress, EvaluatedQuery>
   /** Absent while the question is not valid. */
-  readonly terms: EvaluationTerms | undefined
-  readonly evaluation: ReturnType<typeof useEvaluation>['state']
+  readonly onStart: (() => void) | undefined
+  readonly onStop: () => void
 }
 
-function Actions({ terms, evaluation, start, stop }: ActionsProps) {
-  if (evaluation.state !== 'running')
+function Actions({ attempt, onStart, onStop }: ActionsProps) {
+  if (attempt.state !== 'running')
     return (
-      <Button
-        look="primary"
-        disabled={terms === undefined}
-        onClick={() => terms !== undefined && void start(terms)}
-      >
+      <Button look="primary" disabled={onStart === undefined} onClick={onStart}>
         Evaluate
       </Button>
     )
-  const { runs, of } = evaluation.progress
+  const { runs, of } = attempt.progress
   return (
     <div className={styles.progress}>
       <progress aria-label="Progress of the evaluation" max={of} value={runs} />
       <span>
         {formatExact(runs)} of {formatExact(of)} runs
       </span>
-      <Button onClick={stop}>Stop</Button>
+      <Button onClick={onStop}>Stop</Button>
     </div>
+  )
+}
+
+interface BatchViewProps {
+  readonly evaluation: BatchEvaluation
+  readonly batch: BatchBody
+}
+
+/** Price of a batch, and the errors of the answers to each of its queries. */
+function BatchView({ evaluation, batch }: BatchViewProps) {
+  const { evaluations, cost, sumOfPrices } = evaluation
+  return (
+    <>
+      <Section title="Price of the batch" lead="It is not charged.">
+        <Facts
+          facts={[
+            ['Queries', formatExact(evaluations.length)],
+            ['As a batch', formatAmount(cost)],
+            ['Asked separately', formatAmount(sumOfPrices)],
+          ]}
+        />
+      </Section>
+      {evaluations.map((each, place) => {
+        const query = batch.queries[place]
+        const text =
+          query === undefined ? each.kind : questionText(query as Readonly<Record<string, unknown>>)
+        // A batch may contain the same query twice.
+        // biome-ignore lint/suspicious/noArrayIndexKey: the queries of a batch have no other identity
+        return <EvaluationView key={place} evaluation={each} title={`${place + 1}. ${text}`} />
+      })}
+    </>
   )
 }

@@ -1,4 +1,6 @@
-import { type DatasetFacts, type QueryBody, typicalQueries } from '../risk/typical-queries.ts'
+import type { ReadQuestion } from '../ask/question/read-question.ts'
+import type { DatasetFacts } from '../datasets/dataset.ts'
+import { type QueryBody, typicalQueries } from '../risk/typical-queries.ts'
 
 /** Queries that are evaluated together, and priced as a batch. */
 export interface BatchBody {
@@ -13,7 +15,6 @@ export interface Example {
   readonly query: EvaluatedBody
 }
 
-/** Epsilon of the examples. */
 const EPSILON = 0.1
 
 /** Returns questions that show the errors of different mechanisms on the columns of a dataset. */
@@ -37,22 +38,8 @@ export function isBatch(body: EvaluatedBody): body is BatchBody {
   return 'queries' in body
 }
 
-export type ParsedQuestion =
-  | { readonly valid: true; readonly query: EvaluatedBody }
-  | { readonly valid: false; readonly rule: string }
-
-/** Reads a question or a batch in JSON. The service checks its fields. */
-export function parseQuestion(text: string): ParsedQuestion {
-  try {
-    const value: unknown = JSON.parse(text)
-    const isBody =
-      typeof value === 'object' &&
-      value !== null &&
-      ('kind' in value || ('queries' in value && Array.isArray(value.queries)))
-    return isBody
-      ? { valid: true, query: value as EvaluatedBody }
-      : { valid: false, rule: 'must be an object with a "kind", or with a list of "queries"' }
-  } catch {
-    return { valid: false, rule: 'must be JSON' }
-  }
+/** Returns what a text asks to evaluate, or undefined if it is no question. */
+export function bodyOf(read: ReadQuestion): EvaluatedBody | undefined {
+  if ('error' in read) return undefined
+  return 'queries' in read ? read : read.question
 }

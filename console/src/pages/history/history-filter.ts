@@ -1,14 +1,11 @@
-/** Selection of releases, as it is in the address of the history. */
-export interface HistoryFilter {
-  readonly dataset?: string
-  readonly kind?: string
-  readonly analyst?: string
-  readonly from?: string
-  readonly to?: string
-  readonly cursor?: string
-}
+import type { paths } from 'sotto-client'
+import type { Schemas } from '../../api/schemas.ts'
 
 const FIELDS = ['dataset', 'kind', 'analyst', 'from', 'to', 'cursor'] as const
+type Field = (typeof FIELDS)[number]
+
+/** Selection of releases, as it is in the address of the history. */
+export type HistoryFilter = { readonly [each in Field]?: string }
 
 /** Reads the selection of an address. Empty and unknown parameters are ignored. */
 export function filterOf(parameters: URLSearchParams): HistoryFilter {
@@ -32,7 +29,7 @@ export function addressOf(filter: HistoryFilter): string {
 /** Returns a selection with a field replaced, from its first page. */
 export function replaceField(
   { cursor: _, ...filter }: HistoryFilter,
-  field: Exclude<keyof HistoryFilter, 'cursor'>,
+  field: Exclude<Field, 'cursor'>,
   value: string,
 ): HistoryFilter {
   return { ...filter, [field]: value.trim() }
@@ -41,4 +38,18 @@ export function replaceField(
 /** Returns the address at which a question can be asked again. */
 export function askAgainAddress(dataset: string, question: unknown): string {
   return `/datasets/${encodeURIComponent(dataset)}/ask?${new URLSearchParams({ q: JSON.stringify(question) })}`
+}
+
+/** Release as the history lists it. */
+export type ListedRelease = Schemas['ListedRelease']
+
+/** Page of the history. The list has no other form unless CSV is asked for. */
+export type ReleasePage = Schemas['ReleasePage']
+
+/** Parameters of the list of releases. */
+export type ReleaseParameters = NonNullable<paths['/v1/releases']['get']['parameters']['query']>
+
+/** Returns the parameters of a selection. The service refuses unknown kinds and wrong dates, and says which. */
+export function releaseParameters(filter: HistoryFilter, limit: number): ReleaseParameters {
+  return { ...(filter as ReleaseParameters), limit: String(limit) }
 }

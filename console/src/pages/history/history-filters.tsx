@@ -1,9 +1,8 @@
-import { type ReactNode, useEffect, useState } from 'react'
+import { useEffect, useState } from 'react'
 import { useLocation } from 'wouter'
-import { api } from '../../api/api.ts'
-import { useMe } from '../../api/me.ts'
-import { ButtonLink } from '../../components/button.tsx'
-import { Field } from '../../components/field.tsx'
+import { api, useMe } from '../../api/api.ts'
+import { ButtonLink } from '../../components/forms/button.tsx'
+import { SelectField, TextField } from '../../components/forms/fields.tsx'
 import { KIND_NAMES } from '../answers/question-text.ts'
 import styles from './history.module.css'
 import { addressOf, type HistoryFilter, replaceField } from './history-filter.ts'
@@ -24,18 +23,18 @@ export function HistoryFilters({ filter }: { readonly filter: HistoryFilter }) {
   const isSelected = Object.keys(filter).some((field) => field !== 'cursor')
   return (
     <search className={styles.filters}>
-      <Choice label="Dataset" value={filter.dataset} onChoose={(value) => set('dataset', value)}>
-        {[...names].sort().map((name) => (
-          <option key={name}>{name}</option>
-        ))}
-      </Choice>
-      <Choice label="Kind" value={filter.kind} onChoose={(value) => set('kind', value)}>
-        {Object.entries(KIND_NAMES).map(([kind, name]) => (
-          <option key={kind} value={kind}>
-            {name}
-          </option>
-        ))}
-      </Choice>
+      <SelectField
+        label="Dataset"
+        value={filter.dataset ?? ''}
+        options={[['', 'All'], ...[...names].sort()]}
+        onChange={(value) => set('dataset', value)}
+      />
+      <SelectField
+        label="Kind"
+        value={filter.kind ?? ''}
+        options={[['', 'All'], ...Object.entries(KIND_NAMES)]}
+        onChange={(value) => set('kind', value)}
+      />
       {me !== undefined && me.role !== 'analyst' && (
         <Entry label="Analyst" value={filter.analyst} onEnter={(value) => set('analyst', value)} />
       )}
@@ -49,26 +48,6 @@ export function HistoryFilters({ filter }: { readonly filter: HistoryFilter }) {
         </div>
       )}
     </search>
-  )
-}
-
-interface ChoiceProps {
-  readonly label: string
-  readonly value: string | undefined
-  readonly onChoose: (value: string) => void
-  readonly children: ReactNode
-}
-
-function Choice({ label, value = '', onChoose, children }: ChoiceProps) {
-  return (
-    <Field label={label}>
-      {(attributes) => (
-        <select {...attributes} value={value} onChange={({ target }) => onChoose(target.value)}>
-          <option value="">All</option>
-          {children}
-        </select>
-      )}
-    </Field>
   )
 }
 
@@ -95,17 +74,13 @@ function Entry({ label, type = 'text', value = '', onEnter }: EntryProps) {
     if (type === 'date' && (entered === '' || entered >= FIRST_DATE)) enter(entered)
   }
   return (
-    <Field label={label}>
-      {(attributes) => (
-        <input
-          {...attributes}
-          type={type}
-          value={text}
-          onChange={({ target }) => change(target.value)}
-          onBlur={() => type === 'text' && enter(text)}
-          onKeyDown={({ key }) => key === 'Enter' && enter(text)}
-        />
-      )}
-    </Field>
+    <TextField
+      label={label}
+      type={type}
+      value={text}
+      onChange={change}
+      onBlur={() => type === 'text' && enter(text)}
+      onKeyDown={({ key }) => key === 'Enter' && enter(text)}
+    />
   )
 }

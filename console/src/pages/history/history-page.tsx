@@ -1,28 +1,31 @@
 import { useState } from 'react'
 import { Link, useLocation, useSearchParams } from 'wouter'
-import { api, requests } from '../../api/api.ts'
-import { useMe } from '../../api/me.ts'
+import { api, requests, useMe } from '../../api/api.ts'
 import { saveFile } from '../../api/save-file.ts'
-import { Button, ButtonLink } from '../../components/button.tsx'
-import { DateTime } from '../../components/date-time.tsx'
-import { Loading } from '../../components/loading.tsx'
-import { Page } from '../../components/page.tsx'
-import { Pill } from '../../components/pill.tsx'
-import { ProblemNotice } from '../../components/problem-notice.tsx'
-import { Table, type TableColumn } from '../../components/table.tsx'
+import { ActionButton } from '../../components/forms/action-button.tsx'
+import { Button } from '../../components/forms/button.tsx'
+import { Page, Pages } from '../../components/layout/page.tsx'
+import { Loading, ProblemNotice } from '../../components/notices/notices.tsx'
+import { DateTime, Pill, Table, type TableProps } from '../../components/tables/tables.tsx'
 import { formatAmount } from '../../format/amount.ts'
 import { answerText } from '../answers/answer-text.ts'
 import { questionText } from '../answers/question-text.ts'
 import styles from './history.module.css'
 import { cursorOfLink, wholeCsv } from './history-csv.ts'
-import { addressOf, askAgainAddress, filterOf, type HistoryFilter } from './history-filter.ts'
+import {
+  addressOf,
+  askAgainAddress,
+  filterOf,
+  type HistoryFilter,
+  type ListedRelease,
+  type ReleasePage,
+  type ReleaseParameters,
+  releaseParameters,
+} from './history-filter.ts'
 import { HistoryFilters } from './history-filters.tsx'
-import { type ListedRelease, type ReleasePage, type ReleaseParameters, releaseParameters } from './release.ts'
 import { SpendingSection } from './spending-chart.tsx'
 
-/** Releases in one page of the list. */
 const PAGE_SIZE = 25
-/** Releases in one page of a download. */
 const DOWNLOAD_PAGE_SIZE = 200
 
 /** Page that lists paid questions with their answers. Its selection is in the address. */
@@ -72,14 +75,11 @@ function Releases({ filter }: { readonly filter: HistoryFilter }) {
         }
         columns={columnsFor(me.role, compared, toggle)}
       />
-      <nav className={styles.pages} aria-label="Pages">
-        {filter.cursor !== undefined && (
-          <ButtonLink href={addressOf({ ...filter, cursor: '' })}>Newest</ButtonLink>
-        )}
-        {page.next !== undefined && (
-          <ButtonLink href={addressOf({ ...filter, cursor: page.next })}>Older</ButtonLink>
-        )}
-      </nav>
+      <Pages
+        label="Pages"
+        newest={filter.cursor === undefined ? undefined : addressOf({ ...filter, cursor: '' })}
+        older={page.next === undefined ? undefined : addressOf({ ...filter, cursor: page.next })}
+      />
     </div>
   )
 }
@@ -88,11 +88,11 @@ function columnsFor(
   role: string,
   compared: readonly string[],
   toggle: (id: string) => void,
-): readonly TableColumn<ListedRelease>[] {
+): TableProps<ListedRelease>['columns'] {
   return [
-    {
-      title: 'Compare',
-      cell: ({ id, question }) => (
+    [
+      'Compare',
+      ({ id, question }) => (
         <input
           type="checkbox"
           aria-label={`Compare: ${questionText(question)}`}
@@ -100,14 +100,14 @@ function columnsFor(
           onChange={() => toggle(id)}
         />
       ),
-    },
-    { title: 'Question', cell: QuestionCell },
-    { title: 'Answer', cell: AnswerCell },
-    { title: 'Price', align: 'right', cell: ({ price }) => formatAmount(price) },
-    { title: 'Dataset', cell: ({ dataset }) => <Link href={`/datasets/${dataset}`}>{dataset}</Link> },
-    ...(role === 'analyst' ? [] : [{ title: 'Analyst', cell: ({ analyst }: ListedRelease) => analyst }]),
-    { title: 'Answered (UTC)', cell: ({ answeredAt }) => <DateTime value={answeredAt} /> },
-    ...(role === 'analyst' ? [{ title: '', cell: AskAgain }] : []),
+    ],
+    ['Question', QuestionCell],
+    ['Answer', ({ answer }) => <span className={styles.answer}>{answerText(answer)}</span>],
+    ['Price', ({ price }) => formatAmount(price), 'right'],
+    ['Dataset', ({ dataset }) => <Link href={`/datasets/${dataset}`}>{dataset}</Link>],
+    role !== 'analyst' && ['Analyst', ({ analyst }) => analyst],
+    ['Answered (UTC)', ({ answeredAt }) => <DateTime value={answeredAt} />],
+    role === 'analyst' && ['', AskAgain],
   ]
 }
 
@@ -117,10 +117,6 @@ function QuestionCell({ id, question, shared }: ListedRelease) {
       <Link href={`/history/${id}`}>{questionText(question)}</Link> {shared === true && <Pill>shared</Pill>}
     </div>
   )
-}
-
-function AnswerCell({ answer }: ListedRelease) {
-  return <span className={styles.answer}>{answerText(answer)}</span>
 }
 
 function AskAgain({ dataset, question, kind }: ListedRelease) {
@@ -153,27 +149,11 @@ function CompareBar({ compared }: { readonly compared: readonly string[] }) {
 }
 
 function DownloadButton({ filter }: { readonly filter: HistoryFilter }) {
-  const [state, setState] = useState<{ readonly busy: boolean; readonly error?: unknown }>({ busy: false })
-  const download = async () => {
-    setState({ busy: true })
-    try {
-      saveFile('sotto-history.csv', new Blob([await historyCsv(filter)], { type: 'text/csv' }))
-      setState({ busy: false })
-    } catch (error) {
-      setState({ busy: false, error })
-    }
-  }
-  return (
-    <>
-      <Button onClick={download} busy={state.busy}>
-        Download CSV
-      </Button>
-      {state.error !== undefined && <ProblemNotice error={state.error} onRetry={download} />}
-    </>
-  )
+  const download = async () =>
+    saveFile('sotto-history.csv', new Blob([await historyCsv(filter)], { type: 'text/csv' }))
+  return <ActionButton action={download}>Download CSV</ActionButton>
 }
 
-/** Reads all releases of a selection as CSV. */
 async function historyCsv({ cursor: _, ...filter }: HistoryFilter): Promise<string> {
   return wholeCsv(async (cursor) => {
     const query: ReleaseParameters = {

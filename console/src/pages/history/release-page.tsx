@@ -1,30 +1,25 @@
 import { Link, useParams } from 'wouter'
-import { api } from '../../api/api.ts'
-import { useMe } from '../../api/me.ts'
-import { ButtonLink } from '../../components/button.tsx'
-import { DateTime } from '../../components/date-time.tsx'
-import { Facts } from '../../components/facts.tsx'
-import { Loading } from '../../components/loading.tsx'
-import { Page } from '../../components/page.tsx'
-import { ProblemNotice } from '../../components/problem-notice.tsx'
-import { Section } from '../../components/section.tsx'
+import { api, at, useMe } from '../../api/api.ts'
+import { ButtonLink } from '../../components/forms/button.tsx'
+import { Page, Section } from '../../components/layout/page.tsx'
+import { Loading, ProblemNotice } from '../../components/notices/notices.tsx'
+import { DateTime, Facts } from '../../components/tables/tables.tsx'
 import { formatAmount } from '../../format/amount.ts'
+import { formatEstimate } from '../../format/number.ts'
 import type { StoredDocument } from '../answers/answer-text.ts'
 import { AnswerView } from '../answers/answer-view.tsx'
 import { DownloadAnswer } from '../answers/downloads.tsx'
-import { type Question, questionText } from '../answers/question-text.ts'
+import { type AskedQuestion, questionText } from '../answers/question-text.ts'
+import { SessionTable } from '../answers/session-table.tsx'
 import styles from './history.module.css'
 import { askAgainAddress } from './history-filter.ts'
-import { SessionAnswers } from './session-answers.tsx'
 
 const PATH = [{ title: 'History', href: '/history' }]
 
 /** Page of a release: the stored answer, the question, and the facts of its charge. */
 export default function ReleasePage() {
   const { release = '' } = useParams<{ release: string }>()
-  const { data, error, refetch } = api.useQuery('get', '/v1/releases/{id}', {
-    params: { path: { id: release } },
-  })
+  const { data, error, refetch } = api.useQuery('get', '/v1/releases/{id}', at({ id: release }))
   if (error !== null)
     return (
       <Page title="Release" path={PATH}>
@@ -32,7 +27,7 @@ export default function ReleasePage() {
       </Page>
     )
   if (data === undefined) return <Loading what="the release" />
-  const question = data.question as Question | undefined
+  const question = data.question as AskedQuestion | undefined
   return (
     <Page
       title={question === undefined ? 'Release' : capitalised(questionText(question))}
@@ -66,7 +61,7 @@ export default function ReleasePage() {
 
 interface ActionsProps {
   readonly document: StoredDocument
-  readonly question: Question | undefined
+  readonly question: AskedQuestion | undefined
 }
 
 function Actions({ document, question }: ActionsProps) {
@@ -112,4 +107,39 @@ function ChargeFacts({ document }: { readonly document: StoredDocument }) {
 
 function capitalised(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
+}
+
+const MOST_ANSWERS = '100'
+
+/** Answers of a sparse vector session. Only the analyst who opened it may read them. */
+function SessionAnswers({ id }: { readonly id: string }) {
+  const me = useMe()
+  return me?.role === 'analyst' ? (
+    <OwnAnswers id={id} />
+  ) : (
+    <Section title="Answers">
+      <p>Only the analyst who opened the session may read its answers.</p>
+    </Section>
+  )
+}
+
+function OwnAnswers({ id }: { readonly id: string }) {
+  const { data, error, refetch } = api.useQuery('get', '/v1/sparse-vector-sessions/{id}', {
+    params: { path: { id }, query: { limit: MOST_ANSWERS } },
+  })
+  if (error !== null) return <ProblemNotice error={error} onRetry={refetch} />
+  if (data === undefined) return <Loading what="the session" />
+  const { answers, answered, positivesLeft, positives, threshold } = data
+  return (
+    <Section
+      title="Answers"
+      lead={
+        `Each question asks if a count is at least ${formatEstimate(threshold)}. ` +
+        `${positivesLeft} of ${positives} answers "above" are left.` +
+        (answered > answers.length ? ` The newest ${answers.length} of ${answered} answers:` : '')
+      }
+    >
+      <SessionTable session={data} />
+    </Section>
+  )
 }

@@ -1,24 +1,20 @@
-import { api } from '../../api/api.ts'
+import { api, at, useMe } from '../../api/api.ts'
 import { MOST_ENTRIES, useLedgerEntries } from '../../api/ledger-entries.ts'
-import { useMe } from '../../api/me.ts'
-import { Curve } from '../../components/curve.tsx'
-import { Loading } from '../../components/loading.tsx'
-import { Notice } from '../../components/notice.tsx'
-import { ProblemNotice } from '../../components/problem-notice.tsx'
-import { Section } from '../../components/section.tsx'
+import type { Schemas } from '../../api/schemas.ts'
+import { Curve } from '../../components/charts/curve.tsx'
+import { Section } from '../../components/layout/page.tsx'
+import { Loading, Notice, ProblemNotice } from '../../components/notices/notices.tsx'
 import { formatAmount, sizeOf, smallerOf, unitOf } from '../../format/amount.ts'
 import { formatExact } from '../../format/number.ts'
 import { formatTime } from '../../format/time.ts'
 import { BudgetGauge } from '../datasets/budget-gauge.tsx'
-import { amountScale, type LedgerEntry, spendingOf, stepsOf, timeAxis } from './spending.ts'
+import { amountScale, spendingOf, stepsOf, timeAxis } from './spending.ts'
 
 /** Chart of what was spent of a dataset's budget over time: all of it, or for an analyst their own part. */
 export function SpendingSection({ dataset }: { readonly dataset: string }) {
   const me = useMe()
   const entries = useLedgerEntries(dataset)
-  const { data: budget } = api.useQuery('get', '/v1/datasets/{dataset}/budget', {
-    params: { path: { dataset } },
-  })
+  const { data: budget } = api.useQuery('get', '/v1/datasets/{dataset}/budget', at({ dataset }))
   const isAnalyst = me?.role === 'analyst'
   return (
     <Section
@@ -46,7 +42,7 @@ export function SpendingSection({ dataset }: { readonly dataset: string }) {
 }
 
 interface SpendingChartProps {
-  readonly entries: readonly LedgerEntry[]
+  readonly entries: readonly Schemas['LedgerEntry'][]
   readonly payer: 'analyst' | 'dataset'
   readonly cap: Parameters<typeof amountScale>[1]
 }

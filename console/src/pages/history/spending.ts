@@ -1,8 +1,7 @@
-import type { Amount, components } from 'sotto-client'
-import type { LinePoint, Scale } from '../../components/scale.ts'
+import type { Amount } from 'sotto-client'
+import type { Schemas } from '../../api/schemas.ts'
+import type { LinePoint, Scale } from '../../components/charts/scale.ts'
 import { sizeOf } from '../../format/amount.ts'
-
-export type LedgerEntry = components['schemas']['LedgerEntry']
 
 const SECOND_MS = 1_000
 const MINUTE_MS = 60 * SECOND_MS
@@ -50,7 +49,7 @@ export interface SpendingPoint {
  * @returns the total after each charge, oldest first; under zCDP in rho, otherwise in epsilon
  */
 export function spendingOf(
-  entries: readonly Pick<LedgerEntry, 'sequence' | 'kind' | 'at' | 'amount'>[],
+  entries: readonly Pick<Schemas['LedgerEntry'], 'sequence' | 'kind' | 'at' | 'amount'>[],
   payer: 'dataset' | 'analyst',
 ): readonly SpendingPoint[] {
   const charges = entries

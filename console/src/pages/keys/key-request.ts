@@ -1,20 +1,26 @@
-import type { components } from 'sotto-client'
+import { defined } from '../../../../src/privacy/defined.ts'
+import type { Schemas } from '../../api/schemas.ts'
 
-export type ApiKey = components['schemas']['ApiKey']
-export type IssuedKey = components['schemas']['IssuedKey']
-export type KeyRequest = components['schemas']['KeyRequest']
+export type ApiKey = Schemas['ApiKey']
+export type IssuedKey = Schemas['IssuedKey']
+export type KeyRequest = Schemas['KeyRequest']
 
-/** Times after which a new key can expire, and a date of choice. */
-export const EXPIRIES = ['never', '30', '90', '365', 'date'] as const
-export type Expiry = (typeof EXPIRIES)[number]
-
-export const QUOTA_FIELDS = [
-  'requestsPerMinute',
-  'burst',
-  'concurrentRequests',
-  'storedBytesPerDataset',
+/** Times after which a new key can expire, and a date of choice, with their titles. */
+export const EXPIRIES = [
+  ['never', 'Never'],
+  ['30', 'In 30 days'],
+  ['90', 'In 90 days'],
+  ['365', 'In one year'],
+  ['date', 'At a date'],
 ] as const
-export type QuotaField = (typeof QUOTA_FIELDS)[number]
+
+/** Limits on requests, with their titles. */
+export const QUOTA_FIELDS = [
+  ['requestsPerMinute', 'Requests per minute'],
+  ['burst', 'Requests at once'],
+  ['concurrentRequests', 'Requests under way'],
+  ['storedBytesPerDataset', 'Stored bytes per dataset'],
+] as const
 
 /** Contents of the form for a new key, as they were entered. */
 export interface KeyForm {
@@ -25,10 +31,10 @@ export interface KeyForm {
   readonly chosen: readonly string[]
   /** Further ids, separated by commas or spaces. */
   readonly further: string
-  readonly expiry: Expiry
+  readonly expiry: (typeof EXPIRIES)[number][0]
   /** Date as `YYYY-MM-DD`, for the expiry `date`. */
   readonly date: string
-  readonly quota: Readonly<Partial<Record<QuotaField, string>>>
+  readonly quota: Readonly<Partial<Record<(typeof QUOTA_FIELDS)[number][0], string>>>
   readonly samePrincipal: boolean
 }
 
@@ -36,21 +42,20 @@ const DAY_MS = 86_400_000
 
 /** Returns the request for the key that a form describes. */
 export function keyRequestOf(form: KeyForm, nowMs: number): KeyRequest {
-  const expiresAt = expiryTimeOf(form, nowMs)
   const quota = Object.fromEntries(
-    QUOTA_FIELDS.flatMap((field) => {
+    QUOTA_FIELDS.flatMap(([field]) => {
       const text = form.quota[field]?.trim() ?? ''
       return text === '' ? [] : [[field, Number(text)]]
     }),
   )
-  return {
+  return defined({
     name: form.name.trim(),
     role: form.role,
-    ...(form.scope === 'all' ? {} : { datasets: datasetsOf(form) }),
-    ...(expiresAt === undefined ? {} : { expiresAt }),
-    ...(Object.keys(quota).length === 0 ? {} : { quota }),
+    datasets: form.scope === 'all' ? undefined : datasetsOf(form),
+    expiresAt: expiryTimeOf(form, nowMs),
+    quota: Object.keys(quota).length === 0 ? undefined : quota,
     samePrincipal: form.samePrincipal,
-  }
+  })
 }
 
 /** Returns the ids of the datasets to which a form limits its key. */

@@ -1,22 +1,15 @@
 import { useState } from 'react'
-import { api, queryClient } from '../../api/api.ts'
-import { useMe } from '../../api/me.ts'
-import { Button } from '../../components/button.tsx'
-import { DateTime } from '../../components/date-time.tsx'
-import { Loading } from '../../components/loading.tsx'
-import { Page } from '../../components/page.tsx'
-import { Pill } from '../../components/pill.tsx'
-import { ProblemNotice } from '../../components/problem-notice.tsx'
-import { Section } from '../../components/section.tsx'
-import { Table } from '../../components/table.tsx'
+import { api, queryClient, useMe } from '../../api/api.ts'
+import { Button } from '../../components/forms/button.tsx'
+import { Page, Section } from '../../components/layout/page.tsx'
+import { Loading, ProblemNotice } from '../../components/notices/notices.tsx'
+import { DateTime, Pill, Table } from '../../components/tables/tables.tsx'
 import { formatCount } from '../../format/number.ts'
-import { DeleteDialog, RotateDialog } from './change-dialogs.tsx'
-import { IssuedKeyDialog } from './issued-key-dialog.tsx'
+import { DeleteDialog, IssuedKeyDialog, RotateDialog } from './key-dialogs.tsx'
 import { type ApiKey, type IssuedKey, keysMatching, validityOf } from './key-request.ts'
 import styles from './keys.module.css'
 import { NewKeyDialog } from './new-key-dialog.tsx'
 
-/** Dialog that is open, and the key that it is about. */
 type Opened =
   | { readonly dialog: 'none' }
   | { readonly dialog: 'new' }
@@ -101,18 +94,14 @@ function KeyTable({ keys, onRotate, onDelete }: KeyTableProps) {
       keyOf={({ id }) => id}
       empty="No key matches."
       columns={[
-        { title: 'Key', cell: ({ id }) => <code>{id}</code> },
-        {
-          title: 'Role',
-          cell: ({ role }) => <Pill tone={role === 'custodian' ? 'accent' : 'plain'}>{role}</Pill>,
-        },
-        { title: 'Datasets', cell: ({ datasets }) => datasets?.join(', ') ?? 'all' },
-        { title: 'Valid until (UTC)', cell: (apiKey) => <ValidUntil apiKey={apiKey} /> },
-        { title: 'Created (UTC)', cell: (apiKey) => <Created apiKey={apiKey} /> },
-        {
-          title: 'Actions',
-          align: 'right',
-          cell: (apiKey) => (
+        ['Key', ({ id }) => <code>{id}</code>],
+        ['Role', ({ role }) => <Pill tone={role === 'custodian' ? 'accent' : 'plain'}>{role}</Pill>],
+        ['Datasets', ({ datasets }) => datasets?.join(', ') ?? 'all'],
+        ['Valid until (UTC)', ValidUntil],
+        ['Created (UTC)', Created],
+        [
+          'Actions',
+          (apiKey) => (
             <span className={styles.actions}>
               <Button look="quiet" aria-label={`Rotate ${apiKey.id}`} onClick={() => onRotate(apiKey)}>
                 Rotate
@@ -122,15 +111,15 @@ function KeyTable({ keys, onRotate, onDelete }: KeyTableProps) {
               </Button>
             </span>
           ),
-        },
+          'right',
+        ],
       ]}
     />
   )
 }
 
-function ValidUntil({ apiKey }: { readonly apiKey: ApiKey }) {
-  const { expiresAt } = apiKey
-  const validity = validityOf(apiKey, Date.now())
+function ValidUntil({ expiresAt }: ApiKey) {
+  const validity = expiresAt && validityOf({ expiresAt }, Date.now())
   return (
     <>
       {expiresAt === undefined ? 'no end' : <DateTime value={expiresAt} />}{' '}
@@ -140,15 +129,12 @@ function ValidUntil({ apiKey }: { readonly apiKey: ApiKey }) {
   )
 }
 
-function Created({ apiKey }: { readonly apiKey: ApiKey }) {
-  const { createdAt, createdBy, rotatedAt, earlierValidUntil } = apiKey
+function Created({ createdAt, createdBy, rotatedAt, earlierValidUntil }: ApiKey) {
   return (
     <div className={styles.created}>
-      {createdAt !== undefined && (
-        <div>
-          <DateTime value={createdAt} />
-        </div>
-      )}
+      <div>
+        <DateTime value={createdAt} />
+      </div>
       {createdBy !== undefined && <div className={styles.by}>by {createdBy}</div>}
       {rotatedAt !== undefined && (
         <div className={styles.by}>

@@ -1,23 +1,19 @@
 import { useState } from 'react'
-import type { components } from 'sotto-client'
-import { api, requests } from '../../api/api.ts'
-import { Button } from '../../components/button.tsx'
-import { FormDialog } from '../../components/dialog.tsx'
-import { Field, FieldRow } from '../../components/field.tsx'
-import { Gauge } from '../../components/gauge.tsx'
-import { NumberField } from '../../components/number-field.tsx'
-import { ProblemNotice } from '../../components/problem-notice.tsx'
-import { Section } from '../../components/section.tsx'
-import { Table } from '../../components/table.tsx'
+import { api, at, refreshAll, requests } from '../../api/api.ts'
+import type { Schemas } from '../../api/schemas.ts'
+import { Gauge } from '../../components/charts/gauge.tsx'
+import { Button } from '../../components/forms/button.tsx'
+import { FieldRow, NumberFields, TextField } from '../../components/forms/fields.tsx'
+import { FormDialog } from '../../components/layout/dialog.tsx'
+import { Section } from '../../components/layout/page.tsx'
+import { ProblemNotice } from '../../components/notices/notices.tsx'
+import { Table } from '../../components/tables/tables.tsx'
 import { formatAmount, sizeOf } from '../../format/amount.ts'
 import { numberOf } from '../../format/number.ts'
 import { BudgetGauge } from '../datasets/budget-gauge.tsx'
-import type { DatasetPart } from '../datasets/dataset-page.tsx'
+import type { DatasetPart } from '../datasets/dataset.ts'
 import styles from './manage.module.css'
 import { ReasonField } from './reason-field.tsx'
-import { refreshAll } from './refresh.ts'
-
-type AnalystSpending = components['schemas']['AnalystSpending']
 
 /** Dialog that is open. An allotment may be that of an analyst who has none yet. */
 type Opened =
@@ -27,7 +23,7 @@ type Opened =
 
 /** Budget of a dataset, and what each analyst may spend of it. */
 export function BudgetSection({ dataset: { id } }: DatasetPart) {
-  const path = { params: { path: { dataset: id } } }
+  const path = at({ dataset: id })
   const { data: budget } = api.useQuery('get', '/v1/datasets/{dataset}/budget', path)
   const { data, error, refetch } = api.useQuery('get', '/v1/datasets/{dataset}/analysts', path)
   const [opened, open] = useState<Opened>({ dialog: 'none' })
@@ -67,7 +63,7 @@ export function BudgetSection({ dataset: { id } }: DatasetPart) {
 }
 
 interface AllotmentTableProps {
-  readonly analysts: readonly AnalystSpending[]
+  readonly analysts: readonly Schemas['AnalystSpending'][]
   readonly onChange: (analyst: string) => void
   readonly onRemove: (analyst: string) => void
 }
@@ -80,11 +76,11 @@ function AllotmentTable({ analysts, onChange, onRemove }: AllotmentTableProps) {
       keyOf={({ analyst }) => analyst}
       empty="No analyst has spent anything or has an allotment. Without one, an analyst may spend the whole cap."
       columns={[
-        { title: 'Analyst', cell: ({ analyst }) => <strong>{analyst}</strong> },
-        { title: 'Spent', cell: ({ spent }) => formatAmount(spent) },
-        {
-          title: 'Allotment',
-          cell: ({ analyst, allotment }) =>
+        ['Analyst', ({ analyst }) => <strong>{analyst}</strong>],
+        ['Spent', ({ spent }) => formatAmount(spent)],
+        [
+          'Allotment',
+          ({ analyst, allotment }) =>
             allotment === undefined ? (
               'none'
             ) : (
@@ -93,11 +89,10 @@ function AllotmentTable({ analysts, onChange, onRemove }: AllotmentTableProps) {
                 <Gauge label={`Allotment of ${analyst}`} cap={allotment.cap} spent={allotment.spent} />
               </>
             ),
-        },
-        {
-          title: 'Actions',
-          align: 'right',
-          cell: ({ analyst, allotment }) => (
+        ],
+        [
+          'Actions',
+          ({ analyst, allotment }) => (
             <span className={styles.actions}>
               <Button
                 look="quiet"
@@ -117,13 +112,13 @@ function AllotmentTable({ analysts, onChange, onRemove }: AllotmentTableProps) {
               )}
             </span>
           ),
-        },
+          'right',
+        ],
       ]}
     />
   )
 }
 
-/** An amount and a reason, as they were entered. */
 interface AmountForm {
   readonly epsilon: string
   readonly delta: string
@@ -142,16 +137,13 @@ function AmountFields({
   return (
     <>
       <FieldRow>
-        <NumberField
-          label="Epsilon"
-          value={form.epsilon}
-          onChange={(epsilon) => onChange({ ...form, epsilon })}
-        />
-        <NumberField
-          label="Delta"
-          hint="Empty for none."
-          value={form.delta}
-          onChange={(delta) => onChange({ ...form, delta })}
+        <NumberFields
+          form={form}
+          fields={[
+            ['epsilon', 'Epsilon'],
+            ['delta', 'Delta', 'Empty for none.'],
+          ]}
+          onChange={(changes) => onChange({ ...form, ...changes })}
         />
       </FieldRow>
       <ReasonField value={form.reason} onChange={(reason) => onChange({ ...form, reason })} />
@@ -213,9 +205,7 @@ function RemovalDialog({ dataset, analyst, onClose }: AllotmentDialogProps) {
       action="Remove it"
       look="danger"
       onSubmit={() =>
-        requests.DELETE('/v1/datasets/{dataset}/analysts/{analyst}/allotment', {
-          params: { path: { dataset, analyst } },
-        })
+        requests.DELETE('/v1/datasets/{dataset}/analysts/{analyst}/allotment', at({ dataset, analyst }))
       }
       onDone={refreshAll}
       onClose={onClose}
@@ -259,17 +249,14 @@ function AllotmentDialog({ dataset, analyst: asked, onClose }: AllotmentDialogPr
     >
       <p>An allotment limits what one analyst may spend in all, including what is spent already.</p>
       {asked === '' && (
-        <Field label="Analyst" hint="The name of a key, or oidc: and the name in tokens.">
-          {(attributes) => (
-            <input
-              {...attributes}
-              list="analysts"
-              value={analyst}
-              spellCheck={false}
-              onChange={(event) => setAnalyst(event.target.value)}
-            />
-          )}
-        </Field>
+        <TextField
+          label="Analyst"
+          hint="The name of a key, or oidc: and the name in tokens."
+          list="analysts"
+          value={analyst}
+          spellCheck={false}
+          onChange={setAnalyst}
+        />
       )}
       <datalist id="analysts">
         {[...names].map((name) => (

@@ -1,17 +1,15 @@
 import { useState } from 'react'
 import { Link, useLocation } from 'wouter'
-import { queryClient, requests } from '../../api/api.ts'
-import { Button } from '../../components/button.tsx'
-import { FormDialog } from '../../components/dialog.tsx'
-import { Facts } from '../../components/facts.tsx'
-import { Field } from '../../components/field.tsx'
-import { Notice } from '../../components/notice.tsx'
-import { Section } from '../../components/section.tsx'
-import { formatExact } from '../../format/number.ts'
-import type { Dataset } from '../datasets/dataset-kind.ts'
-import type { DatasetPart } from '../datasets/dataset-page.tsx'
+import { at, queryClient, refreshAll, requests } from '../../api/api.ts'
+import { Button } from '../../components/forms/button.tsx'
+import { TextAreaField, TextField } from '../../components/forms/fields.tsx'
+import { FormDialog } from '../../components/layout/dialog.tsx'
+import { Section } from '../../components/layout/page.tsx'
+import { Notice } from '../../components/notices/notices.tsx'
+import { Facts } from '../../components/tables/tables.tsx'
+import type { DatasetPart } from '../datasets/dataset.ts'
+import { publicFactsOf } from '../datasets/public-facts.ts'
 import styles from './manage.module.css'
-import { refreshAll } from './refresh.ts'
 
 /** Texts and declared limits of a dataset, and its withdrawal. */
 export function DatasetSection({ dataset }: DatasetPart) {
@@ -36,32 +34,11 @@ export function DatasetSection({ dataset }: DatasetPart) {
         </div>
       }
     >
-      <Facts facts={limitFacts(dataset)} />
+      <Facts facts={publicFactsOf(dataset)} />
       {opened === 'texts' && <TextsDialog dataset={dataset} onClose={close} />}
       {opened === 'withdraw' && <WithdrawDialog dataset={dataset} onClose={close} />}
     </Section>
   )
-}
-
-function limitFacts({ queryLimits, timing, failureLimit, accounting, sharing }: Dataset) {
-  const { minEpsilon, maxEpsilon, minHalfWidth } = queryLimits
-  const shown = (value: number | undefined) => (value === undefined ? 'no limit' : formatExact(value))
-  return [
-    ['Least epsilon of a question', shown(minEpsilon)],
-    ['Largest epsilon of a question', shown(maxEpsilon)],
-    ['Least half-width', shown(minHalfWidth)],
-    ['Release of answers', describeTiming(timing)],
-    ['Failures that suspend it', formatExact(failureLimit)],
-    ['Accounting', accounting === 'zcdp' ? 'zCDP' : 'basic'],
-    ['Shared answers', sharing ? 'yes' : 'no'],
-  ] as const
-}
-
-function describeTiming(timing: Dataset['timing']): string {
-  if (timing === 'off') return 'at once'
-  return 'slotMs' in timing
-    ? `at the end of slots of ${formatExact(timing.slotMs)} ms`
-    : `exactly after ${formatExact(timing.deadlineMs)} ms`
 }
 
 interface DialogProps extends DatasetPart {
@@ -85,27 +62,15 @@ function TextsDialog({ dataset, onClose }: DialogProps) {
       onDone={refreshAll}
       onClose={onClose}
     >
-      <Field label="Title">
-        {(attributes) => (
-          <input
-            {...attributes}
-            value={title}
-            maxLength={200}
-            onChange={(event) => setTitle(event.target.value)}
-          />
-        )}
-      </Field>
-      <Field label="Description" hint="What the rows mean, where they come from, and their known faults.">
-        {(attributes) => (
-          <textarea
-            {...attributes}
-            rows={5}
-            value={description}
-            maxLength={4000}
-            onChange={(event) => setDescription(event.target.value)}
-          />
-        )}
-      </Field>
+      <TextField label="Title" value={title} maxLength={200} onChange={setTitle} />
+      <TextAreaField
+        label="Description"
+        hint="What the rows mean, where they come from, and their known faults."
+        rows={5}
+        value={description}
+        maxLength={4000}
+        onChange={setDescription}
+      />
     </FormDialog>
   )
 }
@@ -119,7 +84,7 @@ function WithdrawDialog({ dataset: { id, title }, onClose }: DialogProps) {
       action="Withdraw the dataset"
       look="danger"
       ready={typed === id}
-      onSubmit={() => requests.DELETE('/v1/datasets/{dataset}', { params: { path: { dataset: id } } })}
+      onSubmit={() => requests.DELETE('/v1/datasets/{dataset}', at({ dataset: id }))}
       onDone={() => {
         // What this page shows must not be asked for again: it does not exist any more.
         void queryClient.invalidateQueries({ refetchType: 'none' })
@@ -132,17 +97,13 @@ function WithdrawDialog({ dataset: { id, title }, onClose }: DialogProps) {
           The stored rows are deleted. The budget and its ledger stay: a dataset that is registered again
           under this id continues with the same budget.
         </Notice>
-        <Field label={`Type ${id} to confirm`}>
-          {(attributes) => (
-            <input
-              {...attributes}
-              value={typed}
-              autoComplete="off"
-              spellCheck={false}
-              onChange={(event) => setTyped(event.target.value)}
-            />
-          )}
-        </Field>
+        <TextField
+          label={`Type ${id} to confirm`}
+          value={typed}
+          autoComplete="off"
+          spellCheck={false}
+          onChange={setTyped}
+        />
       </div>
     </FormDialog>
   )

@@ -1,7 +1,5 @@
-import type { components } from 'sotto-client'
+import type { Schemas } from '../../api/schemas.ts'
 import { type SpendingPoint, spendingOf } from '../history/spending.ts'
-
-type LedgerEntry = components['schemas']['LedgerEntry']
 
 export const DAY_MS = 86_400_000
 
@@ -63,7 +61,7 @@ export interface AnalystTotals {
 
 /** Returns the spending of each analyst over time, those who spent most first. It includes shared releases. */
 export function totalsByAnalyst(
-  entries: readonly Pick<LedgerEntry, 'sequence' | 'kind' | 'at' | 'amount' | 'principal'>[],
+  entries: readonly Pick<Schemas['LedgerEntry'], 'sequence' | 'kind' | 'at' | 'amount' | 'principal'>[],
 ): readonly AnalystTotals[] {
   const charges = entries.filter(({ kind }) => kind === 'charged' || kind === 'shared')
   const spentBy = ({ totals }: AnalystTotals) => totals.at(-1)?.spent ?? 0

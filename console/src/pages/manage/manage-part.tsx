@@ -1,4 +1,4 @@
-import type { DatasetPart } from '../datasets/dataset-page.tsx'
+import type { DatasetPart } from '../datasets/dataset.ts'
 import { BudgetSection } from './budget-section.tsx'
 import { DatasetSection } from './dataset-section.tsx'
 import { SuspensionSection } from './suspension-section.tsx'

@@ -1,4 +1,4 @@
-import { Field } from '../../components/field.tsx'
+import { TextField } from '../../components/forms/fields.tsx'
 
 export interface ReasonFieldProps {
   readonly value: string
@@ -8,15 +8,12 @@ export interface ReasonFieldProps {
 /** Text field for the reason of an act, which the ledger keeps. */
 export function ReasonField({ value, onChange }: ReasonFieldProps) {
   return (
-    <Field label="Reason" hint="The ledger keeps it permanently.">
-      {(attributes) => (
-        <input
-          {...attributes}
-          value={value}
-          maxLength={500}
-          onChange={(event) => onChange(event.target.value)}
-        />
-      )}
-    </Field>
+    <TextField
+      label="Reason"
+      hint="The ledger keeps it permanently."
+      value={value}
+      maxLength={500}
+      onChange={onChange}
+    />
   )
 }

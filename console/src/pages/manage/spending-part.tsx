@@ -1,24 +1,22 @@
 import { useState } from 'react'
-import type { components } from 'sotto-client'
-import { api } from '../../api/api.ts'
+import { api, at } from '../../api/api.ts'
 import { useLedgerEntries } from '../../api/ledger-entries.ts'
-import { Curve, type CurveLine } from '../../components/curve.tsx'
-import { DateTime } from '../../components/date-time.tsx'
-import { Field } from '../../components/field.tsx'
-import { Loading } from '../../components/loading.tsx'
-import { Notice } from '../../components/notice.tsx'
-import { ProblemNotice } from '../../components/problem-notice.tsx'
-import { Section } from '../../components/section.tsx'
-import { Table } from '../../components/table.tsx'
+import type { Schemas } from '../../api/schemas.ts'
+import { Curve, type CurveLine } from '../../components/charts/curve.tsx'
+import { SelectField } from '../../components/forms/fields.tsx'
+import { Section } from '../../components/layout/page.tsx'
+import { Loading, Notice, ProblemNotice } from '../../components/notices/notices.tsx'
+import { DateTime, Table } from '../../components/tables/tables.tsx'
 import { formatAmount, sizeOf, unitOf } from '../../format/amount.ts'
 import { formatEstimate, formatExact, formatShare } from '../../format/number.ts'
-import type { DatasetPart } from '../datasets/dataset-page.tsx'
+import type { DatasetPart } from '../datasets/dataset.ts'
 import { amountScale, spendingOf, stepsOf, timeAxis } from '../history/spending.ts'
 import {
   type AnalystTotals,
   DAY_MS,
   describeEnd,
   type Forecast,
+  type ForecastTerms,
   forecastOf,
   spentSince,
   totalsByAnalyst,
@@ -27,13 +25,9 @@ import {
 } from './forecast.ts'
 import styles from './manage.module.css'
 
-type Entry = components['schemas']['LedgerEntry']
-type Budget = components['schemas']['BudgetReport']
-type Analysts = components['schemas']['AnalystList']['analysts']
-
 /** Part of a dataset's page: spending over time, by analyst, and when the budget will be gone. */
 export default function SpendingPart({ dataset: { id, registeredAt } }: DatasetPart) {
-  const path = { params: { path: { dataset: id } } }
+  const path = at({ dataset: id })
   const entries = useLedgerEntries(id)
   const budget = api.useQuery('get', '/v1/datasets/{dataset}/budget', path)
   const analysts = api.useQuery('get', '/v1/datasets/{dataset}/analysts', path)
@@ -55,72 +49,63 @@ export default function SpendingPart({ dataset: { id, registeredAt } }: DatasetP
 }
 
 interface SpendingProps {
-  readonly entries: readonly Entry[]
-  readonly budget: Budget
-  readonly analysts: Analysts
+  readonly entries: readonly Schemas['LedgerEntry'][]
+  readonly budget: Schemas['BudgetReport']
+  readonly analysts: Schemas['AnalystList']['analysts']
   readonly registeredAt: string
 }
 
 function Spending({ entries, budget, analysts, registeredAt }: SpendingProps) {
-  const isTruncated = sizeOf(budget.spent) - (spendingOf(entries, 'dataset').at(-1)?.spent ?? 0) > 1e-9
   const [windowDays, setWindow] = useState<WindowDays>(28)
   const [nowMs] = useState(() => Date.now())
   const openedAtMs = Date.parse(entries.at(-1)?.at ?? registeredAt)
   const totals = spendingOf(entries, 'dataset')
-  const window = { openedAtMs, nowMs, windowDays }
-  const forecast = forecastOf({ totals, cap: sizeOf(budget.cap), spent: sizeOf(budget.spent), ...window })
+  const isTruncated = sizeOf(budget.spent) - (totals.at(-1)?.spent ?? 0) > 1e-9
+  const terms = {
+    totals,
+    cap: sizeOf(budget.cap),
+    spent: sizeOf(budget.spent),
+    openedAtMs,
+    nowMs,
+    windowDays,
+  }
+  const part = { ...terms, budget, byAnalyst: totalsByAnalyst(entries), forecast: forecastOf(terms) }
   return (
     <>
       <Section title="Spending over time">
         <div className={styles.form}>
-          <ForecastNotice forecast={forecast} budget={budget} openedAtMs={openedAtMs} nowMs={nowMs} />
+          <ForecastNotice {...part} />
           {isTruncated && (
             <Notice>
               The chart shows the newest entries of the ledger only, without what was spent before.
             </Notice>
           )}
-          {totals.length > 0 && (
-            <SpendingCurve budget={budget} forecast={forecast} entries={entries} {...window} />
-          )}
-          <Field label="Forecast from the spending of" hint="A younger budget is averaged over its age.">
-            {(attributes) => (
-              <select
-                {...attributes}
-                className={styles.window}
-                value={windowDays}
-                onChange={(event) =>
-                  setWindow(WINDOWS.find((days) => days === Number(event.target.value)) ?? 28)
-                }
-              >
-                {WINDOWS.map((days) => (
-                  <option key={days} value={days}>
-                    the last {days} days
-                  </option>
-                ))}
-              </select>
-            )}
-          </Field>
+          {totals.length > 0 && <SpendingCurve {...part} />}
+          <SelectField
+            label="Forecast from the spending of"
+            hint="A younger budget is averaged over its age."
+            className={styles.window}
+            value={windowDays}
+            options={WINDOWS.map((days) => [days, `the last ${days} days`])}
+            onChange={setWindow}
+          />
         </div>
       </Section>
       <Section title="By analyst">
-        <AnalystTable budget={budget} analysts={analysts} totals={totalsByAnalyst(entries)} {...window} />
+        <AnalystTable {...part} analysts={analysts} />
       </Section>
     </>
   )
 }
 
-interface Window {
-  readonly openedAtMs: number
-  readonly nowMs: number
-  readonly windowDays: number
+/** Spending of a dataset's budget, in all and by analyst, and its forecast. */
+interface SpendingView extends ForecastTerms {
+  readonly budget: Schemas['BudgetReport']
+  readonly byAnalyst: readonly AnalystTotals[]
+  readonly forecast: Forecast
 }
 
-function ForecastNotice({
-  forecast,
-  budget,
-  openedAtMs,
-  nowMs,
-}: Omit<Window, 'windowDays'> & { readonly forecast: Forecast; readonly budget: Budget }) {
+function ForecastNotice({ forecast, budget, openedAtMs, nowMs }: SpendingView) {
   const isYoung = nowMs - openedAtMs < DAY_MS
   switch (forecast.kind) {
     case 'spent':
@@ -145,14 +130,7 @@ function ForecastNotice({
   }
 }
 
-function SpendingCurve({
-  budget,
-  forecast,
-  entries,
-  openedAtMs,
-  nowMs,
-}: Window & { readonly budget: Budget; readonly forecast: Forecast; readonly entries: readonly Entry[] }) {
-  const totals = spendingOf(entries, 'dataset')
+function SpendingCurve({ budget, forecast, totals, byAnalyst, cap, openedAtMs, nowMs }: SpendingView) {
   const spent = totals.at(-1)?.spent ?? 0
   // The forecast is drawn for as long again as the budget is old, and not on its first day.
   const age = nowMs - openedAtMs
@@ -160,7 +138,7 @@ function SpendingCurve({
   const untilMs = isDrawn ? Math.min(forecast.endsAtMs, nowMs + age) : nowMs
   const axis = timeAxis(openedAtMs, untilMs)
   const range = { fromMs: openedAtMs, toMs: nowMs, unitMs: axis.unitMs }
-  const most = totalsByAnalyst(entries).slice(0, 2)
+  const most = byAnalyst.slice(0, 2)
   const looks = ['cost', 'muted'] as const
   const end = isDrawn ? spent + (forecast.perDay * (untilMs - nowMs)) / DAY_MS : spent
   const lines: CurveLine[] = [
@@ -188,27 +166,23 @@ function SpendingCurve({
   const unit = unitOf(budget.cap)
   return (
     <Curve
-      label={`${unit} ${formatExact(spent)} of ${formatExact(sizeOf(budget.cap))} spent`}
+      label={`${unit} ${formatExact(spent)} of ${formatExact(cap)} spent`}
       height={260}
       x={{ title: 'Time (UTC)', scale: axis.scale, format: axis.format }}
       y={{ title: `Spent (${unit})`, scale: amountScale(end, budget.cap), format: formatExact }}
       lines={lines}
-      marks={[
-        { axis: 'y', value: sizeOf(budget.cap), label: `Cap: ${formatAmount(budget.cap)}`, look: 'cost' },
-      ]}
+      marks={[{ axis: 'y', value: cap, label: `Cap: ${formatAmount(budget.cap)}`, look: 'cost' }]}
     />
   )
 }
 
-interface AnalystTableProps extends Window {
-  readonly budget: Budget
-  readonly analysts: Analysts
-  readonly totals: readonly AnalystTotals[]
+interface AnalystTableProps extends SpendingView {
+  readonly analysts: Schemas['AnalystList']['analysts']
 }
 
-function AnalystTable({ budget, analysts, totals, openedAtMs, nowMs, windowDays }: AnalystTableProps) {
-  const ownTotals = (analyst: string) => totals.find((each) => each.analyst === analyst)?.totals ?? []
-  const endOf = ({ analyst, spent, allotment }: Analysts[number]) => {
+function AnalystTable({ analysts, byAnalyst, cap, openedAtMs, nowMs, windowDays }: AnalystTableProps) {
+  const ownTotals = (analyst: string) => byAnalyst.find((each) => each.analyst === analyst)?.totals ?? []
+  const endOf = ({ analyst, spent, allotment }: Schemas['AnalystList']['analysts'][number]) => {
     if (allotment === undefined) return ''
     const forecast = forecastOf({
       totals: ownTotals(analyst),
@@ -221,7 +195,6 @@ function AnalystTable({ budget, analysts, totals, openedAtMs, nowMs, windowDays 
     if (forecast.kind === 'spent') return 'spent'
     return forecast.kind === 'idle' ? '' : describeEnd(forecast.endsAtMs, nowMs)
   }
-  const whole = sizeOf(budget.cap)
   return (
     <Table
       label="Spending by analyst"
@@ -229,30 +202,23 @@ function AnalystTable({ budget, analysts, totals, openedAtMs, nowMs, windowDays 
       keyOf={({ analyst }) => analyst}
       empty="No analyst has spent anything or has an allotment."
       columns={[
-        { title: 'Analyst', cell: ({ analyst }) => <strong>{analyst}</strong> },
-        { title: 'Spent', align: 'right', cell: ({ spent }) => formatAmount(spent) },
-        {
-          title: 'Of the cap',
-          align: 'right',
-          cell: ({ spent }) => (whole === 0 ? '' : formatShare(sizeOf(spent) / whole)),
-        },
-        {
-          title: `Last ${windowDays} days`,
-          align: 'right',
-          cell: ({ analyst }) => formatExact(spentSince(ownTotals(analyst), nowMs - windowDays * DAY_MS)),
-        },
-        {
-          title: 'Last question',
-          cell: ({ analyst }) => {
+        ['Analyst', ({ analyst }) => <strong>{analyst}</strong>],
+        ['Spent', ({ spent }) => formatAmount(spent), 'right'],
+        ['Of the cap', ({ spent }) => (cap === 0 ? '' : formatShare(sizeOf(spent) / cap)), 'right'],
+        [
+          `Last ${windowDays} days`,
+          ({ analyst }) => formatExact(spentSince(ownTotals(analyst), nowMs - windowDays * DAY_MS)),
+          'right',
+        ],
+        [
+          'Last question',
+          ({ analyst }) => {
             const last = ownTotals(analyst).at(-1)
             return last === undefined ? '' : <DateTime value={new Date(last.atMs).toISOString()} />
           },
-        },
-        {
-          title: 'Allotment',
-          cell: ({ allotment }) => (allotment === undefined ? 'none' : formatAmount(allotment.cap)),
-        },
-        { title: 'Allotment gone', cell: endOf },
+        ],
+        ['Allotment', ({ allotment }) => (allotment === undefined ? 'none' : formatAmount(allotment.cap))],
+        ['Allotment gone', endOf],
       ]}
     />
   )

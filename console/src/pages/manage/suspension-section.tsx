@@ -1,26 +1,22 @@
 import { useState } from 'react'
-import type { components } from 'sotto-client'
-import { api, requests } from '../../api/api.ts'
-import { Button } from '../../components/button.tsx'
-import { DateTime } from '../../components/date-time.tsx'
-import { FormDialog } from '../../components/dialog.tsx'
-import { Notice } from '../../components/notice.tsx'
-import { ProblemNotice } from '../../components/problem-notice.tsx'
-import { Section } from '../../components/section.tsx'
-import { Table } from '../../components/table.tsx'
-import type { DatasetPart } from '../datasets/dataset-page.tsx'
+import { api, at, refreshAll, requests } from '../../api/api.ts'
+import type { Schemas } from '../../api/schemas.ts'
+import { Button } from '../../components/forms/button.tsx'
+import { FormDialog } from '../../components/layout/dialog.tsx'
+import { Section } from '../../components/layout/page.tsx'
+import { Notice, ProblemNotice } from '../../components/notices/notices.tsx'
+import { DateTime, Table } from '../../components/tables/tables.tsx'
+import type { DatasetPart } from '../datasets/dataset.ts'
 import styles from './manage.module.css'
 import { ReasonField } from './reason-field.tsx'
-import { refreshAll } from './refresh.ts'
-
-type Suspension = components['schemas']['Suspension']
-type ColumnChange = components['schemas']['ColumnChange']
 
 /** Failures of a dataset, and the resumption of a suspended one. */
 export function SuspensionSection({ dataset: { id, failureLimit } }: DatasetPart) {
-  const { data, error, refetch } = api.useQuery('get', '/v1/datasets/{dataset}/suspension', {
-    params: { path: { dataset: id } },
-  })
+  const { data, error, refetch } = api.useQuery(
+    'get',
+    '/v1/datasets/{dataset}/suspension',
+    at({ dataset: id }),
+  )
   const [resuming, setResuming] = useState(false)
   if (error !== null) return <ProblemNotice error={error} onRetry={refetch} />
   // A dataset without failures needs no attention.
@@ -44,8 +40,8 @@ export function SuspensionSection({ dataset: { id, failureLimit } }: DatasetPart
             rows={data.table.changes}
             keyOf={(change) => `${change.column} ${change.change}`}
             columns={[
-              { title: 'Column', cell: ({ column }) => <code>{column}</code> },
-              { title: 'Change', cell: describeChange },
+              ['Column', ({ column }) => <code>{column}</code>],
+              ['Change', describeChange],
             ]}
           />
         )}
@@ -55,10 +51,10 @@ export function SuspensionSection({ dataset: { id, failureLimit } }: DatasetPart
           keyOf={({ sequence }) => String(sequence)}
           empty="No failure was counted."
           columns={[
-            { title: 'Time (UTC)', cell: ({ at }) => <DateTime value={at} /> },
-            { title: 'Analyst', cell: ({ principal }) => principal },
-            { title: 'Failure', cell: ({ errorClass }) => <code>{errorClass ?? 'unknown'}</code> },
-            { title: 'Release', cell: ({ release }) => <code>{release.slice(0, 8)}</code> },
+            ['Time (UTC)', ({ at }) => <DateTime value={at} />],
+            ['Analyst', ({ principal }) => principal],
+            ['Failure', ({ errorClass }) => <code>{errorClass ?? 'unknown'}</code>],
+            ['Release', ({ release }) => <code>{release.slice(0, 8)}</code>],
           ]}
         />
       </div>
@@ -68,7 +64,7 @@ export function SuspensionSection({ dataset: { id, failureLimit } }: DatasetPart
 }
 
 interface ExplanationProps {
-  readonly suspension: Suspension
+  readonly suspension: Schemas['Suspension']
   readonly failureLimit: number
 }
 
@@ -94,7 +90,7 @@ function Explanation({ suspension, failureLimit }: ExplanationProps) {
   )
 }
 
-function describeChange(change: ColumnChange): string {
+function describeChange(change: Schemas['ColumnChange']): string {
   switch (change.change) {
     case 'missing':
       return 'is missing, or may no longer be read'

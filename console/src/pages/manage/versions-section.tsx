@@ -1,34 +1,37 @@
+import { useMutation } from '@tanstack/react-query'
 import { useCallback, useState } from 'react'
-import type { components } from 'sotto-client'
-import { api, bodyOf, requests } from '../../api/api.ts'
-import { Button } from '../../components/button.tsx'
-import { Checkbox, Radios } from '../../components/choice.tsx'
-import { DateTime } from '../../components/date-time.tsx'
-import { Notice } from '../../components/notice.tsx'
-import { Pill } from '../../components/pill.tsx'
-import { ProblemNotice } from '../../components/problem-notice.tsx'
-import { Section } from '../../components/section.tsx'
-import { Table } from '../../components/table.tsx'
+import { defined } from '../../../../src/privacy/defined.ts'
+import { api, at, bodyOf, refreshAll, requests } from '../../api/api.ts'
+import type { Schemas } from '../../api/schemas.ts'
+import { Button } from '../../components/forms/button.tsx'
+import { Checkbox, Radios } from '../../components/forms/fields.tsx'
+import { Section } from '../../components/layout/page.tsx'
+import { Notice, ProblemNotice } from '../../components/notices/notices.tsx'
+import { DateTime, Pill, Table } from '../../components/tables/tables.tsx'
 import { formatExact } from '../../format/number.ts'
-import type { Dataset } from '../datasets/dataset-kind.ts'
-import type { DatasetPart } from '../datasets/dataset-page.tsx'
-import { ColumnEditor, TimeZones } from '../register/column-editor.tsx'
-import { type ColumnForm, declaredColumn, formOfColumn, openFieldsOf } from '../register/column-form.ts'
+import type { Dataset, DatasetPart } from '../datasets/dataset.ts'
+import { needsSecondBudget, SecondBudgetField } from '../register/budget/second-budget-field.tsx'
+import { ColumnEditor, TimeZones } from '../register/columns/column-editor.tsx'
+import {
+  type ColumnForm,
+  declaredColumn,
+  formOfColumn,
+  openFieldsOf,
+  withColumn,
+} from '../register/columns/column-form.ts'
 import type { Source } from '../register/declaration.ts'
-import { type IngestionCounts, IngestionProgress, IngestionReport } from '../register/ingestion.tsx'
-import type { PickedSource } from '../register/picked-source.ts'
-import { needsSecondBudget, SecondBudgetField } from '../register/second-budget-field.tsx'
-import { SourcePicker } from '../register/source-picker.tsx'
+import { IngestionProgress, IngestionReport, PublishButtons } from '../register/ingestion.tsx'
+import type { PickedSource } from '../register/source/picked-source.ts'
+import { SourcePicker } from '../register/source/source-picker.tsx'
 import styles from './manage.module.css'
-import { refreshAll } from './refresh.ts'
-
-type NewVersion = components['schemas']['NewVersion']
 
 /** Versions of the rows, and the publication of new ones. */
 export function VersionsSection({ dataset }: DatasetPart) {
-  const { data, error, refetch } = api.useQuery('get', '/v1/datasets/{dataset}/versions', {
-    params: { path: { dataset: dataset.id } },
-  })
+  const { data, error, refetch } = api.useQuery(
+    'get',
+    '/v1/datasets/{dataset}/versions',
+    at({ dataset: dataset.id }),
+  )
   const [publishing, setPublishing] = useState(false)
   const isPublic = data?.versions.some(({ rows, people }) => (rows ?? people) !== undefined) ?? false
   return (
@@ -44,25 +47,17 @@ export function VersionsSection({ dataset }: DatasetPart) {
           rows={data?.versions ?? []}
           keyOf={({ version }) => version}
           columns={[
-            {
-              title: 'Version',
-              cell: ({ version }) => (
+            [
+              'Version',
+              ({ version }) => (
                 <>
                   <strong>{version}</strong>{' '}
                   {version === dataset.version && <Pill tone="accent">present</Pill>}
                 </>
               ),
-            },
-            { title: 'Published (UTC)', cell: ({ publishedAt }) => <DateTime value={publishedAt} /> },
-            ...(isPublic
-              ? [
-                  {
-                    title: 'People or rows',
-                    cell: ({ rows, people }: { rows?: number; people?: number }) =>
-                      formatExact(people ?? rows ?? 0),
-                  },
-                ]
-              : []),
+            ],
+            ['Published (UTC)', ({ publishedAt }) => <DateTime value={publishedAt} />],
+            isPublic && ['People or rows', ({ rows, people }) => formatExact(people ?? rows ?? 0)],
           ]}
         />
         {publishing && <NewVersionForm dataset={dataset} onClose={() => setPublishing(false)} />}
@@ -74,66 +69,51 @@ export function VersionsSection({ dataset }: DatasetPart) {
 /** A version has no draft. */
 const NO_REMARKS: readonly never[] = []
 
-type Attempt =
-  | { readonly state: 'none' }
-  | { readonly state: 'running'; readonly dryRun: boolean }
-  | { readonly state: 'tried'; readonly counts: IngestionCounts; readonly unchanged: boolean }
-  | { readonly state: 'published'; readonly version: string; readonly counts: IngestionCounts | undefined }
-  | { readonly state: 'failed'; readonly error: unknown }
-
 interface NewVersionFormProps extends DatasetPart {
   readonly onClose: () => void
 }
 
 function NewVersionForm({ dataset, onClose }: NewVersionFormProps) {
   const [terms, setTerms] = useState(UNCHANGED)
-  const [attempt, setAttempt] = useState<Attempt>({ state: 'none' })
   const change = (changes: Partial<VersionTerms>) => setTerms((present) => ({ ...present, ...changes }))
-  const publish = async (dryRun: boolean) => {
-    setAttempt({ state: 'running', dryRun })
-    try {
-      setAttempt(await publishVersion(dataset.id, bodyOfTerms(terms), dryRun))
-      if (!dryRun) await refreshAll()
-    } catch (error) {
-      setAttempt({ state: 'failed', error })
-    }
-  }
-  const isRunning = attempt.state === 'running'
+  const attempt = useMutation({
+    mutationFn: (dryRun: boolean) =>
+      bodyOf(
+        requests.POST('/v1/datasets/{dataset}/versions', {
+          params: { path: { dataset: dataset.id }, query: { dryRun: dryRun ? 'true' : 'false' } },
+          body: bodyOfTerms(terms),
+        }),
+      ),
+    onSuccess: (_, dryRun) => (dryRun ? undefined : refreshAll()),
+  })
+  const { data, error, isPending, variables: dryRun } = attempt
   const { separateBudget } = terms
   return (
     <div className={styles.form}>
       <SourceChoice terms={terms} onChange={change} />
       <WidenedColumns dataset={dataset} columns={terms.columns} onChange={setTerms} />
-      {isRunning && <IngestionProgress dataset={dataset.id} />}
-      <Outcome attempt={attempt} />
-      {((attempt.state === 'failed' && needsSecondBudget(attempt.error)) || separateBudget !== '') && (
+      {isPending && <IngestionProgress dataset={dataset.id} />}
+      {error !== null && <ProblemNotice error={error} />}
+      {data !== undefined && <Outcome published={data} />}
+      {(needsSecondBudget(error) || separateBudget !== '') && (
         <SecondBudgetField value={separateBudget} onChange={(reason) => change({ separateBudget: reason })} />
       )}
       <div className={`${styles.buttons} ${styles.end}`}>
-        <Button onClick={onClose} disabled={isRunning}>
+        <Button onClick={onClose} disabled={isPending}>
           Close
         </Button>
-        <Button
-          busy={isRunning && attempt.dryRun}
-          disabled={!isReady(terms) || isRunning}
-          onClick={() => publish(true)}
-        >
-          Dry run
-        </Button>
-        <Button
-          look="primary"
-          busy={isRunning && !attempt.dryRun}
-          disabled={!isReady(terms) || isRunning}
-          onClick={() => publish(false)}
-        >
-          Publish the version
-        </Button>
+        <PublishButtons
+          action="Publish the version"
+          running={isPending ? dryRun : undefined}
+          isReady={isReady(terms)}
+          onSend={attempt.mutate}
+        />
       </div>
     </div>
   )
 }
 
-/** What a new version changes, as it was entered. */
+/** Changes of a new version, as they were entered. */
 interface VersionTerms {
   readonly from: 'present' | 'other'
   /** Source that was chosen in place of the present one. */
@@ -157,14 +137,12 @@ function isReady({ from, source, columns = [] }: VersionTerms): boolean {
   )
 }
 
-function bodyOfTerms({ from, source, columns, separateBudget }: VersionTerms): NewVersion {
-  return {
-    ...(from === 'present' || source === undefined ? {} : { source }),
-    ...(columns === undefined
-      ? {}
-      : { columns: columns.filter(({ included }) => included).map(declaredColumn) }),
-    ...(separateBudget.trim() === '' ? {} : { separateBudget: separateBudget.trim() }),
-  }
+function bodyOfTerms({ from, source, columns, separateBudget }: VersionTerms): Schemas['NewVersion'] {
+  return defined({
+    source: from === 'present' ? undefined : source,
+    columns: columns?.filter(({ included }) => included).map(declaredColumn),
+    separateBudget: separateBudget.trim() || undefined,
+  })
 }
 
 interface SourceChoiceProps {
@@ -208,12 +186,7 @@ function WidenedColumns({ dataset, columns, onChange }: WidenedColumnsProps) {
   // It never changes, so that a column is drawn again only if it has changed.
   const changeColumn = useCallback(
     (position: number, changes: Partial<ColumnForm>) =>
-      onChange((present) => ({
-        ...present,
-        columns: present.columns?.map((column) =>
-          column.position === position ? { ...column, ...changes } : column,
-        ),
-      })),
+      onChange((present) => ({ ...present, columns: withColumn(present.columns, position, changes) })),
     [onChange],
   )
   return (
@@ -221,7 +194,7 @@ function WidenedColumns({ dataset, columns, onChange }: WidenedColumnsProps) {
       <Checkbox
         label="Widen the declaration"
         hint="Further categories after the known ones, wider bounds, higher limits. Nothing may become narrower."
-        checked={columns !== undefined}
+        value={columns !== undefined}
         onChange={(widen) =>
           onChange((present) => ({ ...present, columns: widen ? columnsOf(dataset) : undefined }))
         }
@@ -245,43 +218,24 @@ function WidenedColumns({ dataset, columns, onChange }: WidenedColumnsProps) {
   )
 }
 
-function Outcome({ attempt }: { readonly attempt: Attempt }) {
-  switch (attempt.state) {
-    case 'none':
-    case 'running':
-      return null
-    case 'failed':
-      return <ProblemNotice error={attempt.error} />
-    case 'tried':
-      return (
-        <>
-          <Notice tone="success" title="The rows can be published. Nothing was published yet.">
-            {attempt.unchanged &&
-              'They are the rows of the present version: publishing would change nothing.'}
-          </Notice>
-          <IngestionReport counts={attempt.counts} />
-        </>
-      )
-    case 'published':
-      return (
-        <>
-          <Notice tone="success" title={`Version ${attempt.version} is present.`} />
-          {attempt.counts !== undefined && <IngestionReport counts={attempt.counts} />}
-        </>
-      )
-  }
-}
-
-async function publishVersion(dataset: string, body: NewVersion, dryRun: boolean): Promise<Attempt> {
-  const answer = await bodyOf(
-    requests.POST('/v1/datasets/{dataset}/versions', {
-      params: { path: { dataset }, query: { dryRun: dryRun ? 'true' : 'false' } },
-      body,
-    }),
+function Outcome({
+  published,
+}: {
+  readonly published: Schemas['PublishedVersion'] | Schemas['TriedVersion']
+}) {
+  return (
+    <>
+      {'dryRun' in published ? (
+        <Notice tone="success" title="The rows can be published. Nothing was published yet.">
+          {published.unchanged &&
+            'They are the rows of the present version: publishing would change nothing.'}
+        </Notice>
+      ) : (
+        <Notice tone="success" title={`Version ${published.version} is present.`} />
+      )}
+      {published.ingestion !== undefined && <IngestionReport counts={published.ingestion} />}
+    </>
   )
-  return 'dryRun' in answer
-    ? { state: 'tried', counts: answer.ingestion, unchanged: answer.unchanged }
-    : { state: 'published', version: answer.version, counts: answer.ingestion }
 }
 
 function sourceOf(picked: PickedSource): Source {

@@ -1,11 +1,11 @@
-import { Curve, type CurveLook } from '../../components/curve.tsx'
-import { Pill } from '../../components/pill.tsx'
-import { Section } from '../../components/section.tsx'
-import { Table } from '../../components/table.tsx'
-import { formatEstimate, formatExact } from '../../format/number.ts'
+import { Curve, type CurveLook } from '../../components/charts/curve.tsx'
+import { Section } from '../../components/layout/page.tsx'
+import { Pill, Table } from '../../components/tables/tables.tsx'
+import { formatCount, formatEstimate, formatExact } from '../../format/number.ts'
 import {
   bestRanges,
   type Comparison,
+  type ComparisonPart,
   type ComparisonState,
   lineOf,
   MEASURE_NAMES,
@@ -14,7 +14,6 @@ import {
   nameOf,
 } from './comparison.ts'
 import styles from './mechanisms.module.css'
-import type { ComparisonPart } from './workload-fields.tsx'
 
 const LOOKS: Readonly<Record<Mechanism, { readonly look: CurveLook; readonly dashed: boolean }>> = {
   geometric: { look: 'accent', dashed: false },
@@ -41,10 +40,7 @@ export function ComparedNoise({
   const best = row?.best[measure]
   return (
     <>
-      <Section
-        title="Noise by the number of statistics"
-        lead={<Ranges comparison={comparison} state={state} />}
-      >
+      <Section title="Noise by the number of statistics" lead={rangesText(comparison, measure)}>
         <Curve
           label={`The ${MEASURE_NAMES[measure]} of each mechanism by the number of statistics`}
           height={320}
@@ -59,10 +55,10 @@ export function ComparedNoise({
             scale: { kind: 'linear', lower: 0, upper: highest * 1.05 },
           }}
           lines={lines}
-          chosen={{ x: at, ...(best === undefined ? {} : { y: row?.noise[best]?.[measure] ?? 0 }) }}
+          chosen={{ x: at, y: best && (row?.noise[best]?.[measure] ?? 0) }}
         />
       </Section>
-      <Section title={`With ${formatExact(at)} ${at === 1 ? 'statistic' : 'statistics'}`}>
+      <Section title={`With ${formatCount(at, 'statistic')}`}>
         <NoiseTable row={row} best={best} />
         <NotApplicable comparison={comparison} />
       </Section>
@@ -70,18 +66,14 @@ export function ComparedNoise({
   )
 }
 
-function Ranges({ comparison, state }: { readonly comparison: Comparison; readonly state: ComparisonState }) {
-  const ranges = bestRanges(comparison, state.measure)
-  const texts = ranges.map(({ mechanism, from, to }) =>
+/** Says which mechanism is the best for which numbers of statistics. */
+function rangesText(comparison: Comparison, measure: ComparisonState['measure']): string {
+  const texts = bestRanges(comparison, measure).map(({ mechanism, from, to }) =>
     from === to
       ? `${nameOf(mechanism)} for ${formatExact(from)}`
       : `${nameOf(mechanism)} from ${formatExact(from)} to ${formatExact(to)}`,
   )
-  return (
-    <>
-      Smallest {MEASURE_NAMES[state.measure]}: {texts.join('; ')}.
-    </>
-  )
+  return `Smallest ${MEASURE_NAMES[measure]}: ${texts.join('; ')}.`
 }
 
 interface NoiseTableProps {
@@ -100,30 +92,18 @@ function NoiseTable({ row, best }: NoiseTableProps) {
       })}
       keyOf={({ id }) => id}
       columns={[
-        {
-          title: 'Mechanism',
-          cell: ({ id, name }) => (
+        [
+          'Mechanism',
+          ({ id, name }) => (
             <>
               <strong>{name}</strong> {id === best && <Pill tone="success">smallest</Pill>}
             </>
           ),
-        },
-        { title: 'Scale', cell: ({ noise }) => formatEstimate(noise.scale), align: 'right' },
-        {
-          title: 'Standard deviation',
-          cell: ({ noise }) => formatEstimate(noise.standardDeviation),
-          align: 'right',
-        },
-        {
-          title: 'Expected absolute error',
-          cell: ({ noise }) => formatEstimate(noise.expectedAbsoluteError),
-          align: 'right',
-        },
-        {
-          title: 'Half-width, 95%',
-          cell: ({ noise }) => formatEstimate(noise.halfWidth),
-          align: 'right',
-        },
+        ],
+        ['Scale', ({ noise }) => formatEstimate(noise.scale), 'right'],
+        ['Standard deviation', ({ noise }) => formatEstimate(noise.standardDeviation), 'right'],
+        ['Expected absolute error', ({ noise }) => formatEstimate(noise.expectedAbsoluteError), 'right'],
+        ['Half-width, 95%', ({ noise }) => formatEstimate(noise.halfWidth), 'right'],
       ]}
     />
   )

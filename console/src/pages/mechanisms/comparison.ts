@@ -1,8 +1,7 @@
-import type { components } from 'sotto-client'
-import type { AddressState, Choices } from '../../components/address-state.ts'
-import type { LinePoint } from '../../components/scale.ts'
+import type { Schemas } from '../../api/schemas.ts'
+import type { AddressState, Choices } from '../../components/address/address-state.ts'
+import type { LinePoint } from '../../components/charts/scale.ts'
 
-type Schemas = components['schemas']
 export type Comparison = Schemas['MechanismComparison']
 export type ComparisonRequest = Schemas['ComparisonRequest']
 export type Mechanism = Schemas['ComparedMechanism']
@@ -23,7 +22,7 @@ export const MEASURE_NAMES: Readonly<Record<Measure, string>> = {
   standardDeviation: 'standard deviation',
 }
 
-/** What the page that compares mechanisms shows. The address contains all of it. */
+/** State of the page that compares mechanisms. The address contains all of it. */
 export interface ComparisonState extends AddressState {
   readonly epsilon: number
   readonly delta: number
@@ -34,6 +33,12 @@ export interface ComparisonState extends AddressState {
   readonly contribution: number
   readonly values: 'whole' | 'real'
   readonly measure: Measure
+}
+
+/** State of the comparison in the address, and its changes. */
+export interface ComparisonPart {
+  readonly state: ComparisonState
+  readonly change: (changes: Partial<ComparisonState>) => void
 }
 
 export const INITIAL_COMPARISON: ComparisonState = {

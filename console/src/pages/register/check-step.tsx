@@ -1,14 +1,15 @@
-import { useState } from 'react'
-import { type components, Problem } from 'sotto-client'
+import { useMutation } from '@tanstack/react-query'
+import { Problem } from 'sotto-client'
 import { Link } from 'wouter'
 import { bodyOf, requests } from '../../api/api.ts'
-import { Button, ButtonLink } from '../../components/button.tsx'
-import { Facts } from '../../components/facts.tsx'
-import { Notice } from '../../components/notice.tsx'
-import { ProblemNotice } from '../../components/problem-notice.tsx'
-import { Section } from '../../components/section.tsx'
+import type { Schemas } from '../../api/schemas.ts'
+import { ButtonLink } from '../../components/forms/button.tsx'
+import { Section } from '../../components/layout/page.tsx'
+import { Notice, ProblemNotice } from '../../components/notices/notices.tsx'
+import { Facts } from '../../components/tables/tables.tsx'
 import { formatAmount } from '../../format/amount.ts'
 import { formatCount } from '../../format/number.ts'
+import { needsSecondBudget, SecondBudgetField } from './budget/second-budget-field.tsx'
 import {
   labelOf,
   type OpenRegistrationField,
@@ -17,20 +18,11 @@ import {
   registrationOf,
   stepOf,
 } from './declaration.ts'
-import { IngestionProgress, IngestionReport } from './ingestion.tsx'
+import { IngestionProgress, IngestionReport, PublishButtons } from './ingestion.tsx'
 import styles from './register.module.css'
-import { describeSource, hrefOfStep, type StepProps } from './register-page.tsx'
-import { needsSecondBudget, SecondBudgetField } from './second-budget-field.tsx'
+import { describeSource, hrefOfStep, type StepProps } from './step.ts'
 
-type Tried = components['schemas']['TriedRegistration']
-export type Registered = components['schemas']['RegisteredDataset']
-
-type Attempt =
-  | { readonly state: 'none' }
-  | { readonly state: 'running'; readonly id: string; readonly dryRun: boolean }
-  /** The dry run succeeded for this declaration, as JSON. */
-  | { readonly state: 'tried'; readonly tried: Tried; readonly declared: string }
-  | { readonly state: 'failed'; readonly error: unknown; readonly registration: Registration }
+export type Registered = Schemas['RegisteredDataset']
 
 export interface CheckStepProps extends StepProps {
   readonly onPublished: (registered: Registered) => void
@@ -38,27 +30,23 @@ export interface CheckStepProps extends StepProps {
 
 /** Last step: shows the declaration, tries it, and publishes the dataset. */
 export function CheckStep({ form, onChange, onPublished }: CheckStepProps) {
-  const [attempt, setAttempt] = useState<Attempt>({ state: 'none' })
   const registration = registrationOf(form)
   const declared = JSON.stringify(registration)
   const open = openFields(form)
-  const send = async (dryRun: boolean) => {
-    setAttempt({ state: 'running', id: registration.id, dryRun })
-    try {
-      const answer = await bodyOf(
-        requests.POST('/v1/datasets', {
-          body: registration,
-          params: { query: { dryRun: dryRun ? 'true' : 'false' } },
-        }),
-      )
-      if ('dryRun' in answer) setAttempt({ state: 'tried', tried: answer, declared })
-      else onPublished(answer)
-    } catch (error) {
-      setAttempt({ state: 'failed', error, registration })
-    }
-  }
-  const isTried = attempt.state === 'tried' && attempt.declared === declared
-  const isRunning = attempt.state === 'running'
+  const attempt = useMutation({
+    mutationFn: ({ body, dryRun }: { readonly body: Registration; readonly dryRun: boolean }) =>
+      bodyOf(
+        requests.POST('/v1/datasets', { body, params: { query: { dryRun: dryRun ? 'true' : 'false' } } }),
+      ),
+    onSuccess: (answer) => {
+      if (!('dryRun' in answer)) onPublished(answer)
+    },
+  })
+  const send = (dryRun: boolean) => attempt.mutate({ body: registration, dryRun })
+  const { data, variables, isPending } = attempt
+  // A dry run tells about the declaration for which it was made.
+  const tried =
+    data !== undefined && 'dryRun' in data && JSON.stringify(variables?.body) === declared ? data : undefined
   return (
     <>
       <Summary form={form} registration={registration} />
@@ -69,30 +57,30 @@ export function CheckStep({ form, onChange, onPublished }: CheckStepProps) {
             A dry run checks the declaration and every value of the source, and publishes nothing. Publishing
             does the same, and opens the budget.
           </p>
-          {isRunning && <IngestionProgress dataset={attempt.id} />}
-          {attempt.state === 'failed' && <Failure {...attempt} form={form} onChange={onChange} />}
-          {isTried && (
-            <Notice tone="success" title="The source can be published. Nothing was published yet.">
-              {attempt.tried.disclosureRisk.statement}
-            </Notice>
+          {isPending && <IngestionProgress dataset={variables?.body.id ?? ''} />}
+          {attempt.isError && (
+            <Failure
+              error={attempt.error}
+              registration={attempt.variables.body}
+              form={form}
+              onChange={onChange}
+            />
           )}
-          {isTried && <IngestionReport counts={attempt.tried.ingestion} />}
+          {tried !== undefined && (
+            <>
+              <Notice tone="success" title="The source can be published. Nothing was published yet.">
+                {tried.disclosureRisk.statement}
+              </Notice>
+              <IngestionReport counts={tried.ingestion} />
+            </>
+          )}
           <div className={styles.actions}>
-            <Button
-              busy={isRunning && attempt.dryRun}
-              disabled={open.length > 0 || isRunning}
-              onClick={() => send(true)}
-            >
-              Dry run
-            </Button>
-            <Button
-              look="primary"
-              busy={isRunning && !attempt.dryRun}
-              disabled={open.length > 0 || isRunning}
-              onClick={() => send(false)}
-            >
-              Publish
-            </Button>
+            <PublishButtons
+              action="Publish"
+              running={isPending ? variables?.dryRun : undefined}
+              isReady={open.length === 0}
+              onSend={send}
+            />
           </div>
         </div>
       </Section>

@@ -1,10 +1,12 @@
-import type { components } from 'sotto-client'
-import { numberOf } from '../../format/number.ts'
-import { type ColumnForm, declaredColumn, formOfColumn, isRecord, openFieldsOf } from './column-form.ts'
+import { defined } from '../../../../src/privacy/defined.ts'
+import type { Schemas } from '../../api/schemas.ts'
+import { isRecord } from '../../format/json.ts'
+import { isWhole, numberOf } from '../../format/number.ts'
+import { type ColumnForm, declaredColumn, formOfColumn, openFieldsOf } from './columns/column-form.ts'
 
-export type Registration = components['schemas']['Registration']
+export type Registration = Schemas['Registration']
 export type Source = Registration['source']
-export type Draft = components['schemas']['Draft']
+export type Draft = Schemas['Draft']
 export type Remark = Draft['questions'][number]
 
 /** Steps of a registration, by the last part of their address. */
@@ -105,7 +107,7 @@ export function formOfMadeUpPeople(
 
 /** Public facts of a dataset, and the amount that was granted to its budget. */
 export interface DeclaredBefore {
-  readonly dataset: components['schemas']['Dataset']
+  readonly dataset: Schemas['Dataset']
   readonly granted: { readonly epsilon: number; readonly delta: number }
 }
 
@@ -155,31 +157,25 @@ function timingFieldsOf(
 
 /** Returns the registration that a form describes. Send it only if {@link openFields} finds nothing. */
 export function registrationOf(form: RegistrationForm): Registration {
-  const columns = form.columns?.filter(({ included }) => included).map(declaredColumn)
-  const failureLimit = numberOf(form.failureLimit)
-  const limits = queryLimitsOf(form)
-  const timing = timingOf(form)
-  const description = form.description.trim()
-  const separateBudget = form.separateBudget.trim()
-  return {
+  return defined({
     id: form.id.trim(),
     title: form.title.trim(),
-    ...(description === '' ? {} : { description }),
+    description: form.description.trim() || undefined,
     source: form.source,
-    ...(columns === undefined ? {} : { columns }),
+    columns: form.columns?.filter(({ included }) => included).map(declaredColumn),
     privacyUnit:
       form.unit === 'person'
-        ? { kind: 'person', column: form.personColumn, maxRows: numberOf(form.maxRows) ?? 0 }
-        : { kind: 'row' },
+        ? { kind: 'person' as const, column: form.personColumn, maxRows: numberOf(form.maxRows) ?? 0 }
+        : { kind: 'row' as const },
     neighbours: form.neighbours,
     budget: { epsilon: numberOf(form.epsilon) ?? 0, delta: numberOf(form.delta) ?? 0 },
     accounting: form.accounting,
     sharing: form.sharing,
-    ...(timing === undefined ? {} : { timing }),
-    ...(failureLimit === undefined ? {} : { failureLimit }),
-    ...(limits === undefined ? {} : { queryLimits: limits }),
-    ...(separateBudget === '' ? {} : { separateBudget }),
-  }
+    timing: timingOf(form),
+    failureLimit: numberOf(form.failureLimit),
+    queryLimits: queryLimitsOf(form),
+    separateBudget: form.separateBudget.trim() || undefined,
+  })
 }
 
 function timingOf({ timing, timingMs }: RegistrationForm): Registration['timing'] {
@@ -195,12 +191,13 @@ function timingOf({ timing, timingMs }: RegistrationForm): Registration['timing'
   }
 }
 
-function queryLimitsOf(form: RegistrationForm): Registration['queryLimits'] {
-  const limits = (['minEpsilon', 'maxEpsilon', 'minHalfWidth'] as const).flatMap((name) => {
-    const value = numberOf(form[name])
-    return value === undefined ? [] : [[name, value]]
+function queryLimitsOf({ minEpsilon, maxEpsilon, minHalfWidth }: RegistrationForm) {
+  const limits = defined({
+    minEpsilon: numberOf(minEpsilon),
+    maxEpsilon: numberOf(maxEpsilon),
+    minHalfWidth: numberOf(minHalfWidth),
   })
-  return limits.length === 0 ? undefined : Object.fromEntries(limits)
+  return Object.keys(limits).length === 0 ? undefined : limits
 }
 
 /** A field without a usable value: where it is entered, its path in the declaration, and its rule. */
@@ -228,7 +225,7 @@ export function openFields(form: RegistrationForm): readonly OpenRegistrationFie
   if (form.unit === 'open') add('people', 'privacyUnit', 'Privacy unit', 'must be chosen')
   if (form.unit === 'person') {
     if (!hasIdentifier(form)) add('people', 'privacyUnit.column', 'Column of people', 'must be chosen')
-    if (!isWhole(form.maxRows))
+    if (!isWhole(numberOf(form.maxRows), 1))
       add('people', 'privacyUnit.maxRows', 'Rows per person', 'must be a whole number')
   }
   const epsilon = numberOf(form.epsilon)
@@ -244,11 +241,6 @@ function hasIdentifier({ columns, personColumn }: RegistrationForm): boolean {
     columns === undefined ||
     columns.some(({ included, type, name }) => included && type === 'identifier' && name === personColumn)
   )
-}
-
-function isWhole(text: string): boolean {
-  const number = numberOf(text)
-  return number !== undefined && Number.isInteger(number) && number >= 1
 }
 
 /** Returns the step in which a field of the declaration is entered. */

@@ -1,16 +1,15 @@
-import type { components } from 'sotto-client'
-import { api, requests } from '../../api/api.ts'
-import { Button } from '../../components/button.tsx'
-import { Facts } from '../../components/facts.tsx'
-import { Notice } from '../../components/notice.tsx'
-import { Table } from '../../components/table.tsx'
+import { api, at, requests } from '../../api/api.ts'
+import type { Schemas } from '../../api/schemas.ts'
+import { Button } from '../../components/forms/button.tsx'
+import { Notice } from '../../components/notices/notices.tsx'
+import { Facts, Table } from '../../components/tables/tables.tsx'
 import { formatExact, formatShare } from '../../format/number.ts'
 import { misfitRows } from './misfits.ts'
 import styles from './register.module.css'
 
-export type IngestionCounts = components['schemas']['IngestionCounts']
+export type IngestionCounts = Schemas['IngestionCounts']
 
-const PHASES: Readonly<Record<components['schemas']['Ingestion']['phase'], string>> = {
+const PHASES: Readonly<Record<Schemas['Ingestion']['phase'], string>> = {
   wait: 'Other ingestions run first',
   copy: 'Copying the source',
   check: 'Checking its form',
@@ -32,7 +31,7 @@ export function IngestionProgress({ dataset }: { readonly dataset: string }) {
     found === undefined
       ? undefined
       : requests
-          .DELETE('/v1/ingestions/{ingestion}', { params: { path: { ingestion: found.id } } })
+          .DELETE('/v1/ingestions/{ingestion}', at({ ingestion: found.id }))
           // It has ended meanwhile, which the page shows, or it can be stopped once more.
           .catch(() => undefined)
   return (
@@ -62,7 +61,31 @@ export function RunningIngestions() {
   ))
 }
 
-/** What an ingestion counted, and the values that did not fit. */
+interface PublishButtonsProps {
+  /** Text of the button that publishes. */
+  readonly action: string
+  /** True while a dry run is under way, false while the rows are published. */
+  readonly running: boolean | undefined
+  readonly isReady: boolean
+  readonly onSend: (dryRun: boolean) => void
+}
+
+/** Buttons that try an ingestion, and publish its rows. */
+export function PublishButtons({ action, running, isReady, onSend }: PublishButtonsProps) {
+  const disabled = !isReady || running !== undefined
+  return (
+    <>
+      <Button busy={running === true} disabled={disabled} onClick={() => onSend(true)}>
+        Dry run
+      </Button>
+      <Button look="primary" busy={running === false} disabled={disabled} onClick={() => onSend(false)}>
+        {action}
+      </Button>
+    </>
+  )
+}
+
+/** Counts of an ingestion, and the values that did not fit. */
 export function IngestionReport({ counts }: { readonly counts: IngestionCounts }) {
   const rows = misfitRows(counts)
   return (
@@ -82,10 +105,10 @@ export function IngestionReport({ counts }: { readonly counts: IngestionCounts }
           rows={rows}
           keyOf={({ column, rule }) => `${column} ${rule}`}
           columns={[
-            { title: 'Column', cell: ({ column }) => <code>{column}</code> },
-            { title: 'Did not fit', cell: ({ rule }) => rule },
-            { title: 'Values', align: 'right', cell: ({ values }) => formatExact(values) },
-            { title: 'First places', cell: ({ places }) => places },
+            ['Column', ({ column }) => <code>{column}</code>],
+            ['Did not fit', ({ rule }) => rule],
+            ['Values', ({ values }) => formatExact(values), 'right'],
+            ['First places', ({ places }) => places],
           ]}
         />
       )}

@@ -1,7 +1,4 @@
-import type { components } from 'sotto-client'
-
-type IngestionCounts = components['schemas']['IngestionCounts']
-type Misfit = components['schemas']['Misfits']
+import type { Schemas } from '../../api/schemas.ts'
 
 /** Values of one column that broke one rule. */
 export interface MisfitRow {
@@ -12,7 +9,7 @@ export interface MisfitRow {
   readonly places: string
 }
 
-const RULES: Readonly<Record<Misfit['rule'], string>> = {
+const RULES: Readonly<Record<Schemas['Misfits']['rule'], string>> = {
   missing: 'is missing',
   'not-a-number': 'is not a number',
   'not-a-whole-number': 'is not a whole number',
@@ -24,20 +21,20 @@ const RULES: Readonly<Record<Misfit['rule'], string>> = {
 }
 
 /** Returns the values that did not fit, by column and rule. Columns whose values all fit are left out. */
-export function misfitRows({ invalidValues }: Pick<IngestionCounts, 'invalidValues'>): readonly MisfitRow[] {
-  return invalidValues.flatMap(({ column, values, misfits }) => {
-    if (values === 0) return []
-    if (misfits === undefined) return [{ column, rule: 'does not fit', values, places: '' }]
-    return misfits.map((misfit) => ({
+export function misfitRows({
+  invalidValues,
+}: Pick<Schemas['IngestionCounts'], 'invalidValues'>): readonly MisfitRow[] {
+  return invalidValues.flatMap(({ column, misfits }) =>
+    misfits.map((misfit) => ({
       column,
       rule: RULES[misfit.rule],
       values: misfit.values,
       places: placesOf(misfit),
-    }))
-  })
+    })),
+  )
 }
 
-function placesOf({ unit, first = [], values }: Misfit): string {
+function placesOf({ unit, first = [], values }: Schemas['Misfits']): string {
   if (unit === undefined || first.length === 0) return ''
   const more = values > first.length ? ', …' : ''
   return `${unit}${first.length === 1 ? '' : 's'} ${first.join(', ')}${more}`

@@ -1,12 +1,11 @@
-import { useCallback, useEffect, useState } from 'react'
+import { type ComponentType, useCallback, useEffect, useState } from 'react'
 import { Link, Redirect, useLocation, useParams } from 'wouter'
-import { queryClient, requests } from '../../api/api.ts'
-import { Button, ButtonLink } from '../../components/button.tsx'
-import { Page } from '../../components/page.tsx'
-import { Section } from '../../components/section.tsx'
-import { BudgetStep } from './budget-step.tsx'
+import { at, refreshAll, requests } from '../../api/api.ts'
+import { Button, ButtonLink } from '../../components/forms/button.tsx'
+import { Page, Section } from '../../components/layout/page.tsx'
+import { BudgetStep } from './budget/budget-step.tsx'
 import { CheckStep, type CheckStepProps, Published, type Registered } from './check-step.tsx'
-import { ColumnsStep } from './columns-step.tsx'
+import { ColumnsStep } from './columns/columns-step.tsx'
 import {
   formOfDraft,
   formOfMadeUpPeople,
@@ -18,7 +17,8 @@ import {
 import { RunningIngestions } from './ingestion.tsx'
 import { PeopleStep } from './people-step.tsx'
 import styles from './register.module.css'
-import { SourcePicker } from './source-picker.tsx'
+import { SourcePicker } from './source/source-picker.tsx'
+import { describeSource, type FormChanges, hrefOfStep } from './step.ts'
 
 const TITLES: Readonly<Record<Step, string>> = {
   source: 'Source',
@@ -28,14 +28,13 @@ const TITLES: Readonly<Record<Step, string>> = {
   check: 'Check and publish',
 }
 
-/** Part of the registration: what was entered so far, and changes of it. */
-export interface StepProps {
-  readonly form: RegistrationForm
-  /** Takes changes, or a function that returns them for the present form. */
-  readonly onChange: (changes: FormChanges) => void
+/** Contents of the steps, apart from the first. */
+const CONTENTS: Readonly<Record<Exclude<Step, 'source'>, ComponentType<CheckStepProps>>> = {
+  columns: ColumnsStep,
+  people: PeopleStep,
+  budget: BudgetStep,
+  check: CheckStep,
 }
-
-export type FormChanges = Partial<RegistrationForm> | ((form: RegistrationForm) => Partial<RegistrationForm>)
 
 /** Wizard that registers a dataset. What was entered stays in the tab until it is published. */
 export default function RegisterPage() {
@@ -61,12 +60,10 @@ export default function RegisterPage() {
   const publish = (published: Registered) => {
     setRegistered(published)
     setForm(undefined)
-    void queryClient.invalidateQueries()
+    void refreshAll()
     // The rows are stored. An upload that is already gone needs no deletion.
     if (form?.source.kind === 'upload')
-      requests
-        .DELETE('/v1/sources/{source}', { params: { path: { source: form.source.upload } } })
-        .catch(() => undefined)
+      requests.DELETE('/v1/sources/{source}', at({ source: form.source.upload })).catch(() => undefined)
   }
   if (step === 'check' && registered !== undefined)
     return (
@@ -76,6 +73,7 @@ export default function RegisterPage() {
     )
   if (step === undefined || (form === undefined && step !== 'source'))
     return <Redirect to="/register" replace />
+  const Contents = step === 'source' ? undefined : CONTENTS[step]
   return (
     <Page
       title="Register data"
@@ -92,9 +90,9 @@ export default function RegisterPage() {
           }}
         />
       )}
-      {form !== undefined && step !== 'source' && (
+      {form !== undefined && Contents !== undefined && (
         <>
-          <StepContents step={step} form={form} onChange={change} onPublished={publish} />
+          <Contents form={form} onChange={change} onPublished={publish} />
           <Between step={step} />
         </>
       )}
@@ -127,28 +125,6 @@ function SourceStep({ form, onForm }: SourceStepProps) {
   )
 }
 
-function StepContents({
-  step,
-  onPublished,
-  ...props
-}: CheckStepProps & { readonly step: Exclude<Step, 'source'> }) {
-  switch (step) {
-    case 'columns':
-      return <ColumnsStep {...props} />
-    case 'people':
-      return <PeopleStep {...props} />
-    case 'budget':
-      return <BudgetStep {...props} />
-    case 'check':
-      return <CheckStep {...props} onPublished={onPublished} />
-  }
-}
-
-/** Address of a step. */
-export function hrefOfStep(step: Step): string {
-  return step === 'source' ? '/register' : `/register/${step}`
-}
-
 function Steps({ current, form }: { readonly current: Step; readonly form: RegistrationForm | undefined }) {
   const open = form === undefined ? [] : openFields(form)
   return (
@@ -175,7 +151,6 @@ function Steps({ current, form }: { readonly current: Step; readonly form: Regis
   )
 }
 
-/** Links to the steps before and after one. */
 function Between({ step }: { readonly step: Step }) {
   const index = STEPS.indexOf(step)
   const before = STEPS[index - 1]
@@ -190,20 +165,6 @@ function Between({ step }: { readonly step: Step }) {
       )}
     </div>
   )
-}
-
-export function describeSource({ source }: Pick<RegistrationForm, 'source'>): string {
-  switch (source.kind) {
-    case 'upload':
-      return `upload ${source.upload.slice(0, 8)} (${source.format})`
-    case 'file':
-      return source.path
-    case 'table':
-      return `${source.connection}: ${source.table} (${source.mode ?? 'live'})`
-    case 'population':
-    case 'visits':
-      return `made-up ${source.kind} of ${source.rows} rows`
-  }
 }
 
 /** Key under which the tab stores what was entered. A declaration has no values of the data. */

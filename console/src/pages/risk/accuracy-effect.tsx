@@ -1,18 +1,16 @@
-import { keepPreviousData } from '@tanstack/react-query'
 import { useState } from 'react'
-import { api } from '../../api/api.ts'
-import { Curve } from '../../components/curve.tsx'
-import { Field } from '../../components/field.tsx'
-import { Loading } from '../../components/loading.tsx'
-import { ProblemNotice } from '../../components/problem-notice.tsx'
-import { Section } from '../../components/section.tsx'
-import { Slider } from '../../components/slider.tsx'
-import { Table } from '../../components/table.tsx'
-import { useDebounced } from '../../components/use-debounced.ts'
+import { useBatchPreview } from '../../api/batch-preview.ts'
+import { Curve } from '../../components/charts/curve.tsx'
+import { SelectField } from '../../components/forms/fields.tsx'
+import { Slider } from '../../components/forms/slider.tsx'
+import { useSettled } from '../../components/forms/use-debounced.ts'
+import { Section } from '../../components/layout/page.tsx'
+import { Loading, ProblemNotice } from '../../components/notices/notices.tsx'
+import { Table, type TableColumn } from '../../components/tables/tables.tsx'
 import { formatExact, formatHalfWidth, formatShare } from '../../format/number.ts'
-import type { Dataset } from '../datasets/dataset-kind.ts'
+import type { Dataset } from '../datasets/dataset.ts'
 import styles from './risk.module.css'
-import type { Change } from './risk-page.tsx'
+import type { Change, RiskPart } from './risk-state.ts'
 import {
   allowedEpsilons,
   atEpsilons,
@@ -34,10 +32,7 @@ interface AccuracyEffectProps {
 /** Half-widths of the typical questions of a dataset at the epsilon, and at others. */
 export function AccuracyEffect({ dataset, epsilon, rows, change }: AccuracyEffectProps) {
   const [shown, show] = useState(0)
-  const settled = JSON.parse(useDebounced(JSON.stringify({ epsilon, rows }))) as {
-    readonly epsilon: number
-    readonly rows: number
-  }
+  const settled = useSettled({ epsilon, rows })
   const queries = typicalQueries(dataset, settled.rows)
   // One request for each epsilon: the limits of the dataset may refuse some of them.
   const half = useHalfWidths(dataset.id, queries, [settled.epsilon / 2])
@@ -66,17 +61,12 @@ export function AccuracyEffect({ dataset, epsilon, rows, change }: AccuracyEffec
           format={formatExact}
           onChange={(next) => change({ rows: next })}
         />
-        <Field label="Question in the chart">
-          {(attributes) => (
-            <select {...attributes} value={shown} onChange={(event) => show(Number(event.target.value))}>
-              {queries.map(({ title }, index) => (
-                <option key={title} value={index}>
-                  {title}
-                </option>
-              ))}
-            </select>
-          )}
-        </Field>
+        <SelectField
+          label="Question in the chart"
+          value={shown}
+          options={queries.map(({ title }, index) => [index, title])}
+          onChange={show}
+        />
       </div>
       {at.error !== null && <ProblemNotice error={at.error} />}
       {at.error === null && at.halfWidths === undefined && <Loading what="the accuracy" />}
@@ -114,17 +104,17 @@ function HalfWidthTable({ queries, epsilon, widths }: HalfWidthTableProps) {
   return (
     <Table
       label="Half-widths of typical questions"
-      rows={queries.map((query, index) => ({ query, widths: widths.map((row) => row?.[index]) }))}
-      keyOf={({ query }) => query.title}
+      rows={queries}
+      keyOf={({ title }) => title}
       columns={[
-        { title: 'Question', cell: ({ query }) => query.title },
-        ...titles.map((title, place) => ({
-          title,
-          cell: (row: { readonly query: TypicalQuery; readonly widths: Widths }) => (
-            <HalfWidth query={row.query} width={row.widths[place]} strong={place === 1} />
-          ),
-          align: 'right' as const,
-        })),
+        ['Question', ({ title }) => title],
+        ...titles.map(
+          (title, column): TableColumn<TypicalQuery> => [
+            title,
+            (query, row) => <HalfWidth query={query} width={widths[column]?.[row]} strong={column === 1} />,
+            'right',
+          ],
+        ),
       ]}
     />
   )
@@ -133,12 +123,7 @@ function HalfWidthTable({ queries, epsilon, widths }: HalfWidthTableProps) {
 /** Returns the half-widths of questions by epsilon, which the service computes without data. */
 function useHalfWidths(dataset: string, queries: readonly TypicalQuery[], epsilons: readonly number[]) {
   const exact = epsilons.map((epsilon) => Math.max(1e-9, Number(epsilon.toFixed(9))))
-  const { data, error } = api.useQuery(
-    'post',
-    '/v1/datasets/{dataset}/queries/batch/preview',
-    { params: { path: { dataset } }, body: { queries: atEpsilons(queries, exact) } },
-    { enabled: exact.length > 0, placeholderData: keepPreviousData, staleTime: Infinity },
-  )
+  const { data, error } = useBatchPreview(dataset, atEpsilons(queries, exact), { staleTime: Infinity })
   // An epsilon that is refused must not show the half-widths of the one before.
   const widths = (error === null ? data : undefined)?.answers.map(({ accuracy }) => accuracy.halfWidth)
   const halfWidths =
@@ -197,5 +182,25 @@ function AccuracyCurve({ query, epsilon, epsilons, widths, onChoose }: AccuracyC
       lines={[{ name: 'Half-width', points }]}
       chosen={{ x: epsilon }}
     />
+  )
+}
+
+/** Effect of the epsilon on a dataset, or a hint that there is none. */
+export function Effect({
+  dataset,
+  epsilon,
+  state,
+  change,
+}: RiskPart & { readonly dataset: Dataset | undefined; readonly epsilon: number }) {
+  if (dataset !== undefined && epsilon > 0)
+    return <AccuracyEffect dataset={dataset} epsilon={epsilon} rows={state.rows} change={change} />
+  return (
+    <Section title="Accuracy at this epsilon">
+      <p>
+        {dataset === undefined
+          ? 'Select a dataset above to see the accuracy of its typical questions.'
+          : 'Accept a larger risk to see the accuracy of typical questions.'}
+      </p>
+    </Section>
   )
 }

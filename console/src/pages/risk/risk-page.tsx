@@ -1,23 +1,16 @@
 import { api } from '../../api/api.ts'
-import { Button } from '../../components/button.tsx'
-import { Page } from '../../components/page.tsx'
-import { Section } from '../../components/section.tsx'
-import { useAddressState } from '../../components/use-address-state.ts'
-import type { Dataset } from '../datasets/dataset-kind.ts'
-import { AccuracyEffect } from './accuracy-effect.tsx'
-import { AdversaryForm } from './adversary-form.tsx'
-import { OneOfManyRisk } from './one-of-many-risk.tsx'
-import { CHOICES, INITIAL_STATE, type RiskState } from './risk-state.ts'
-import { UniverseRisk } from './universe-risk.tsx'
-
-/** Changes some fields of the state. */
-export type Change = (changes: Partial<RiskState>) => void
-
-/** Properties of the parts of this page. */
-export interface RiskPart {
-  readonly state: RiskState
-  readonly change: Change
-}
+import { useAddressState } from '../../components/address/use-address-state.ts'
+import { Button } from '../../components/forms/button.tsx'
+import { DeltaField, Radios, SelectField } from '../../components/forms/fields.tsx'
+import { Slider } from '../../components/forms/slider.tsx'
+import { Page, Section } from '../../components/layout/page.tsx'
+import { formatExact } from '../../format/number.ts'
+import type { Dataset } from '../datasets/dataset.ts'
+import { OneOfManyRisk } from './one-of-many/one-of-many-risk.tsx'
+import styles from './risk.module.css'
+import { CHOICES, INITIAL_STATE, type RiskPart, type RiskState } from './risk-state.ts'
+import { UniverseFields } from './universe/universe-fields.tsx'
+import { UniverseRisk } from './universe/universe-risk.tsx'
 
 /** Page on which a privacy officer chooses an epsilon by the risk that it means for a person. */
 export default function RiskPage() {
@@ -45,22 +38,80 @@ function withFactsOf(dataset: Dataset | undefined, state: RiskState): RiskState 
   return dataset === undefined ? state : { ...state, neighbours: dataset.neighbours }
 }
 
-/** Effect of the epsilon on a dataset, or a hint that there is none. */
-export function Effect({
-  dataset,
-  epsilon,
-  state,
-  change,
-}: RiskPart & { readonly dataset: Dataset | undefined; readonly epsilon: number }) {
-  if (dataset !== undefined && epsilon > 0)
-    return <AccuracyEffect dataset={dataset} epsilon={epsilon} rows={state.rows} change={change} />
+/** Assumptions about the adversary, and the accepted risk. */
+function AdversaryForm({ state, change, datasets }: RiskPart & { readonly datasets: readonly Dataset[] }) {
   return (
-    <Section title="Accuracy at this epsilon">
-      <p>
-        {dataset === undefined
-          ? 'Select a dataset above to see the accuracy of its typical questions.'
-          : 'Accept a larger risk to see the accuracy of typical questions.'}
-      </p>
+    <Section title="Adversary">
+      <Radios
+        legend="What the adversary knows"
+        value={state.adversary}
+        choices={[
+          {
+            value: 'one',
+            label: 'Everyone but one person',
+            hint: 'A number of people are equally likely to be that person.',
+          },
+          {
+            value: 'universe',
+            label: 'All values of a known group',
+            hint: 'The adversary does not know who of the group is in the data.',
+          },
+        ]}
+        onChange={(adversary) => change({ adversary, epsilon: 0 })}
+      />
+      <div className={styles.fields}>
+        {state.adversary === 'one' ? (
+          <OneFields state={state} change={change} datasets={datasets} />
+        ) : (
+          <UniverseFields state={state} change={change} />
+        )}
+        <SelectField
+          label="Dataset"
+          hint="Its typical questions show what the epsilon means for accuracy."
+          value={state.dataset}
+          options={[['', 'none'], ...datasets.map(({ id, title }) => [id, title] as const)]}
+          onChange={(dataset) => change({ dataset })}
+        />
+      </div>
     </Section>
+  )
+}
+
+function OneFields({ state, change, datasets }: RiskPart & { readonly datasets: readonly Dataset[] }) {
+  const chosen = datasets.find(({ id }) => id === state.dataset)
+  const neighbours = chosen?.neighbours ?? state.neighbours
+  return (
+    <>
+      <Slider
+        label="Candidates"
+        hint="People whom the adversary considers equally likely. With 2, a guess succeeds most often."
+        value={state.candidates}
+        scale={{ kind: 'log', lower: 2, upper: 1_000_000 }}
+        range={{ lower: 2, upper: 1_000_000_000_000 }}
+        whole
+        format={formatExact}
+        onChange={(candidates) => change({ candidates, epsilon: 0 })}
+      />
+      <SelectField
+        label="Neighbouring datasets"
+        hint={
+          neighbours === 'add-remove'
+            ? 'Replacing a person is one step out and one step in, which costs up to twice the epsilon.'
+            : 'Replacing a person is one step. The number of people is public.'
+        }
+        value={neighbours}
+        disabled={chosen !== undefined}
+        options={[
+          ['add-remove', 'differ by one person added or removed'],
+          ['change-one', 'differ by one person replaced'],
+        ]}
+        onChange={(next) => change({ neighbours: next, epsilon: 0 })}
+      />
+      <DeltaField
+        hint="0 for Laplace and geometric noise."
+        value={state.delta}
+        onChange={(delta) => change({ delta, epsilon: 0 })}
+      />
+    </>
   )
 }

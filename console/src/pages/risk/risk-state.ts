@@ -1,7 +1,6 @@
-import type { AddressState, Choices } from '../../components/address-state.ts'
-import type { Neighbours } from './one-of-many.ts'
-import type { EpsilonRequest } from './universe.ts'
-import { SCHOOL } from './universe.ts'
+import type { AddressState, Choices } from '../../components/address/address-state.ts'
+import type { Neighbours } from './one-of-many/one-of-many.ts'
+import { type EpsilonRequest, SCHOOL } from './universe/universe.ts'
 
 type Kind = EpsilonRequest['query']['kind']
 
@@ -21,7 +20,7 @@ export const KINDS = [
 /** Comparisons of a count. */
 export const OPERATORS = ['=', '!=', '<', '<=', '>', '>='] as const
 
-/** What the page for choosing an epsilon shows. The address contains all of it. */
+/** State of the page for choosing an epsilon. The address contains all of it. */
 export interface RiskState extends AddressState {
   readonly adversary: 'one' | 'universe'
   /** Id of a dataset, or nothing. */
@@ -86,4 +85,13 @@ export function statisticOf({ kind, operator, than, percentile }: RiskState): Ep
     default:
       return { kind }
   }
+}
+
+/** Changes some fields of the state. */
+export type Change = (changes: Partial<RiskState>) => void
+
+/** Properties of the parts of this page. */
+export interface RiskPart {
+  readonly state: RiskState
+  readonly change: Change
 }

@@ -1,5 +1,5 @@
 import { formatExact, formatShare } from '../../format/number.ts'
-import { type Neighbours, type OneOfMany, riskOfPrice, roundedDown, stepsOf } from './one-of-many.ts'
+import { type OneOfMany, riskOfPrice, roundedDown } from './one-of-many/one-of-many.ts'
 
 /** Digits with which epsilons are shown, always rounded down. */
 export const SHOWN_DIGITS = 4
@@ -10,7 +10,6 @@ export function formatEpsilon(epsilon: number): string {
 }
 
 interface OneOfManyChoice extends OneOfMany {
-  readonly neighbours: Neighbours
   /** Accepted risk. */
   readonly risk: number
   readonly epsilon: number
@@ -19,7 +18,7 @@ interface OneOfManyChoice extends OneOfMany {
 /** Returns the sentences that record a choice of epsilon against one candidate of many. */
 export function oneOfManyStatement(choice: OneOfManyChoice): readonly string[] {
   const { candidates, neighbours, delta, risk, epsilon } = choice
-  const reached = riskOfPrice(epsilon, stepsOf(neighbours), choice)
+  const reached = riskOfPrice(epsilon, choice)
   return [
     `The adversary knows everyone but one person and considers ${formatExact(candidates)} people equally likely to be that person. A blind guess is right ${formatShare(1 / candidates)} of the time.`,
     `Neighbouring datasets differ by one person ${neighbours === 'add-remove' ? 'added or removed' : 'replaced'}; delta is ${delta}.`,

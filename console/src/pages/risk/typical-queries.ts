@@ -1,10 +1,7 @@
-import type { components } from 'sotto-client'
+import type { Schemas } from '../../api/schemas.ts'
+import type { DatasetFacts } from '../datasets/dataset.ts'
 
-type Schemas = components['schemas']
 export type QueryBody = Schemas['Query']
-
-/** Public facts of a dataset from which typical questions are written. */
-export type DatasetFacts = Pick<Schemas['Dataset'], 'columns' | 'privacyUnit'>
 
 export interface TypicalQuery {
   readonly title: string

@@ -1,24 +1,20 @@
-import { keepPreviousData, useMutation, useQueryClient } from '@tanstack/react-query'
+import { keepPreviousData, useMutation } from '@tanstack/react-query'
 import { useRef } from 'react'
-import type { components } from 'sotto-client'
-import { api, client } from '../../api/api.ts'
-import { Button } from '../../components/button.tsx'
-import { Checkbox, Radios } from '../../components/choice.tsx'
-import { Facts } from '../../components/facts.tsx'
-import { FieldRow } from '../../components/field.tsx'
-import { Notice } from '../../components/notice.tsx'
-import { NumberField } from '../../components/number-field.tsx'
-import { ProblemNotice } from '../../components/problem-notice.tsx'
-import { Section } from '../../components/section.tsx'
-import { useDebounced } from '../../components/use-debounced.ts'
+import { api, client, refreshAll } from '../../api/api.ts'
+import type { Schemas } from '../../api/schemas.ts'
+import { Button } from '../../components/forms/button.tsx'
+import { Checkbox, FieldRow, NumberField, NumberFields, Radios } from '../../components/forms/fields.tsx'
+import { fieldsOf } from '../../components/forms/fields-of.ts'
+import { useDebounced } from '../../components/forms/use-debounced.ts'
+import { Section } from '../../components/layout/page.tsx'
+import { Notice, ProblemNotice } from '../../components/notices/notices.tsx'
+import { Facts } from '../../components/tables/tables.tsx'
 import { formatAmount } from '../../format/amount.ts'
-import { formatExact, formatHalfWidth, formatRisk, formatShare } from '../../format/number.ts'
+import { formatCount, formatHalfWidth, formatRisk, formatShare } from '../../format/number.ts'
 import { BudgetGauge } from '../datasets/budget-gauge.tsx'
-import type { Dataset } from '../datasets/dataset-kind.ts'
+import type { Dataset } from '../datasets/dataset.ts'
 import { newKey, type ReadTerms, readTerms, type SessionForm, type SessionRequest } from './session-form.ts'
 import styles from './sessions.module.css'
-
-type Preview = components['schemas']['SessionPreview']
 
 /** A session that was opened now, or one that the terms lead back to. */
 export interface OpenedNow {
@@ -59,7 +55,7 @@ export function OpenSession({ dataset, form, onChange, onOpen }: OpenSessionProp
         <Checkbox
           label="Open a further session, even if I have paid for one with these terms"
           hint="Otherwise terms that you have paid for lead back to their session, free."
-          checked={isAgain}
+          value={isAgain}
           onChange={(again) => onChange({ again: again ? 'yes' : '' })}
         />
         {read.kind === 'open' && <p className={styles.quiet}>Complete the terms to see the price.</p>}
@@ -98,9 +94,9 @@ function usePreview(dataset: string, read: ReadTerms) {
   const isCurrent = isComplete && !isPlaceholderData && settled === current
   const shown = isComplete && error === null ? data : undefined
   return {
-    /** Preview of these terms, or of earlier ones until it has arrived. */
+    /** Schemas['SessionPreview'] of these terms, or of earlier ones until it has arrived. */
     shown,
-    /** Preview of exactly these terms. */
+    /** Schemas['SessionPreview'] of exactly these terms. */
     price: isCurrent ? shown : undefined,
     error: isComplete ? error : null,
     isPending: error === null && !(isCurrent && data !== undefined),
@@ -110,7 +106,6 @@ function usePreview(dataset: string, read: ReadTerms) {
 
 /** Opens sessions. A repeat of the same opening, after a lost connection or a second click, is charged once. */
 function useOpening(dataset: string, onOpen: (opened: OpenedNow) => void) {
-  const queries = useQueryClient()
   const keys = useRef(new Map<string, string>())
   const keyOf = (request: SessionRequest) => {
     const terms = JSON.stringify(request)
@@ -127,7 +122,7 @@ function useOpening(dataset: string, onOpen: (opened: OpenedNow) => void) {
     onSuccess: async ({ id, replayed }, { again }) => {
       // With a key of its own, a replay is a repeat of this opening.
       onOpen({ id, replayed: replayed && !again })
-      await queries.invalidateQueries()
+      await refreshAll()
     },
   })
 }
@@ -137,6 +132,7 @@ interface TermFieldsProps extends Pick<OpenSessionProps, 'dataset' | 'form' | 'o
 }
 
 function TermFields({ dataset, form, read, onChange }: TermFieldsProps) {
+  const field = fieldsOf(form, onChange)
   const { privacyUnit } = dataset
   const rules = read.kind === 'open' ? read.rules : {}
   return (
@@ -144,43 +140,30 @@ function TermFields({ dataset, form, read, onChange }: TermFieldsProps) {
       {privacyUnit.kind === 'person' && (
         <Radios
           legend="Count"
-          value={form.of}
+          {...field('of')}
           choices={[
             { value: 'rows', label: 'Rows', hint: 'A person counts with each of their rows.' },
             { value: 'people', label: 'People', hint: 'A person counts once, which needs less noise.' },
           ]}
-          onChange={(of) => onChange({ of })}
         />
       )}
       <FieldRow>
-        <NumberField
-          label={`Threshold (${form.of})`}
-          hint="Each question asks if a count reaches it."
-          value={form.threshold}
-          rule={rules.threshold}
-          onChange={(threshold) => onChange({ threshold })}
-        />
-        <NumberField
-          label="Positives"
-          hint="The session ends after this number of answers above the threshold."
-          value={form.positives}
-          rule={rules.positives}
-          onChange={(positives) => onChange({ positives })}
-        />
-        <NumberField
-          label="Epsilon"
-          hint="Price of all questions together."
-          value={form.epsilon}
-          rule={rules.epsilon}
-          onChange={(epsilon) => onChange({ epsilon })}
+        <NumberFields
+          form={form}
+          rules={rules}
+          fields={[
+            ['threshold', `Threshold (${form.of})`, 'Each question asks if a count reaches it.'],
+            ['positives', 'Positives', 'The session ends after this number of answers above the threshold.'],
+            ['epsilon', 'Epsilon', 'Price of all questions together.'],
+          ]}
+          onChange={onChange}
         />
         {privacyUnit.kind === 'person' && form.of === 'rows' && (
           <NumberField
             label="Rows of each person"
             hint={`Fewer rows need less noise, but leave more data out. Default: ${privacyUnit.maxRows}.`}
-            value={form.rows}
+            {...field('rows')}
             rule={rules.rows}
-            onChange={(rows) => onChange({ rows })}
           />
         )}
       </FieldRow>
@@ -189,7 +172,7 @@ function TermFields({ dataset, form, read, onChange }: TermFieldsProps) {
 }
 
 interface PreviewFactsProps {
-  readonly preview: Preview
+  readonly preview: Schemas['SessionPreview']
   readonly isAgain: boolean
 }
 
@@ -203,7 +186,7 @@ function PreviewFacts({ preview, isAgain }: PreviewFactsProps) {
           ...accuracy.margins.map(
             ({ questions, margin }) =>
               [
-                `Margin for ${formatExact(questions)} ${questions === 1 ? 'question' : 'questions'}`,
+                `Margin for ${formatCount(questions, 'question')}`,
                 `± ${formatHalfWidth(margin)} ${of} at ${formatShare(accuracy.confidence)}`,
               ] as const,
           ),

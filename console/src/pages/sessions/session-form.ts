@@ -1,8 +1,9 @@
-import type { components } from 'sotto-client'
-import { numberOf } from '../../format/number.ts'
-import type { Dataset } from '../datasets/dataset-kind.ts'
+import { defined } from '../../../../src/privacy/defined.ts'
+import type { Schemas } from '../../api/schemas.ts'
+import { isWhole, numberOf } from '../../format/number.ts'
+import type { Dataset } from '../datasets/dataset.ts'
 
-export type SessionRequest = components['schemas']['SessionRequest']
+export type SessionRequest = Schemas['SessionRequest']
 
 /** Terms of a session as they were entered, and the page of the list of sessions. The address contains them. */
 export type SessionForm = {
@@ -67,34 +68,22 @@ export function readTerms(form: SessionForm, { privacyUnit }: DatasetFacts): Rea
   // People who are counted count once, with any number of rows.
   const isLimited = privacyUnit.kind === 'person' && form.of === 'rows' && form.rows.trim() !== ''
   const rows = isLimited ? numberOf(form.rows) : undefined
-  const rules: Partial<Record<TermName, string>> = {
-    ...(isWhole(threshold, 0) ? {} : { threshold: 'must be a whole number of at least 0' }),
-    ...(isWhole(positives, 1, MOST_POSITIVES)
-      ? {}
-      : { positives: `must be a whole number from 1 to ${MOST_POSITIVES}` }),
-    ...(epsilon !== undefined && epsilon > 0 ? {} : { epsilon: 'must be a number above 0' }),
-    ...(!isLimited || isWhole(rows, 1) ? {} : { rows: 'must be a whole number of at least 1, or empty' }),
-  }
-  if (threshold === undefined || positives === undefined || epsilon === undefined || hasMember(rules))
+  const rule = (holds: boolean, text: string) => (holds ? undefined : text)
+  const rules = defined({
+    threshold: rule(isWhole(threshold, 0), 'must be a whole number of at least 0'),
+    positives: rule(
+      isWhole(positives, 1, MOST_POSITIVES),
+      `must be a whole number from 1 to ${MOST_POSITIVES}`,
+    ),
+    epsilon: rule(epsilon !== undefined && epsilon > 0, 'must be a number above 0'),
+    rows: rule(!isLimited || isWhole(rows, 1), 'must be a whole number of at least 1, or empty'),
+  })
+  const isOpen = Object.keys(rules).length > 0
+  if (threshold === undefined || positives === undefined || epsilon === undefined || isOpen)
     return { kind: 'open', rules }
-  return {
-    kind: 'complete',
-    request: {
-      threshold,
-      positives,
-      epsilon,
-      ...(privacyUnit.kind === 'person' && form.of === 'people' ? { of: 'people' } : {}),
-      ...(rows === undefined ? {} : { contribution: { rows } }),
-    },
-  }
-}
-
-function hasMember(record: object): boolean {
-  return Object.keys(record).length > 0
-}
-
-function isWhole(value: number | undefined, least: number, most = Number.MAX_SAFE_INTEGER): boolean {
-  return value !== undefined && Number.isInteger(value) && value >= least && value <= most
+  const of = privacyUnit.kind === 'person' && form.of === 'people' ? ('people' as const) : undefined
+  const contribution = rows === undefined ? undefined : { rows }
+  return { kind: 'complete', request: defined({ threshold, positives, epsilon, of, contribution }) }
 }
 
 /** Makes a key with which one opening, and its repeats, are told from other openings with the same terms. */

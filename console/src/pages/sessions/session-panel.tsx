@@ -1,27 +1,23 @@
 import { useMutation } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
-import type { components } from 'sotto-client'
 import { api, bodyOf, helpsToRepeat, requests } from '../../api/api.ts'
-import { stateParameters } from '../../components/address-state.ts'
-import { Button, ButtonLink } from '../../components/button.tsx'
-import { Facts } from '../../components/facts.tsx'
-import { Loading } from '../../components/loading.tsx'
-import { Notice } from '../../components/notice.tsx'
-import { ProblemNotice } from '../../components/problem-notice.tsx'
-import { Section } from '../../components/section.tsx'
+import type { Schemas } from '../../api/schemas.ts'
+import { stateParameters } from '../../components/address/address-state.ts'
+import { Button, ButtonLink } from '../../components/forms/button.tsx'
+import { Pages, Section } from '../../components/layout/page.tsx'
+import { Loading, Notice, ProblemNotice } from '../../components/notices/notices.tsx'
+import { Facts } from '../../components/tables/tables.tsx'
 import { formatAmount } from '../../format/amount.ts'
-import { formatCount, formatExact } from '../../format/number.ts'
-import { ConditionField } from '../ask/condition-field.tsx'
-import { conditionColumns, initialCondition, type Question } from '../ask/kinds.ts'
+import { formatCount, formatExact, formatHalfWidth, formatShare } from '../../format/number.ts'
+import { SessionTable } from '../answers/session-table.tsx'
+import { ConditionField } from '../ask/conditions/condition-field.tsx'
+import { conditionColumns, initialCondition } from '../ask/kinds/kinds.ts'
+import type { Predicate } from '../ask/question/question.ts'
 import { BudgetGauge } from '../datasets/budget-gauge.tsx'
-import type { Dataset } from '../datasets/dataset-kind.ts'
-import { AnswersSection } from './answers-section.tsx'
+import type { Dataset } from '../datasets/dataset.ts'
 import { formLike, initialForm } from './session-form.ts'
 import styles from './sessions.module.css'
 
-type Schemas = components['schemas']
-
-/** Answers in one page of the list. */
 const PAGE_SIZE = '50'
 
 interface SessionPanelProps {
@@ -101,8 +97,6 @@ function Further({
   readonly session: Schemas['Session']
   readonly dataset: Dataset
 }): ReactNode {
-  // Sessions of earlier releases do not say how they were requested.
-  if (session.question === undefined) return null
   const form = stateParameters(initialForm(dataset), formLike(session.question, dataset))
   return (
     <ButtonLink href={`/datasets/${dataset.id}/sessions?${form}`}>
@@ -119,7 +113,7 @@ interface NextQuestionProps {
 
 /** Form of the next question, as long as the session has positives left, and the answer to the one before. */
 function NextQuestion({ session, dataset, onAnswer }: NextQuestionProps) {
-  const [where, setWhere] = useState(() => initialCondition(dataset))
+  const [where, setWhere] = useState<Predicate>(() => initialCondition(dataset))
   const asking = useAsking(session.id, onAnswer)
   const isOver = session.positivesLeft === 0
   return (
@@ -167,14 +161,43 @@ function NextQuestion({ session, dataset, onAnswer }: NextQuestionProps) {
 /** Asks questions. A question that was answered already is not answered a second time: its answer is stored. */
 function useAsking(id: string, onAnswer: () => Promise<unknown>) {
   return useMutation({
-    mutationFn: (where: Question) =>
+    mutationFn: (where: Predicate) =>
       bodyOf(
         requests.POST('/v1/sparse-vector-sessions/{id}/questions', {
           params: { path: { id } },
-          body: { where: where as unknown as Schemas['Predicate'] },
+          body: { where },
         }),
       ),
     retry: helpsToRepeat,
     onSettled: onAnswer,
   })
+}
+
+interface AnswersSectionProps {
+  readonly session: Schemas['Session']
+  readonly dataset: string
+  /** True if the answers begin with the newest one. */
+  readonly isNewest: boolean
+}
+
+function AnswersSection({ session, dataset, isNewest }: AnswersSectionProps) {
+  const { id, next, accuracy, of = 'rows' } = session
+  const addressOf = (page: Readonly<Record<string, string>>) =>
+    `/datasets/${dataset}/sessions?${new URLSearchParams({ session: id, ...page })}`
+  return (
+    <Section
+      title="Answers"
+      lead={
+        `Newest first. Threshold plus gap estimates a count: ± ${formatHalfWidth(accuracy.gap.halfWidth)} ${of} ` +
+        `at ${formatShare(accuracy.confidence)}.`
+      }
+    >
+      <SessionTable session={session} />
+      <Pages
+        label="Pages of the answers"
+        newest={isNewest ? undefined : addressOf({})}
+        older={next === undefined ? undefined : addressOf({ before: String(next) })}
+      />
+    </Section>
+  )
 }

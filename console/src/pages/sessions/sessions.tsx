@@ -1,26 +1,19 @@
 import { useState } from 'react'
-import type { components } from 'sotto-client'
 import { Link, useSearchParams } from 'wouter'
 import { api } from '../../api/api.ts'
-import { stateParameters } from '../../components/address-state.ts'
-import { ButtonLink } from '../../components/button.tsx'
-import { DateTime } from '../../components/date-time.tsx'
-import { Loading } from '../../components/loading.tsx'
-import { ProblemNotice } from '../../components/problem-notice.tsx'
-import { Section } from '../../components/section.tsx'
-import { Table } from '../../components/table.tsx'
-import { useAddressState } from '../../components/use-address-state.ts'
+import type { Schemas } from '../../api/schemas.ts'
+import { stateParameters } from '../../components/address/address-state.ts'
+import { useAddressState } from '../../components/address/use-address-state.ts'
+import { Pages, Section } from '../../components/layout/page.tsx'
+import { Loading, ProblemNotice } from '../../components/notices/notices.tsx'
+import { DateTime, Table } from '../../components/tables/tables.tsx'
 import { formatAmount } from '../../format/amount.ts'
 import { questionText } from '../answers/question-text.ts'
-import type { DatasetPart } from '../datasets/dataset-page.tsx'
+import type { DatasetPart } from '../datasets/dataset.ts'
 import { type OpenedNow, OpenSession } from './open-session.tsx'
 import { initialForm, type SessionForm } from './session-form.ts'
 import { SessionPanel } from './session-panel.tsx'
-import styles from './sessions.module.css'
 
-type Release = components['schemas']['ListedRelease']
-
-/** Sessions in one page of the list. */
 const PAGE_SIZE = '20'
 
 /** Page on which an analyst opens a sparse vector session, or continues one. The address contains the session's id. */
@@ -91,27 +84,27 @@ function OpenedSessions({ dataset, cursor, addressOf }: OpenedSessionsProps) {
           <Table
             label="Your sessions"
             rows={page.releases}
-            keyOf={({ id }: Release) => id}
+            keyOf={({ id }: Schemas['ListedRelease']) => id}
             empty="You have not opened a session yet."
             columns={[
-              { title: 'Session', cell: ({ question }) => questionText(question) },
-              { title: 'Price', align: 'right', cell: ({ price }) => formatAmount(price) },
-              { title: 'Opened (UTC)', cell: ({ answeredAt }) => <DateTime value={answeredAt} /> },
-              {
-                title: '',
-                key: 'actions',
-                cell: ({ id }) => (
+              ['Session', ({ question }) => questionText(question)],
+              ['Price', ({ price }) => formatAmount(price), 'right'],
+              ['Opened (UTC)', ({ answeredAt }) => <DateTime value={answeredAt} />],
+              [
+                '',
+                ({ id }) => (
                   <Link href={`/datasets/${dataset}/sessions?${new URLSearchParams({ session: id })}`}>
                     Continue
                   </Link>
                 ),
-              },
+              ],
             ]}
           />
-          <nav className={styles.pages} aria-label="Pages of your sessions">
-            {cursor !== '' && <ButtonLink href={addressOf('')}>Newest</ButtonLink>}
-            {page.next !== undefined && <ButtonLink href={addressOf(page.next)}>Older</ButtonLink>}
-          </nav>
+          <Pages
+            label="Pages of your sessions"
+            newest={cursor === '' ? undefined : addressOf('')}
+            older={page.next === undefined ? undefined : addressOf(page.next)}
+          />
         </>
       )}
     </Section>

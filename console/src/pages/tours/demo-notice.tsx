@@ -1,5 +1,5 @@
 import { api } from '../../api/api.ts'
-import { Notice } from '../../components/notice.tsx'
+import { Notice } from '../../components/notices/notices.tsx'
 import { DEMO } from './tours.ts'
 
 /** Says that the demo dataset is missing, if it is. */

@@ -1,5 +1,5 @@
 import { useLocation } from 'wouter'
-import { Button, ButtonLink } from '../../components/button.tsx'
+import { Button, ButtonLink } from '../../components/forms/button.tsx'
 import { formatExact } from '../../format/number.ts'
 import { follow } from './followed.ts'
 import styles from './tours.module.css'

@@ -1,6 +1,6 @@
 import { Link } from 'wouter'
-import { Page } from '../../components/page.tsx'
-import { Pill } from '../../components/pill.tsx'
+import { Page } from '../../components/layout/page.tsx'
+import { Pill } from '../../components/tables/tables.tsx'
 import { formatExact } from '../../format/number.ts'
 import { DemoNotice } from './demo-notice.tsx'
 import { doneOf } from './done.ts'

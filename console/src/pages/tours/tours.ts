@@ -7,7 +7,7 @@ export interface TourStep {
   /** Identifies the step within its tour. */
   readonly id: string
   readonly title: string
-  /** What to look at. */
+  /** Advice on what to look at. */
   readonly look: string
   readonly link: { readonly title: string; readonly href: string }
   /** True if the step ends with a question that is charged. */
@@ -22,12 +22,10 @@ export interface Tour {
   readonly steps: readonly TourStep[]
 }
 
-/** People aged 65 or older. */
 const OLDER = { column: 'Age', op: '>=', value: 65 } as const
 
 const TABLE = { kind: 'contingency', columns: ['Occupation', 'Sex'] } satisfies QueryBody
 
-/** Returns a link to the question page, with the question filled in. */
 function ask(query: QueryBody): TourStep['link'] {
   return {
     title: 'Open the question',
@@ -35,7 +33,6 @@ function ask(query: QueryBody): TourStep['link'] {
   }
 }
 
-/** Returns a link to the evaluation of a question. */
 function evaluate(query: QueryBody, runs: number): TourStep['link'] {
   return {
     title: 'Open the evaluation',

@@ -1,101 +1,90 @@
-import { BIGINT } from '@duckdb/node-api'
-import type { NumericColumn } from '../../../catalog/dataset.ts'
-import { type Encoding, type Layer, numberTextOf, type SourceColumn, trimmed } from './encoding.ts'
-import { fastLayers, isAlwaysFast } from './numeric-fast.ts'
+import type { NumericColumn } from '../../../core/dataset/dataset.ts'
+import { gridOf, LARGEST_EXACT_INTEGER, ONE_NANO } from '../../grid.ts'
+import { type Encoding, indexOf, numberTextOf, type SourceColumn, within } from './source.ts'
 
-/** The fractional digits of a tick, to which literals are cut: enough to distinguish both sides of every half step. */
-const TICK_FRACTION_DIGITS = 10
-const TICKS_PER_NANO = 10n
+/** Steps beyond the bounds at which a double is held: more than doubles round, so that it is clamped as an integer. */
+const MARGIN = 8n
+
+/** Types whose values become doubles without a text. A double is its own nearest double, as is an integer below 2^53. */
+const CAST_TYPES = /^(DOUBLE|U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER)$/
 
 /**
- * Stores numbers as BIGINT: floor(x / step + 1/2) within the bounds. A valid value is a decimal literal or an infinity
- * (which is clamped), with white space around it; in an `integer` column its value is whole, as in `42`, `42.0` and
- * `4.2e1`. DuckDB's own casts from text decide nothing alone: they also accept `0x10` and `1_000`, and round.
+ * Stores numbers as BIGINT: floor(x / step + 1/2) within the bounds, where x is the double nearest to the value. A valid
+ * value is a decimal literal or an infinity (which is clamped), with white space around it; in an `integer` column x is
+ * whole, as in `42`, `42.0` and `4.2e1`.
  *
- * Most values take a path without texts or 128-bit arithmetic; see `numeric-fast.ts`. The others are read digit by
- * digit.
+ * With n = floor(x / step), the index is n + 1 if x is at least the half step h = (n + 1/2) step, otherwise n. One division
+ * of exact integers computes the double nearest to h, and rounding is monotone. A value of more than 15 digits that is as
+ * good as h may therefore be taken for h; every other value has its exact index.
  */
 export function encodeNumber(column: NumericColumn, source: SourceColumn): Encoding {
-  const fast = fastLayers(column, source)
-  const text = trimmed(numberTextOf(source))
-  if (fast.length === 0) return encodeDigits(column, source.position, text)
-  const done = `fast${source.position}`
-  if (isAlwaysFast(source)) return { layers: fast, stored: done, storedType: BIGINT }
-  const slow = encodeDigits(column, source.position, `CASE WHEN ${done} IS NULL THEN ${text} END`)
-  const stored = `CASE WHEN ${done} IS NOT NULL THEN ${done} ELSE ${slow.stored} END`
-  return { ...slow, layers: [...fast, ...slow.layers], stored }
-}
-
-/** Reads every value digit by digit, for any column with a computable range. */
-export function encodeDigits(column: NumericColumn, i: number, text: string): Encoding {
+  const i = source.position
+  const { numerator, denominator } = gridOf(column, MARGIN)
+  const [step, edge] = [
+    double(numerator, denominator),
+    (index: bigint) => double(index * numerator, denominator),
+  ]
+  const isWhole = column.type === 'integer' ? ` AND floor(number${i}) = number${i}` : ''
+  const near = `least(greatest(number${i}, ${edge(column.lowerIndex - MARGIN)}), ${edge(column.upperIndex + MARGIN)})`
+  const layers = [
+    { [`number${i}`]: doubleOf(source) },
+    { [`near${i}`]: `CASE WHEN NOT isnan(number${i})${isWhole} THEN ${near} END` },
+  ]
+  if (!doublesSuffice(column)) return encodeWide(column, source, layers)
+  const half = `(2 * floor${i} + 1) * ${double(numerator, 1n)} / ${double(2n * denominator, 1n)}`
+  const index = `CAST(floor${i} AS BIGINT) + CASE WHEN near${i} >= ${half} THEN 1 ELSE 0 END`
   return {
-    layers: [{ [`text${i}`]: text }, literalLayer(i), scaledLayer(i), ticksLayer(column, i)],
-    stored: indexOfTicks(column, i),
-    storedType: BIGINT,
+    layers: [...layers, { [`floor${i}`]: `floor(near${i} / ${step})` }, { [`index${i}`]: index }],
+    stored: within(`index${i}`, column.lowerIndex, column.upperIndex),
   }
 }
 
-/** Takes a literal apart: +-(digits of whole and fraction) * 10^power. NULL for a text that is no literal. */
-function literalLayer(i: number): Layer {
+/** The double nearest to a value; NULL for a text that is no number. */
+function doubleOf(source: SourceColumn): string {
+  if (CAST_TYPES.test(source.type)) return `TRY_CAST(${source.name} AS DOUBLE)`
+  const text = numberTextOf(source)
+  // DuckDB would read `1_000` and `+-1` as well.
+  return `CASE WHEN NOT contains(${text}, '_') AND NOT contains(${text}, '+-') THEN TRY_CAST(${text} AS DOUBLE) END`
+}
+
+/** True if doubles distinguish the half steps of a column: then the operands of {@link encodeNumber} are exact. */
+export function doublesSuffice(column: NumericColumn): boolean {
+  const { numerator, largest } = gridOf(column, MARGIN + 1n)
+  return (2n * largest + 1n) * numerator < LARGEST_EXACT_INTEGER && largest < 2n ** 49n
+}
+
+/**
+ * Digits of the decimals in a column of more steps. Sums of twice two of them, without their points, stay within 128
+ * bits.
+ */
+const DECIMAL_DIGITS = 36
+
+/**
+ * Reads a value in a column of more steps as a decimal. DuckDB reads no infinity, no number far beyond the bounds and not
+ * every literal with an exponent as one; such a value is the shortest decimal of its double.
+ */
+function encodeWide(column: NumericColumn, source: SourceColumn, layers: Encoding['layers']): Encoding {
+  const i = source.position
+  const { numerator, denominator, largest } = gridOf(column, MARGIN + 1n)
+  const scale = DECIMAL_DIGITS - `${(largest * numerator) / denominator}`.length
+  const type = `DECIMAL(38, ${scale})`
+  // The floor of the least decimal would have one digit too many, which is an error.
+  const misfit = column.type === 'integer' ? ` OR trunc(decimal${i}) <> decimal${i}` : ''
   return {
-    [`literal${i}`]: `CASE WHEN regexp_full_match(text${i}, '[+-]?([0-9]+\\.?[0-9]*|\\.[0-9]+)([eE][+-]?[0-9]+)?')
-      THEN regexp_extract(text${i}, '^[+-]?([0-9]*)\\.?([0-9]*)([eE]([+-]?[0-9]+))?$', ['whole', 'fraction', 'tail', 'exponent'])
-    END`,
-    [`negative${i}`]: `starts_with(text${i}, '-')`,
-    [`infinite${i}`]: `coalesce(regexp_full_match(text${i}, '[+-]?inf(inity)?', 'i'), false)`,
+    layers: [
+      ...layers,
+      { [`decimal${i}`]: `TRY_CAST(${numberTextOf(source)} AS ${type})` },
+      {
+        [`exact${i}`]: `CASE WHEN near${i} IS NULL${misfit} THEN NULL ELSE coalesce(decimal${i}, TRY_CAST(CAST(near${i} AS VARCHAR) AS ${type})) END`,
+      },
+      // A decimal without its point.
+      { [`ticks${i}`]: `TRY_CAST(replace(CAST(exact${i} AS VARCHAR), '.', '') AS HUGEINT)` },
+    ],
+    stored: indexOf(column, `ticks${i}`, (column.stepNano * 10n ** BigInt(scale)) / ONE_NANO),
   }
 }
 
-function scaledLayer(i: number): Layer {
-  return {
-    [`digits${i}`]: `ltrim(literal${i}.whole || literal${i}.fraction, '0')`,
-    // An exponent beyond 64 bits is replaced by one beyond the length of every field, which has the same effect.
-    [`power${i}`]: `CASE
-      WHEN literal${i}.exponent = '' THEN 0
-      ELSE least(greatest(coalesce(
-        TRY_CAST(literal${i}.exponent AS BIGINT),
-        CASE WHEN starts_with(literal${i}.exponent, '-') THEN -1000000000000 ELSE 1000000000000 END
-      ), -1000000000000), 1000000000000)
-    END - length(literal${i}.fraction)`,
-  }
-}
-
-function ticksLayer(column: NumericColumn, i: number): Layer {
-  const shift = `(power${i} + ${TICK_FRACTION_DIGITS})`
-  const trailingZeros = `(length(digits${i}) - length(rtrim(digits${i}, '0')))`
-  return {
-    // NULL for a magnitude beyond HUGEINT, and so beyond the bounds.
-    [`ticks${i}`]: `TRY_CAST(CASE
-      WHEN digits${i} = '' THEN '0'
-      WHEN ${shift} > 38 THEN NULL
-      WHEN ${shift} >= 0 THEN digits${i} || repeat('0', least(${shift}, 38))
-      WHEN length(digits${i}) + ${shift} <= 0 THEN '0'
-      ELSE left(digits${i}, length(digits${i}) + ${shift})
-    END AS HUGEINT)`,
-    [`cut${i}`]: `digits${i} <> '' AND ${shift} + ${trailingZeros} < 0`,
-    [`fits${i}`]:
-      column.type === 'integer'
-        ? `infinite${i} OR (literal${i} IS NOT NULL AND (digits${i} = '' OR power${i} + ${trailingZeros} >= 0))`
-        : `infinite${i} OR literal${i} IS NOT NULL`,
-  }
-}
-
-function indexOfTicks(column: NumericColumn, i: number): string {
-  const step = column.stepNano * TICKS_PER_NANO
-  const lower = column.lowerIndex * step
-  const upper = column.upperIndex * step
-  const bound = `CASE WHEN negative${i} THEN ${huge(lower)} ELSE ${huge(upper)} END`
-  // Cutting digits off rounds towards zero; for negative numbers the floor is one less.
-  const floor = `CASE WHEN NOT negative${i} THEN ticks${i} WHEN cut${i} THEN -ticks${i} - 1 ELSE -ticks${i} END`
-  const clamped = `CASE
-        WHEN infinite${i} OR ticks${i} IS NULL THEN ${bound}
-        ELSE least(greatest(${floor}, ${huge(lower)}), ${huge(upper)})
-      END`
-  // Counted from the lower bound, no number is negative, so that integer division is the floor.
-  const steps = `(2 * (${clamped} - ${huge(lower)}) + ${huge(step)}) // ${huge(2n * step)}`
-  return `CASE WHEN fits${i} THEN CAST(${huge(column.lowerIndex)} + ${steps} AS BIGINT) END`
-}
-
-function huge(value: bigint): string {
-  return `${value}::HUGEINT`
+/** A quotient as a double. A literal with a decimal point would be a DECIMAL. */
+function double(numerator: bigint, denominator: bigint): string {
+  return `CAST('${Number(numerator) / Number(denominator)}' AS DOUBLE)`
 }

@@ -1,10 +1,9 @@
-import { BIGINT } from '@duckdb/node-api'
-import type { DateColumn, DateFormat, TemporalColumn, TimestampColumn } from '../../../catalog/dataset.ts'
+import type { DateColumn, DateFormat, TimestampColumn } from '../../../core/dataset/dataset.ts'
+import { must } from '../../../privacy/must.ts'
 import { localOffsets } from '../../clock.ts'
-import { type Encoding, type Layer, type SourceColumn, textOf, trimmed } from './encoding.ts'
+import { ONE_NANO, SECONDS_PER_DAY } from '../../grid.ts'
+import { type Encoding, indexOf, type Layer, type SourceColumn, textOf, trimmed, within } from './source.ts'
 
-const ONE_NANO = 1_000_000_000n
-const SECONDS_PER_DAY = 86_400n
 const MICROSECONDS_PER_SECOND = 1_000_000n
 const MICROSECONDS_PER_DAY = SECONDS_PER_DAY * MICROSECONDS_PER_SECOND
 
@@ -26,7 +25,6 @@ export function encodeDate(column: DateColumn, source: SourceColumn): Encoding {
   return {
     layers: [...daysLayers(column, source, days)],
     stored: indexOf(column, days, step),
-    storedType: BIGINT,
   }
 }
 
@@ -67,7 +65,6 @@ export function encodeTimestamp(column: TimestampColumn, source: SourceColumn): 
   return {
     layers: microsecondsLayers(column, source, microseconds),
     stored: indexOf(column, microseconds, step),
-    storedType: BIGINT,
   }
 }
 
@@ -215,7 +212,9 @@ function printOffset(column: TimestampColumn, local: string): string {
   const offsets = localOffsets(column)
   return printSum(
     offsets.map(({ from, offsetSeconds }, place) => {
-      const difference = microsecondsIn(offsetSeconds - (offsets[place - 1]?.offsetSeconds ?? 0))
+      const difference = microsecondsIn(
+        place === 0 ? offsetSeconds : offsetSeconds - must(offsets[place - 1], 'an offset').offsetSeconds,
+      )
       return from === undefined
         ? `${difference}`
         : `CAST(${local} >= ${microsecondsIn(from)} AS BIGINT) * ${difference}`
@@ -233,19 +232,6 @@ function printSum(terms: readonly string[]): string {
 
 function microsecondsIn(seconds: number): bigint {
   return BigInt(seconds) * MICROSECONDS_PER_SECOND
-}
-
-/** The index of a value in units of which a step has this many. */
-function indexOf(column: TemporalColumn, value: string, step: bigint): string {
-  const [lower, upper] = [column.lowerIndex * step, column.upperIndex * step]
-  // Counted from the lower bound, no number is negative, so that integer division is the floor.
-  const steps = `(2 * (${within(value, lower, upper)} - (${lower})) + ${step}) // ${2n * step}`
-  return `CAST(${column.lowerIndex} + ${steps} AS BIGINT)`
-}
-
-/** A value clamped to a range; NULL stays NULL, which `least` and `greatest` would ignore. */
-function within(value: string, lower: bigint, upper: bigint): string {
-  return `CASE WHEN ${value} < ${lower} THEN ${lower} WHEN ${value} > ${upper} THEN ${upper} ELSE ${value} END`
 }
 
 /** The quotient by a positive divisor, rounded down. */

@@ -1,7 +1,73 @@
-import { VARCHAR } from '@duckdb/node-api'
-import { type Encoding, type SourceColumn, textOf } from './encoding.ts'
+import { LIST, listValue, VARCHAR } from '@duckdb/node-api'
+import type { CategoryColumn } from '../../../core/dataset/dataset.ts'
+import { FALSE_WORDS, TRUE_WORDS } from '../../text-values.ts'
+import { type Encoding, type SourceColumn, textOf, trimmed } from './source.ts'
 
 /** Stores any text as it is. */
 export function encodeText(source: SourceColumn): Encoding {
-  return { layers: [], stored: textOf(source), storedType: VARCHAR }
+  return { layers: [], stored: textOf(source) }
+}
+
+/** Stores true, t, yes, y, 1, false, f, no, n and 0 in any case, with white space around them, as BOOLEAN. */
+export function encodeBoolean(source: SourceColumn): Encoding {
+  if (source.type === 'BOOLEAN') return { layers: [], stored: source.name }
+  const [plain, text] = [`plain${source.position}`, `text${source.position}`]
+  return {
+    layers: [
+      // The usual spellings need no work on the text.
+      { [plain]: truthOf(textOf(source), capitalised) },
+      { [text]: `CASE WHEN ${plain} IS NULL THEN lower(${trimmed(textOf(source))}) END` },
+    ],
+    stored: `CASE WHEN ${plain} IS NOT NULL THEN ${plain} ELSE ${truthOf(text, (word) => [word])} END`,
+  }
+}
+
+function truthOf(text: string, spellings: (word: string) => readonly string[]): string {
+  const list = (words: readonly string[]) =>
+    words
+      .flatMap(spellings)
+      .map((word) => `'${word}'`)
+      .join(', ')
+  return `CASE WHEN ${text} IN (${list(TRUE_WORDS)}) THEN true WHEN ${text} IN (${list(FALSE_WORDS)}) THEN false END`
+}
+
+/** A word in lower case, capitalised, and in upper case. */
+function capitalised(word: string): readonly string[] {
+  return [...new Set([word, `${word.charAt(0).toUpperCase()}${word.slice(1)}`, word.toUpperCase()])]
+}
+
+/** Stores exactly a declared category as INTEGER: its index in the declared list. */
+export function encodeCategory({ categories }: CategoryColumn, source: SourceColumn): Encoding {
+  // DuckDB finds a text in an ENUM through a hash table.
+  const type = `category${source.position}`
+  return {
+    layers: [],
+    stored: `CAST(enum_code(TRY_CAST(${textOf(source)} AS ${type})) AS INTEGER)`,
+    preparation: {
+      sql: `CREATE TEMP TYPE ${type} AS ENUM (SELECT unnest($categories))`,
+      parameters: { categories: { value: listValue(categories), type: LIST(VARCHAR) } },
+    },
+  }
+}
+
+/** Types of a source's column that can hold identifiers: texts, and integers in full. */
+const IDENTIFIER_TYPES = /^(VARCHAR|UUID|U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|DECIMAL\(\d+,0\))$/
+
+/** True if values of a type can identify people. */
+export function canIdentify(type: string): boolean {
+  return IDENTIFIER_TYPES.test(type)
+}
+
+/**
+ * The identifier as its exact text; NULL if it is missing. A text without a character other than white space is
+ * missing.
+ */
+export function encodeIdentifier(source: SourceColumn): Encoding {
+  const text = `text${source.position}`
+  // Most identifiers begin with a printable ASCII character, which needs no search.
+  const isPresent = `(${text} >= '!' AND ${text} < chr(127)) OR regexp_matches(${text}, '[^\\s\\x0b\\x85\\p{Z}]')`
+  return {
+    layers: [{ [text]: textOf(source) }],
+    stored: `CASE WHEN ${isPresent} THEN ${text} END`,
+  }
 }

@@ -1,4 +1,4 @@
-import type { TableColumn } from '../../../catalog/dataset.ts'
+import type { TableColumn } from '../../../core/dataset/dataset.ts'
 import type { Comparisons, Source } from '../../tables/comparisons.ts'
 import { int8 } from './literals.ts'
 import { sourceTypeOf } from './source.ts'

@@ -1,4 +1,4 @@
-import type { Column, TableColumn } from '../../../catalog/dataset.ts'
+import type { Column, TableColumn } from '../../../core/dataset/dataset.ts'
 import type { EncodedValue } from '../../tables/relation.ts'
 import { encodeNumber } from './numeric.ts'
 import { sourceTypeOf } from './source.ts'

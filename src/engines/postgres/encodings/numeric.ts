@@ -1,39 +1,9 @@
-import type { NumericColumn } from '../../../catalog/dataset.ts'
-import { divideRoundingDown, greatestCommonDivisor } from '../../../privacy/rational.ts'
+import type { NumericColumn } from '../../../core/dataset/dataset.ts'
+import { type Grid, gridOf, LARGEST_IN_64_BITS, ONE_NANO, printIndexOfInteger } from '../../grid.ts'
 import type { Source } from '../../tables/comparisons.ts'
 import type { EncodedValue } from '../../tables/relation.ts'
 import { clamped, int8 } from './literals.ts'
 import { type SourceType, unlessNull } from './source.ts'
-
-const NANO = 10n ** 9n
-
-/** Largest magnitude of integers whose sums stay within 64 bits. */
-const LARGEST_BIGINT = 2n ** 62n
-
-/** A column's grid: its step as a fraction in lowest terms, and its bounds as indexes. */
-interface Grid {
-  readonly numerator: bigint
-  readonly denominator: bigint
-  readonly lower: bigint
-  readonly upper: bigint
-  /** Largest magnitude of an index within the bounds and one step. */
-  readonly largest: bigint
-  /** True if values must be whole. */
-  readonly whole: boolean
-}
-
-function gridOf({ type, stepNano, lowerIndex: lower, upperIndex: upper }: NumericColumn): Grid {
-  const divisor = greatestCommonDivisor(stepNano, NANO)
-  const magnitude = -lower > upper ? -lower : upper
-  return {
-    numerator: stepNano / divisor,
-    denominator: NANO / divisor,
-    lower,
-    upper,
-    largest: (magnitude < 0n ? -magnitude : magnitude) + 1n,
-    whole: type === 'integer',
-  }
-}
 
 /**
  * Encodes numbers as floor(x / step + 1/2) within the bounds, where x is the value as a decimal: for floating point the shortest
@@ -45,7 +15,7 @@ export function encodeNumber(
   source: Source,
   type: SourceType,
 ): EncodedValue | undefined {
-  const grid = gridOf(column)
+  const grid = gridOf(column, 1n)
   switch (type.kind) {
     case 'integer':
       return { stored: unlessNull(source, printInteger(grid, source.sql, type.bits)), misfit: 'none' }
@@ -60,25 +30,16 @@ export function encodeNumber(
 
 /** Prints the index of an integer that is not NULL. */
 function printInteger(grid: Grid, sql: string, bits: 16 | 32 | 64): string {
-  const { numerator: p, denominator: q, lower, upper, largest } = grid
+  const { numerator, denominator, lower, upper } = grid
   const integer = `(${sql})::int8`
-  if (p === 1n && q === 1n) {
+  if (numerator === 1n && denominator === 1n) {
     const [least, most] = [-(2n ** BigInt(bits - 1)), 2n ** BigInt(bits - 1) - 1n]
     return lower <= least && upper >= most ? integer : clamped(integer, lower, upper)
   }
-  if (8n * largest * p + 8n * q > LARGEST_BIGINT) return printNumeric(grid, `(${sql})::numeric`)
-  // Within the bounds and one step, counted from below the smallest index, so that no dividend is negative.
-  const within = clamped(
-    integer,
-    divideRoundingDown((lower - 1n) * p, q),
-    divideRoundingDown((upper + 1n) * p, q) + 1n,
+  return (
+    printIndexOfInteger(grid, integer, grid, { literal: int8, clamped }) ??
+    printNumeric(grid, `(${sql})::numeric`)
   )
-  const start = lower - 2n
-  const index =
-    p === 1n
-      ? `${within} * ${int8(q)}`
-      : `(${int8(2n * q)} * ${within} + ${int8(p - 2n * p * start)}) / ${int8(2n * p)} + ${int8(start)}`
-  return clamped(`(${index})`, lower, upper)
 }
 
 function encodeNumeric(
@@ -112,7 +73,7 @@ function printFewDigits(
   scale: number,
 ): string | undefined {
   const most = 10n ** BigInt(Math.max(precision - scale, 0)) * denominator
-  if (numerator !== 1n || most > LARGEST_BIGINT) return undefined
+  if (numerator !== 1n || most > LARGEST_IN_64_BITS) return undefined
   const steps = denominator === 1n ? sql : `${sql} * ${denominator}`
   const isInteger = scale <= 0 || denominator % 10n ** BigInt(scale) === 0n
   return clamped(`(${isInteger ? steps : `floor(${steps} + 0.5)`})::int8`, lower, upper)
@@ -175,14 +136,12 @@ function printNearest(grid: Grid, sql: string, bits: 32 | 64, text: string): str
   const slow = printNumeric(grid, text)
   if (error > LARGEST_ERROR) return slow
   const step = Number(numerator) / Number(denominator)
-  const [least, most] = [lower - 1n, upper + 1n].map(
-    (index) => (Number(index) * Number(numerator)) / Number(denominator),
-  )
+  const edge = (index: bigint) => float8((Number(index) * Number(numerator)) / Number(denominator))
   const steps = `((${sql} + ${float8(step / 2)}) / ${float8(step)})`
   const index = clamped(`floor(${steps})::int8`, lower, upper)
   return (
-    `CASE WHEN ${sql} > ${float8(most ?? 0)} THEN CASE WHEN ${sql} <> 'NaN'::float8 THEN ${int8(upper)} END` +
-    ` WHEN ${sql} < ${float8(least ?? 0)} THEN ${int8(lower)}` +
+    `CASE WHEN ${sql} > ${edge(upper + 1n)} THEN CASE WHEN ${sql} <> 'NaN'::float8 THEN ${int8(upper)} END` +
+    ` WHEN ${sql} < ${edge(lower - 1n)} THEN ${int8(lower)}` +
     ` WHEN abs(${steps} - round(${steps})) > ${float8(error)} THEN ${index} ELSE ${slow} END`
   )
 }
@@ -197,7 +156,7 @@ function numericLiteral(value: bigint): string {
 
 /** A fraction of nanos as a decimal. */
 function decimal(numerator: bigint, denominator: bigint): string {
-  const nano = numerator * (NANO / denominator)
+  const nano = numerator * (ONE_NANO / denominator)
   const digits = (nano < 0n ? -nano : nano).toString().padStart(10, '0')
   return `'${nano < 0n ? '-' : ''}${digits.slice(0, -9)}.${digits.slice(-9)}'::numeric`
 }

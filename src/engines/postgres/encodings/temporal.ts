@@ -1,13 +1,12 @@
-import type { DateColumn, TimestampColumn } from '../../../catalog/dataset.ts'
+import type { DateColumn, TimestampColumn } from '../../../core/dataset/dataset.ts'
+import { must } from '../../../privacy/must.ts'
 import { divideRoundingDown } from '../../../privacy/rational.ts'
 import { LARGEST_OFFSET_SECONDS, type LocalOffset, localOffsets } from '../../clock.ts'
+import { ONE_NANO, SECONDS_PER_DAY } from '../../grid.ts'
 import type { Source } from '../../tables/comparisons.ts'
 import type { EncodedValue } from '../../tables/relation.ts'
 import { clamped, int8 } from './literals.ts'
 import { type SourceType, unlessNull } from './source.ts'
-
-const ONE_NANO = 1_000_000_000n
-const SECONDS_PER_DAY = 86_400n
 
 /**
  * Encodes dates as floor(days / step + 1/2) within the bounds, counted from 1970-01-01. A time of day is cut off: the date is the
@@ -106,8 +105,8 @@ function printOffsetSearch(
   kind: Exclude<TemporalKind, 'timestamptz'>,
 ): string {
   const middle = offsets.length >> 1
-  const [only, from] = [offsets[0], offsets[middle]?.from]
-  if (middle === 0 || from === undefined) return int8(BigInt(only?.offsetSeconds ?? 0))
+  if (middle === 0) return int8(BigInt(must(offsets[0], 'an offset').offsetSeconds))
+  const from = must(offsets[middle]?.from, 'the beginning of an offset')
   const change =
     kind === 'date' ? dateAt(-divideRoundingDown(-BigInt(from), SECONDS_PER_DAY)) : timeAt(BigInt(from), kind)
   const before = printOffsetSearch(offsets.slice(0, middle), sql, kind)

@@ -1,4 +1,4 @@
-import type { CategoryColumn } from '../../../catalog/dataset.ts'
+import type { CategoryColumn } from '../../../core/dataset/dataset.ts'
 import type { Source } from '../../tables/comparisons.ts'
 import type { EncodedValue } from '../../tables/relation.ts'
 import { FALSE_WORDS, SEPARATORS, TRUE_WORDS } from '../../text-values.ts'

@@ -1,4 +1,4 @@
-import type { TableColumn } from '../../../catalog/dataset.ts'
+import type { TableColumn } from '../../../core/dataset/dataset.ts'
 import type { Comparisons } from '../../tables/comparisons.ts'
 import { bigint } from './literals.ts'
 import { decimal } from './numeric.ts'

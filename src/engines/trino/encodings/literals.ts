@@ -1,3 +1,5 @@
+import { LARGEST_EXACT_INTEGER } from '../../grid.ts'
+
 /** Prints a 64-bit integer with its type. A plain number would be a 32-bit integer, whose arithmetic can overflow. */
 export function bigint(value: bigint): string {
   return `BIGINT '${value}'`
@@ -27,9 +29,6 @@ export function text(value: string): string {
 export function clamped(value: string, least: string, most: string): string {
   return `least(greatest(${value}, ${least}), ${most})`
 }
-
-/** Integers up to this magnitude are exact in doubles. */
-const LARGEST_EXACT_INTEGER = 2n ** 53n
 
 /**
  * Prints the number of edges that are at most an integer within 2^53. The edges are one constant, because Trino cannot

@@ -1,47 +1,14 @@
-import type { NumericColumn } from '../../../catalog/dataset.ts'
-import { divideRoundingDown, rational } from '../../../privacy/rational.ts'
+import type { NumericColumn } from '../../../core/dataset/dataset.ts'
+import { divideRoundingDown, type Rational, rational } from '../../../privacy/rational.ts'
+import { type Grid, gridOf, LARGEST_EXACT_INTEGER, printIndexOfInteger } from '../../grid.ts'
 import { rangeIsComputable } from '../../source-rules.ts'
 import type { EncodedValue } from '../../tables/relation.ts'
 import { bigint, clamped, double, wide } from './literals.ts'
 import type { SourceType } from './source.ts'
 
-const NANO = 10n ** 9n
-
-/** Largest magnitude of integers whose sums stay within 64 bits. */
-const LARGEST_BIGINT = 2n ** 62n
-
 /** The fractional digits to which numbers are cut: enough to distinguish both sides of every half step. */
 const TICK_FRACTION_DIGITS = 10
-const TICKS_PER_NANO = 10n
-
-/** A column's grid: its step as a fraction in lowest terms, and its bounds as indexes. */
-interface Grid {
-  readonly numerator: bigint
-  readonly denominator: bigint
-  readonly lower: bigint
-  readonly upper: bigint
-  /** Step in units of 1e-10. */
-  readonly ticks: bigint
-  /** Largest magnitude of an index within the bounds and two steps. */
-  readonly largest: bigint
-  /** True if values must be whole. */
-  readonly whole: boolean
-}
-
-function gridOf({ type, stepNano, lowerIndex: lower, upperIndex: upper }: NumericColumn): Grid {
-  const { numerator, denominator } = rational(stepNano, NANO)
-  const largest =
-    [lower, upper].map((index) => (index < 0n ? -index : index)).reduce((a, b) => (a > b ? a : b)) + 2n
-  return {
-    numerator,
-    denominator,
-    lower,
-    upper,
-    ticks: stepNano * TICKS_PER_NANO,
-    largest,
-    whole: type === 'integer',
-  }
-}
+const TICKS_PER_ONE = 10n ** BigInt(TICK_FRACTION_DIGITS)
 
 /**
  * Encodes numbers as floor(x / step + 1/2) within the bounds, where x is the value as a decimal: for floating point the shortest
@@ -53,7 +20,7 @@ function gridOf({ type, stepNano, lowerIndex: lower, upperIndex: upper }: Numeri
  */
 export function encodeNumber(column: NumericColumn, sql: string, type: SourceType): EncodedValue | undefined {
   if (!rangeIsComputable(column)) return undefined
-  const grid = gridOf(column)
+  const grid = gridOf(column, 2n)
   switch (type.kind) {
     case 'integer':
       return { stored: printInteger(grid, sql), misfit: 'none' }
@@ -79,29 +46,16 @@ function guarded(condition: string, index: string): EncodedValue {
 /** Prints the index of an integer. */
 function printInteger(grid: Grid, sql: string): string {
   return (
-    printBigint(grid, `CAST(${sql} AS BIGINT)`, grid.numerator, grid.denominator) ??
+    printBigint(grid, `CAST(${sql} AS BIGINT)`, grid) ??
     printWide(grid, `CAST(${sql} AS DECIMAL(38, 0))`, { precision: 19, scale: 0 })
   )
 }
 
-/**
- * Prints the index of a 64-bit integer in units of which a step has p / q: floor(x q / p + 1/2), counted from below the
- * smallest index so that no dividend is negative and the quotient is the floor. `undefined` if 64 bits may not suffice.
- */
-function printBigint({ lower, upper, largest }: Grid, sql: string, p: bigint, q: bigint): string | undefined {
-  const within = (value: string) => clamped(value, bigint(lower), bigint(upper))
-  if (p === 1n && q === 1n) return within(sql)
-  if (8n * largest * p + 8n * q > LARGEST_BIGINT) return undefined
-  const [least, most] = [
-    divideRoundingDown((lower - 1n) * p, q),
-    divideRoundingDown((upper + 1n) * p, q) + 1n,
-  ]
-  const near = clamped(sql, bigint(least), bigint(most))
-  if (p === 1n) return within(`(${near} * ${bigint(q)})`)
-  const start = lower - 2n
-  return within(
-    `((${bigint(2n * q)} * ${near} + ${bigint(p - 2n * p * start)}) / ${bigint(2n * p)} + ${bigint(start)})`,
-  )
+/** Prints the index of a 64-bit integer in units of which a step has a number. `undefined` if 64 bits may not suffice. */
+function printBigint(grid: Grid, sql: string, units: Rational): string | undefined {
+  const within = (value: string, lower: bigint, upper: bigint) => clamped(value, bigint(lower), bigint(upper))
+  if (units.numerator === 1n && units.denominator === 1n) return within(sql, grid.lower, grid.upper)
+  return printIndexOfInteger(grid, sql, units, { literal: bigint, clamped: within })
 }
 
 /** Number of digits of a decimal, and of those after its point. */
@@ -115,7 +69,7 @@ function printDecimal(grid: Grid, sql: string, digits: Digits): string {
   if (precision <= BIGINT_DIGITS) {
     const units = rational(grid.numerator * 10n ** BigInt(scale), grid.denominator)
     const inUnits = scale === 0 ? sql : `${sql} * DECIMAL '${10n ** BigInt(scale)}'`
-    const index = printBigint(grid, `CAST(${inUnits} AS BIGINT)`, units.numerator, units.denominator)
+    const index = printBigint(grid, `CAST(${inUnits} AS BIGINT)`, units)
     if (index !== undefined) return index
   }
   return printWide(grid, sql, digits)
@@ -130,15 +84,15 @@ function printWide(grid: Grid, sql: string, digits: Digits): string {
   const { numerator: p, denominator: q, lower, upper } = grid
   const largestUnits = 10n ** BigInt(precision) - 1n
   // In units of the last digit.
-  const [least, most] = [lower - 1n, upper + 1n].map((index) => index * p * 10n ** BigInt(scale))
-  const held = (units: bigint) =>
-    units > largestUnits ? largestUnits : units < -largestUnits ? -largestUnits : units
+  const units = (index: bigint) => divideRoundingDown(index * p * 10n ** BigInt(scale), q)
+  const held = (count: bigint) =>
+    count > largestUnits ? largestUnits : count < -largestUnits ? -largestUnits : count
   const near = clamped(
     sql,
-    decimal(held(divideRoundingDown(least ?? 0n, q)), digits),
-    decimal(held(divideRoundingDown(most ?? 0n, q) + 1n), digits),
+    decimal(held(units(lower - 1n)), digits),
+    decimal(held(units(upper + 1n) + 1n), digits),
   )
-  const whole = `CAST(truncate(${near}) AS DECIMAL(38, 0)) * ${wide(10n ** BigInt(TICK_FRACTION_DIGITS))}`
+  const whole = `CAST(truncate(${near}) AS DECIMAL(38, 0)) * ${wide(TICKS_PER_ONE)}`
   if (scale === 0) return printTicks(grid, whole)
   const fraction = `(${near} - truncate(${near}))`
   const cut = scale <= TICK_FRACTION_DIGITS ? fraction : `truncate(${fraction}, ${TICK_FRACTION_DIGITS})`
@@ -158,7 +112,9 @@ export function decimal(units: bigint, { precision, scale }: Digits): string {
 }
 
 /** Prints the index of a number of ticks near the bounds, in the type of sums. */
-function printTicks({ ticks, lower, upper }: Grid, sql: string): string {
+function printTicks({ numerator, denominator, lower, upper }: Grid, sql: string): string {
+  // A step is a whole number of nanos.
+  const ticks = (numerator * TICKS_PER_ONE) / denominator
   const start = lower - 2n
   const dividend = `(2 * ${sql} + ${wide(ticks - 2n * ticks * start)})`
   const index = `CAST(${printWideQuotient(dividend, wide(2n * ticks))} + ${wide(start)} AS BIGINT)`
@@ -183,9 +139,6 @@ function encodeFloat(grid: Grid, sql: string, bits: 32 | 64): EncodedValue {
   const index = doublesAreExact(grid) ? printDouble(grid, nearest) : printShortest(grid, value, shortest)
   return guarded(fits, index)
 }
-
-/** Integers up to this magnitude are exact in doubles. */
-const LARGEST_EXACT_INTEGER = 2n ** 53n
 
 /** A decimal of at most this many significant digits is the only such decimal that its nearest double stands for. */
 const DISTINCT_DIGITS = 15

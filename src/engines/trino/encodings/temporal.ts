@@ -1,11 +1,11 @@
-import type { DateColumn, TemporalColumn, TimestampColumn } from '../../../catalog/dataset.ts'
+import type { DateColumn, TemporalColumn, TimestampColumn } from '../../../core/dataset/dataset.ts'
+import { must } from '../../../privacy/must.ts'
 import { localOffsets } from '../../clock.ts'
+import { ONE_NANO, SECONDS_PER_DAY } from '../../grid.ts'
 import type { EncodedValue } from '../../tables/relation.ts'
 import { bigint, clamped, edgesBelow } from './literals.ts'
 import type { SourceType } from './source.ts'
 
-const ONE_NANO = 1_000_000_000n
-const SECONDS_PER_DAY = 86_400n
 const MS_PER_SECOND = 1_000n
 const MS_PER_DAY = SECONDS_PER_DAY * MS_PER_SECOND
 
@@ -76,8 +76,10 @@ function millisecondsOf(column: TimestampColumn, sql: string, kind: SourceType['
 function printUtc(column: TimestampColumn, local: string): string {
   const offsets = localOffsets(column)
   const offsetsMs = offsets.map(({ offsetSeconds }) => offsetSeconds * Number(MS_PER_SECOND))
-  const [only = 0, ...others] = offsetsMs
-  if (others.length === 0) return only === 0 ? local : `(${local} - ${bigint(BigInt(only))})`
+  if (offsetsMs.length === 1) {
+    const only = must(offsetsMs[0], 'an offset')
+    return only === 0 ? local : `(${local} - ${bigint(BigInt(only))})`
+  }
   const changes = offsets.flatMap(({ from }) => (from === undefined ? [] : [BigInt(from) * MS_PER_SECOND]))
   const place = `${edgesBelow(local, changes)} + 1`
   return `(${local} - element_at(CAST(JSON '[${offsetsMs.join(',')}]' AS ARRAY(BIGINT)), ${place}))`

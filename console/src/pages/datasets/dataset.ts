@@ -1,0 +1,23 @@
+import type { Schemas } from '../../api/schemas.ts'
+import { formatCount } from '../../format/number.ts'
+
+export type Dataset = Schemas['Dataset']
+export type Column = Dataset['columns'][number]
+
+/** Public facts of a dataset on which questions depend. */
+export type DatasetFacts = Pick<Dataset, 'columns' | 'privacyUnit'>
+
+/** Properties of a part of a dataset's page. */
+export interface DatasetPart {
+  readonly dataset: Dataset
+}
+
+/** Says in a few words what the dataset protects. */
+export function protectionOf({
+  privacyUnit,
+  neighbours,
+}: Pick<Dataset, 'privacyUnit' | 'neighbours'>): string {
+  const unit =
+    privacyUnit.kind === 'row' ? 'one row' : `a person with up to ${formatCount(privacyUnit.maxRows, 'row')}`
+  return neighbours === 'add-remove' ? `protects the presence of ${unit}` : `protects the values of ${unit}`
+}

@@ -1,0 +1,108 @@
+import { bodyOf, queryClient, requests } from '../../../api/api.ts'
+import type { Schemas } from '../../../api/schemas.ts'
+import { uploadFile } from '../../../api/upload.ts'
+import type { AttemptOptions } from '../../../api/use-attempt.ts'
+import { isWhole, numberOf } from '../../../format/number.ts'
+import type { Draft, Source } from '../declaration.ts'
+
+type MadeUpSource = Extract<Source, { kind: 'population' | 'visits' }>
+
+/** A source that was chosen: with the draft of its declaration, or made-up people. */
+export type PickedSource =
+  | { readonly kind: 'drafted'; readonly draft: Draft }
+  | { readonly kind: 'made-up'; readonly source: MadeUpSource }
+
+/** Where the rows of a dataset are, as it was entered. */
+export interface EnteredSource {
+  readonly kind: 'upload' | 'file' | 'table' | 'made-up'
+  readonly file: File | undefined
+  readonly upload: string
+  readonly path: string
+  readonly connection: string
+  readonly table: string
+  readonly mode: 'live' | 'snapshot'
+  readonly madeUp: MadeUpSource['kind']
+  readonly people: string
+  readonly rows: string
+  readonly seed: string
+}
+
+export const NO_SOURCE: EnteredSource = {
+  kind: 'upload',
+  file: undefined,
+  upload: '',
+  path: '',
+  connection: '',
+  table: '',
+  mode: 'live',
+  madeUp: 'population',
+  people: '1000',
+  rows: '1000',
+  seed: 'practice',
+}
+
+/** True if a source has everything that a draft needs. The service checks the values. */
+export function isComplete(entered: EnteredSource): boolean {
+  switch (entered.kind) {
+    case 'upload':
+      return entered.file !== undefined || entered.upload !== ''
+    case 'file':
+      return entered.path.trim() !== ''
+    case 'table':
+      return entered.connection !== '' && entered.table.trim() !== ''
+    case 'made-up':
+      return (
+        isWhole(numberOf(entered.rows), 1) &&
+        (entered.madeUp === 'population' || isWhole(numberOf(entered.people), 1)) &&
+        entered.seed !== ''
+      )
+  }
+}
+
+/** Step on the way to a picked source. */
+export type Picking =
+  | { readonly step: 'upload'; readonly name: string; readonly share: number }
+  | { readonly step: 'draft' }
+
+/**
+ * Uploads the file of a source if it has one, and drafts the declaration.
+ * @throws Problem, ConnectionFailed or UnexpectedResponse, and the reason of `signal` once it is aborted
+ */
+export async function pickSource(
+  entered: EnteredSource,
+  options: AttemptOptions<Picking>,
+): Promise<PickedSource> {
+  if (entered.kind === 'made-up') return { kind: 'made-up', source: madeUpSourceOf(entered) }
+  const source = await draftedSourceOf(entered, options)
+  const { onProgress, signal } = options
+  onProgress({ step: 'draft' })
+  const draft = await bodyOf(requests.POST('/v1/drafts', { body: { source }, signal }))
+  if (source.kind !== 'table') return { kind: 'drafted', draft }
+  const declared = draft.declaration.source as object
+  const declaration = { ...draft.declaration, source: { ...declared, mode: entered.mode } }
+  return { kind: 'drafted', draft: { ...draft, declaration } }
+}
+
+async function draftedSourceOf(
+  { kind, file, upload, path, connection, table }: EnteredSource,
+  { onProgress, signal }: AttemptOptions<Picking>,
+): Promise<Schemas['DraftRequest']['source']> {
+  if (kind === 'file') return { kind, path: path.trim() }
+  if (kind === 'table') return { kind, connection, table: table.trim() }
+  if (file === undefined) return { kind: 'upload', upload }
+  const { name } = file
+  onProgress({ step: 'upload', name, share: 0 })
+  const uploaded = await uploadFile(file, {
+    signal,
+    onProgress: (share) => onProgress({ step: 'upload', name, share }),
+  })
+  await queryClient.invalidateQueries({ queryKey: ['get', '/v1/sources'] })
+  return { kind: 'upload', upload: uploaded.id }
+}
+
+function madeUpSourceOf({ madeUp, people, rows, seed }: EnteredSource): MadeUpSource {
+  const size = { rows: numberOf(rows) ?? 0, seed }
+  return madeUp === 'population'
+    ? { kind: madeUp, ...size }
+    : { kind: madeUp, people: numberOf(people) ?? 0, ...size }
+}

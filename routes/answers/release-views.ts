@@ -1,0 +1,95 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { answer, batchAnswer } from '../../schemas/answers/answer.ts'
+import { postprocessing, releaseParameters } from '../../schemas/answers/releases.ts'
+import { picture, releasePlotQuery } from '../../schemas/studies/plots.ts'
+import { jsonText } from '../../schemas/values.ts'
+import { postprocessRelease } from '../../src/answers/documents/postprocessing.ts'
+import { principalOf } from '../../src/http/access/roles.ts'
+import { sendAnswer, termsOf } from '../../src/http/caller.ts'
+import type { Releases } from '../../src/ledger/contract/releases.ts'
+import type { StudyPool } from '../../src/studies/pools.ts'
+import { PLOT_TIMEOUT_MS, sendPicture } from '../studies/plots.ts'
+import { requireRelease } from './releases.ts'
+
+interface ReleaseViewsOptions {
+  readonly ledger: Releases
+  readonly plotPool: StudyPool
+}
+
+const processed = jsonText(
+  'The release with post-processed values. Its cost is the one that was paid.',
+  z.union([answer, batchAnswer]),
+)
+
+/** Stored releases in another form: post-processed, or as a picture. Both cost nothing and read no data. */
+export const releaseViewsRoutes: FastifyPluginAsyncZod<ReleaseViewsOptions> = async (
+  app,
+  { ledger, plotPool },
+) => {
+  app.post(
+    '/v1/releases/:id/postprocess',
+    {
+      config: { roles: ['analyst', 'auditor', 'custodian'] },
+      schema: {
+        tags: ['Queries'],
+        operationId: 'postprocessRelease',
+        summary: 'Post-process a stored release',
+        description:
+          'Rounds the values of a release, cuts them at 0, or shows them as they were measured. Costs nothing, reads no data ' +
+          'and changes nothing that is stored. Of a batch, all answers that are made from sums and counts are ' +
+          'post-processed. Analysts post-process their own releases, auditors and custodians all.',
+        params: releaseParameters,
+        body: postprocessing,
+        response: { 200: processed },
+      },
+    },
+    async (request, reply) => {
+      const release = await requireRelease(ledger, principalOf(request), request.params.id)
+      const body = JSON.stringify(postprocessRelease(release.answer, request.body))
+      return sendAnswer(reply, { body, replayed: false })
+    },
+  )
+
+  app.get(
+    '/v1/releases/:id/plot',
+    {
+      config: { roles: ['analyst', 'auditor', 'custodian'] },
+      schema: {
+        tags: ['Plots'],
+        operationId: 'plotRelease',
+        summary: 'Plot a stored release',
+        description:
+          'Plots the values of a release with their half-widths as error bars. Costs nothing and reads no data. A release with ' +
+          'several values of different units, and a batch, has a panel for each, at most 12. Of more than 60 values the largest ' +
+          'are drawn. With `round` or `nonNegative` the values are post-processed first. The error of a quantile is a rank, and stated in words. Analysts plot their own releases, auditors and ' +
+          'custodians all.',
+        params: releaseParameters,
+        querystring: releasePlotQuery,
+        response: { 200: picture },
+      },
+    },
+    async (request, reply) => {
+      const asked = termsOf(request, reply, PLOT_TIMEOUT_MS)
+      const { theme, format, ...processing } = request.query
+      const { answer } = await requireRelease(ledger, principalOf(request), request.params.id)
+      const stored = drawnRelease(answer, processing)
+      const drawing = { picture: { picture: 'release', stored }, theme } as const
+      if (format === 'vega')
+        return reply.type('application/json').send(await plotPool.run('interactivePicture', drawing, asked))
+      return sendPicture(reply, await plotPool.run('draw', drawing, asked))
+    },
+  )
+}
+
+type Processing = Pick<z.output<typeof releasePlotQuery>, 'round' | 'nonNegative'>
+
+/**
+ * Returns the document of a release to draw: as it is stored, or with post-processed values.
+ * @throws Refusal `query-does-not-fit` naming the field and the rule, for a release that cannot be post-processed.
+ */
+function drawnRelease(answer: string, { round, nonNegative }: Processing): string {
+  if (round === undefined && nonNegative === undefined) return answer
+  const asked = { round: round === 'true', nonNegative: nonNegative === 'true' }
+  return JSON.stringify(postprocessRelease(answer, asked))
+}

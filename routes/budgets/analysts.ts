@@ -1,0 +1,132 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { allotmentRequest, analystList, analystSpending } from '../../schemas/budgets/budget.ts'
+import { analystParameters, datasetParameters } from '../../schemas/datasets/dataset.ts'
+import { describeSpending } from '../../src/answers/documents/costs.ts'
+import type { Authenticator } from '../../src/http/access/identity.ts'
+import { permittedDataset, requireBalances, requireOpened } from '../../src/http/access/permitted-datasets.ts'
+import { EVERYONE, principalOf } from '../../src/http/access/roles.ts'
+import type { Budgets, NewAllotment } from '../../src/ledger/contract/budgets.ts'
+import type { Chain } from '../../src/ledger/contract/chain.ts'
+import { amountNumbers } from '../../src/privacy/accounting.ts'
+import { deltaFromWire, epsilonFromWire, MAX_BUDGET_EPSILON, NO_LOSS } from '../../src/privacy/loss.ts'
+import { Refusal, refuseField, unknownDataset } from '../../src/privacy/refusal.ts'
+
+interface AnalystsOptions {
+  readonly authenticator: Pick<Authenticator, 'hasAnalyst'>
+  readonly ledger: Budgets & Chain
+}
+
+/** Spending and allotments of analysts. */
+export const analystsRoutes: FastifyPluginAsyncZod<AnalystsOptions> = async (
+  app,
+  { authenticator, ledger },
+) => {
+  app.get(
+    '/v1/datasets/:dataset/analysts',
+    {
+      config: { roles: EVERYONE },
+      schema: {
+        operationId: 'listAnalysts',
+        tags: ['Budgets'],
+        summary: 'List the spending of analysts',
+        description:
+          'Custodians and auditors see every analyst who has spent something or has an allotment. Analysts see themselves.',
+        params: datasetParameters,
+        response: { 200: analystList },
+      },
+    },
+    async (request) => {
+      const principal = principalOf(request)
+      const dataset = permittedDataset(principal, request.params.dataset)
+      if (principal.role === 'analyst') {
+        const { analyst } = await requireBalances(ledger, principal, dataset)
+        return { analysts: [describeSpending(analyst)] }
+      }
+      const { spending } = requireOpened(await ledger.head(dataset), dataset)
+      return { analysts: spending.map(describeSpending) }
+    },
+  )
+
+  app.put(
+    '/v1/datasets/:dataset/analysts/:analyst/allotment',
+    {
+      config: { roles: ['custodian'] },
+      schema: {
+        operationId: 'setAllotment',
+        tags: ['Budgets'],
+        summary: 'Set the allotment of an analyst',
+        description:
+          'Limits how much of the budget an analyst may spend. The cap of the budget still limits all analysts together, ' +
+          'even if their allotments add up to more. An allotment cannot be lower than what the analyst has already spent. ' +
+          'With epsilon 0 and delta 0 the analyst may spend nothing more.',
+        params: analystParameters,
+        body: allotmentRequest,
+        response: { 200: analystSpending },
+      },
+    },
+    async (request) => {
+      const { analyst } = request.params
+      const principal = principalOf(request)
+      const dataset = permittedDataset(principal, request.params.dataset)
+      const { cap } = requireOpened(await ledger.budget(dataset), dataset)
+      const { epsilon, delta, reason } = request.body
+      await requireAnalyst(authenticator, analyst)
+      const nothingMore = epsilon === 0 && delta === 0
+      const granted = nothingMore
+        ? NO_LOSS
+        : {
+            epsilonNano: epsilonFromWire(epsilon, 'epsilon', MAX_BUDGET_EPSILON),
+            deltaAtto: deltaFromWire(delta, 'delta'),
+          }
+      if (!nothingMore && cap.accounting === 'zcdp' && delta === 0)
+        throw refuseField('invalid-request', 'delta', 'must be greater than 0 under zcdp accounting')
+      return allot(ledger, { dataset, analyst, granted, principal: principal.name, reason })
+    },
+  )
+
+  app.delete(
+    '/v1/datasets/:dataset/analysts/:analyst/allotment',
+    {
+      config: { roles: ['custodian'] },
+      schema: {
+        operationId: 'removeAllotment',
+        tags: ['Budgets'],
+        summary: 'Remove the allotment of an analyst',
+        description: 'Only the cap of the budget then limits the analyst.',
+        params: analystParameters,
+        response: { 200: analystSpending },
+      },
+    },
+    async (request) => {
+      const { analyst } = request.params
+      const principal = principalOf(request)
+      const dataset = permittedDataset(principal, request.params.dataset)
+      requireOpened(await ledger.budget(dataset), dataset)
+      await requireAnalyst(authenticator, analyst)
+      return allot(ledger, { dataset, analyst, principal: principal.name, reason: 'lifted' })
+    },
+  )
+}
+
+async function allot(ledger: Budgets, allotment: NewAllotment) {
+  const outcome = await ledger.allot(allotment)
+  switch (outcome.kind) {
+    case 'allotted':
+      return describeSpending(outcome.analyst)
+    case 'below-spent':
+      throw new Refusal(
+        'allotment-below-spent',
+        `${allotment.analyst} has already spent more than this allotment. Nothing was changed.`,
+        [{ field: 'epsilon', rule: 'must, with delta, cover what the analyst has spent' }],
+        { spent: amountNumbers(outcome.analyst.spent) },
+      )
+    case 'no-budget':
+      throw unknownDataset(allotment.dataset)
+  }
+}
+
+/** @throws Refusal `unknown-analyst`, so that a misspelt name is noticed. */
+async function requireAnalyst(authenticator: AnalystsOptions['authenticator'], name: string): Promise<void> {
+  if (!(await authenticator.hasAnalyst(name)))
+    throw new Refusal('unknown-analyst', `No analyst named ${name} can sign in.`)
+}

@@ -1,0 +1,136 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { budgetReplacement, budgetReport, grantRequest } from '../../schemas/budgets/budget.ts'
+import { changedDatasetParameters, datasetParameters } from '../../schemas/datasets/dataset.ts'
+import { describeAllotment, describeBudget } from '../../src/answers/documents/costs.ts'
+import type { Registry } from '../../src/datasets/registration/registry.ts'
+import { permittedDataset, requireBalances, requireOpened } from '../../src/http/access/permitted-datasets.ts'
+import { EVERYONE, principalOf } from '../../src/http/access/roles.ts'
+import type { Budget, Budgets } from '../../src/ledger/contract/budgets.ts'
+import {
+  deltaFromWire,
+  deltaNumber,
+  epsilonFromWire,
+  epsilonNumber,
+  lossNumbers,
+  MAX_BUDGET_EPSILON,
+  NO_LOSS,
+} from '../../src/privacy/loss.ts'
+import { Refusal, refuseField } from '../../src/privacy/refusal.ts'
+import { epsilonOfRho } from '../../src/privacy/zcdp-conversion.ts'
+
+interface BudgetsOptions {
+  readonly ledger: Budgets
+  readonly registry: Registry
+}
+
+/** Budgets and grants. The budget of a withdrawn dataset stays readable. */
+export const budgetsRoutes: FastifyPluginAsyncZod<BudgetsOptions> = async (app, { ledger, registry }) => {
+  app.get(
+    '/v1/datasets/:dataset/budget',
+    {
+      config: { roles: EVERYONE },
+      schema: {
+        operationId: 'getBudget',
+        tags: ['Budgets'],
+        summary: 'Get the budget of a dataset',
+        description:
+          'Returns the cap, the amount spent and the amount left. Analysts also see their own allotment.',
+        params: datasetParameters,
+        response: { 200: budgetReport },
+      },
+    },
+    async (request) => {
+      const { dataset } = request.params
+      const principal = principalOf(request)
+      const { budget, analyst } = await requireBalances(ledger, principal, dataset)
+      return {
+        ...describeReport(budget),
+        ...(principal.role === 'analyst' ? describeAllotment(analyst) : {}),
+      }
+    },
+  )
+
+  app.put(
+    '/v1/datasets/:dataset/budget',
+    {
+      config: { roles: ['custodian'] },
+      schema: {
+        operationId: 'replaceBudget',
+        tags: ['Budgets'],
+        summary: 'Replace a wrong cap',
+        description:
+          'Replaces the cap of a budget from which nothing was spent, by a smaller or larger one. Records it and its reason ' +
+          'in the ledger.',
+        params: changedDatasetParameters,
+        body: budgetReplacement,
+        response: { 200: budgetReport },
+      },
+    },
+    async (request) => {
+      const principal = principalOf(request)
+      const dataset = permittedDataset(principal, request.params.dataset)
+      const { reason, ...budget } = request.body
+      return describeReport(await registry.replaceBudget(dataset, { budget, reason }, principal.name))
+    },
+  )
+
+  app.post(
+    '/v1/datasets/:dataset/grants',
+    {
+      config: { roles: ['custodian'] },
+      schema: {
+        operationId: 'grantBudget',
+        tags: ['Budgets'],
+        summary: 'Raise the cap of a budget',
+        description: 'Records the grant and its reason in the ledger. A grant cannot be taken back.',
+        params: datasetParameters,
+        body: grantRequest,
+        response: { 200: budgetReport },
+      },
+    },
+    async (request) => {
+      const principal = principalOf(request)
+      const dataset = permittedDataset(principal, request.params.dataset)
+      const { epsilon, delta, reason } = request.body
+      if (epsilon === 0 && delta === 0)
+        throw refuseField('invalid-request', 'epsilon', 'must be greater than 0 unless delta is')
+      const amount = {
+        epsilonNano:
+          epsilon === 0 ? NO_LOSS.epsilonNano : epsilonFromWire(epsilon, 'epsilon', MAX_BUDGET_EPSILON),
+        deltaAtto: deltaFromWire(delta, 'delta'),
+      }
+      try {
+        const raised = await ledger.grant(dataset, amount, principal.name, reason)
+        return describeReport(requireOpened(raised, dataset))
+      } catch (error) {
+        if (error instanceof RangeError) throw capTooLarge(epsilon === 0 ? 'delta' : 'epsilon')
+        throw error
+      }
+    },
+  )
+}
+
+function capTooLarge(field: 'epsilon' | 'delta'): Refusal {
+  const detail = `A budget has an epsilon of at most ${MAX_BUDGET_EPSILON} and a delta below 1.`
+  return new Refusal('invalid-request', detail, [
+    { field, rule: 'must not raise the cap above the largest budget' },
+  ])
+}
+
+/** Describes a budget and its accounting. */
+function describeReport(budget: Budget) {
+  const { granted, cap, spent } = budget
+  return {
+    accounting: cap.accounting,
+    granted: lossNumbers(granted),
+    ...describeBudget(budget),
+    ...(spent.accounting === 'zcdp'
+      ? {
+          amountsTo: {
+            epsilon: epsilonNumber(epsilonOfRho(spent.rhoPico, granted.deltaAtto)),
+            delta: spent.rhoPico === 0n ? 0 : deltaNumber(granted.deltaAtto),
+          },
+        }
+      : {}),
+  }
+}

@@ -1,0 +1,79 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { dataset, datasetList, datasetParameters } from '../../schemas/datasets/dataset.ts'
+import { readSuspensionReason } from '../../src/answers/attempt.ts'
+import { isLive } from '../../src/core/dataset/dataset.ts'
+import type { CatalogEntry } from '../../src/core/dataset/entry.ts'
+import type { Catalog } from '../../src/datasets/catalog/catalog.ts'
+import type { WatchedConnections } from '../../src/datasets/connections/watch.ts'
+import { requireDataset } from '../../src/http/access/permitted-datasets.ts'
+import { mayUse, type Principal } from '../../src/http/access/principal.ts'
+import { EVERYONE, principalOf } from '../../src/http/access/roles.ts'
+import type { Chain } from '../../src/ledger/contract/chain.ts'
+import type { Suspensions } from '../../src/ledger/contract/suspension.ts'
+
+interface DatasetsOptions {
+  readonly catalog: Catalog
+  readonly ledger: Chain & Suspensions
+  readonly connections: Pick<WatchedConnections, 'isReachable'>
+}
+
+/** Public facts of datasets. */
+export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (
+  app,
+  { catalog, ledger, connections },
+) => {
+  const tags = ['Datasets']
+
+  /** Facts of the registration, the last known state of the database, and for custodians the suspension. */
+  const presentFacts = async (entry: CatalogEntry, { role }: Principal) => {
+    const { id } = entry.dataset
+    const suspended = role === 'custodian' ? await readSuspensionReason(ledger, id) : undefined
+    return {
+      ...publicFacts(entry),
+      reachable: isLive(entry.dataset) ? connections.isReachable(entry.dataset.source.connection) : undefined,
+      suspended,
+    }
+  }
+
+  app.get(
+    '/v1/datasets',
+    {
+      config: { roles: EVERYONE },
+      schema: {
+        tags,
+        operationId: 'listDatasets',
+        summary: 'List the datasets',
+        description: 'Lists the datasets that the caller may use.',
+        response: { 200: datasetList },
+      },
+    },
+    async (request) => {
+      const principal = principalOf(request)
+      const permitted = catalog.list().filter(({ dataset: { id } }) => mayUse(principal, id))
+      return { datasets: await Promise.all(permitted.map((entry) => presentFacts(entry, principal))) }
+    },
+  )
+
+  app.get(
+    '/v1/datasets/:dataset',
+    {
+      config: { roles: EVERYONE },
+      schema: {
+        tags,
+        operationId: 'getDataset',
+        summary: 'Get the public facts of a dataset',
+        params: datasetParameters,
+        response: { 200: dataset },
+      },
+    },
+    async (request) => {
+      const principal = principalOf(request)
+      return presentFacts(requireDataset(catalog, principal, request.params.dataset), principal)
+    },
+  )
+}
+
+/** Facts of a registration that everybody who may use the dataset sees. */
+export function publicFacts({ declaration, dataset: { version, rows, people }, registeredAt }: CatalogEntry) {
+  return { ...declaration, version, rows, people, registeredAt }
+}

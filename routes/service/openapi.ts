@@ -1,0 +1,225 @@
+import type { FastifyDynamicSwaggerOptions, SwaggerTransformObject } from '@fastify/swagger'
+import type { RouteOptions } from 'fastify'
+import { createJsonSchemaTransform, createJsonSchemaTransformObject } from 'fastify-type-provider-zod'
+import type { OpenAPIV3_1 } from 'openapi-types'
+import { stringify } from 'yaml'
+import { problemResponses } from '../../schemas/service/problem.ts'
+import { linkTo } from '../../schemas/studies/plots.ts'
+import type { Role } from '../../src/http/access/principal.ts'
+import { defined } from '../../src/privacy/defined.ts'
+import { PROBLEMS } from '../../src/privacy/problems.ts'
+
+/** Security schemes, one per role, so that Swagger UI can store a key for each role. */
+const SECURITY_SCHEMES = {
+  analystKey: {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'API key of an analyst. The first one is in `analyst.key` in the data folder.',
+  },
+  custodianKey: {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'API key of a custodian. The first one is in `custodian.key` in the data folder.',
+  },
+  auditorKey: {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'API key of an auditor. Create one with POST /v1/keys or `npx sotto key auditor <name>`.',
+  },
+  metricsKey: { type: 'http', scheme: 'bearer', description: 'The value of `SOTTO_METRICS_KEY`.' },
+} as const
+
+const SCHEME_OF_ROLE = {
+  analyst: 'analystKey',
+  custodian: 'custodianKey',
+  auditor: 'auditorKey',
+} as const satisfies Record<Role, keyof typeof SECURITY_SCHEMES>
+
+/** Names of the security schemes of roles. */
+const ROLE_SCHEMES: ReadonlySet<string> = new Set(Object.values(SCHEME_OF_ROLE))
+
+/** Documents the keys that a route with roles takes, and that it may return problems. */
+export function describeAccess(route: RouteOptions): void {
+  const roles = route.config?.roles
+  if (roles === undefined) return
+  const security = roles.map((role) => ({ [SCHEME_OF_ROLE[role]]: [] }))
+  const response = { ...Object(route.schema?.response), ...problemResponses }
+  route.schema = { ...route.schema, security, response }
+}
+
+/**
+ * Removes `readOnly`, which zod sets for arrays that the code must not change. In OpenAPI it would forbid clients to
+ * send them.
+ */
+const zodToJsonConfig = {
+  override: ({ jsonSchema }: { jsonSchema: { readOnly?: boolean } }) => {
+    delete jsonSchema.readOnly
+  },
+}
+
+/** OpenID provider with which Swagger UI signs in. */
+export interface SignIn {
+  readonly issuer: string
+  readonly audience: string
+  /** Client of Swagger UI at the provider; without it, users enter it. */
+  readonly clientId?: string
+}
+
+/** Returns the options with which Swagger UI signs in: authorization code with PKCE, for the service's audience. */
+export function signInOptions({ audience, clientId }: SignIn) {
+  return {
+    ...defined({ clientId }),
+    usePkceWithAuthorizationCodeGrant: true,
+    // RFC 8707, and the parameter that some providers have instead.
+    additionalQueryStringParams: { resource: audience, audience },
+  }
+}
+
+/**
+ * Returns the options that generate the OpenAPI document from the schemas of the routes.
+ * @param issuer the OpenID provider whose tokens are accepted as well, if any
+ */
+export function openApiOptions(issuer?: string): FastifyDynamicSwaggerOptions {
+  return {
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: 'Sotto',
+        version: '1',
+        description:
+          'Answers statistical queries over registered datasets with differential privacy.\n\n' +
+          'To try the operations, press **Authorize** and paste the keys from the data folder (`analyst.key`, ' +
+          '`custodian.key`). Every operation has an example that works with the demo dataset.',
+      },
+      servers: [{ url: '/' }],
+      tags: [
+        { name: 'Queries', description: 'Ask queries and read stored answers.' },
+        { name: 'Datasets', description: 'Register datasets and read their public facts.' },
+        { name: 'Budgets', description: 'Read and raise budgets, and limit analysts.' },
+        { name: 'Ledger', description: 'Read, export and verify the record of all charges.' },
+        { name: 'Keys', description: 'Create, rotate and delete API keys.' },
+        { name: 'Administration', description: 'Read, export and verify the record of administrative acts.' },
+        { name: 'Mechanisms', description: 'Compare mechanisms without a dataset.' },
+        {
+          name: 'Disclosure risk',
+          description: 'Compute disclosure risk, or the epsilon for an accepted risk.',
+        },
+        { name: 'Evaluations', description: 'Measure errors on synthetic data.' },
+        {
+          name: 'Plots',
+          description: `SVG pictures. Examples: ${linkTo('risk', 'risk')}, ${linkTo('noise-comparison', 'noise')}, ${linkTo('answer-distribution', 'answers')}.`,
+        },
+        { name: 'Sparse vector', description: 'Ask many questions about a threshold for one charge.' },
+        { name: 'Operation', description: 'Health checks and metrics for operators.' },
+      ],
+      components: { securitySchemes: { ...SECURITY_SCHEMES, ...tokenScheme(issuer) } },
+    },
+    transform: createJsonSchemaTransform({ skipList: [], zodToJsonConfig }),
+    transformObject: (document) => {
+      const generated = listProblemCodes(
+        nameExamples(pruneSchemas(createJsonSchemaTransformObject({ zodToJsonConfig })(document))),
+      )
+      return issuer === undefined ? generated : offerTokens(generated)
+    },
+  }
+}
+
+function tokenScheme(issuer: string | undefined) {
+  if (issuer === undefined) return {}
+  return {
+    accessToken: {
+      type: 'openIdConnect' as const,
+      openIdConnectUrl: `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`,
+      description: 'Access token of the OpenID provider.',
+    },
+  }
+}
+
+/** Adds tokens to the credentials of every operation that takes a key of a role. */
+function offerTokens(document: ReturnType<SwaggerTransformObject>): ReturnType<SwaggerTransformObject> {
+  const openapi = document as OpenAPIV3_1.Document
+  for (const item of Object.values(openapi.paths ?? {}))
+    for (const method of ['get', 'post', 'put', 'patch', 'delete'] as const) {
+      const operation = item?.[method]
+      const takesKey = operation?.security?.some((scheme) =>
+        Object.keys(scheme).some((name) => ROLE_SCHEMES.has(name)),
+      )
+      if (takesKey) operation?.security?.push({ accessToken: [] })
+    }
+  return document
+}
+
+/** Returns the document as YAML. Strings are quoted, because readers of YAML 1.1 misread a bare `=` or `no`. */
+export function openApiYaml(document: object): string {
+  return stringify(document, { defaultStringType: 'QUOTE_DOUBLE', defaultKeyType: 'PLAIN', lineWidth: 0 })
+}
+
+const REFERENCE_PREFIX = '#/components/schemas/'
+const INPUT_SUFFIX = 'Input'
+
+/**
+ * Removes schemas that no operation uses. The type provider writes every named schema twice, for requests (`NameInput`)
+ * and for responses (`Name`). A request's schema gets the plain name if only that one is used.
+ */
+function pruneSchemas(document: ReturnType<SwaggerTransformObject>): ReturnType<SwaggerTransformObject> {
+  const openapi = document as OpenAPIV3_1.Document
+  const schemas = openapi.components?.schemas ?? {}
+  const reached = new Set<string>()
+  const waiting = referencesIn(openapi.paths)
+  for (let name = waiting.pop(); name !== undefined; name = waiting.pop()) {
+    if (reached.has(name)) continue
+    reached.add(name)
+    waiting.push(...referencesIn(schemas[name]))
+  }
+  const nameOf = (name: string) => {
+    const plain = name.endsWith(INPUT_SUFFIX) ? name.slice(0, -INPUT_SUFFIX.length) : name
+    return reached.has(plain) ? name : plain
+  }
+  const renamed = <Part>(part: Part): Part =>
+    JSON.parse(JSON.stringify(part), (key, value) =>
+      key === '$ref' && typeof value === 'string' && value.startsWith(REFERENCE_PREFIX)
+        ? REFERENCE_PREFIX + nameOf(value.slice(REFERENCE_PREFIX.length))
+        : value,
+    )
+  // Sorted by name, because zod registers schemas in the order in which modules are imported.
+  const kept = Object.entries(schemas)
+    .filter(([name]) => reached.has(name))
+    .sort(([one], [other]) => (one < other ? -1 : 1))
+  return {
+    ...openapi,
+    paths: renamed(openapi.paths ?? {}),
+    components: {
+      ...openapi.components,
+      schemas: Object.fromEntries(kept.map(([name, schema]) => [nameOf(name), renamed(schema)])),
+    },
+  } as ReturnType<SwaggerTransformObject>
+}
+
+function referencesIn(part: unknown): string[] {
+  const text = JSON.stringify(part) ?? ''
+  return [...text.matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g)].map(([, name = '']) => name)
+}
+
+/** Adds an example per variant to bodies that have several, so that Swagger UI offers them by name. */
+function nameExamples(document: ReturnType<SwaggerTransformObject>): ReturnType<SwaggerTransformObject> {
+  const openapi = document as OpenAPIV3_1.Document
+  const schemas: Readonly<Record<string, OpenAPIV3_1.SchemaObject>> = openapi.components?.schemas ?? {}
+  const named = (part: unknown): OpenAPIV3_1.SchemaObject | undefined => schemas[referencesIn(part)[0] ?? '']
+  for (const item of Object.values(openapi.paths ?? {})) {
+    const body = item?.post?.requestBody
+    const media = body !== undefined && 'content' in body ? body.content['application/json'] : undefined
+    const whole = named(media?.schema)
+    if (media === undefined || whole?.oneOf === undefined) continue
+    const examples = [whole, ...whole.oneOf.map(named)].flatMap((schema) => schema?.examples ?? [])
+    media.examples = Object.fromEntries(examples.map((value) => [String(value.kind), { value }]))
+  }
+  return document
+}
+
+/** Lists all problem codes as examples of a code. Not as an enumeration, because a later version may have further codes. */
+function listProblemCodes(document: ReturnType<SwaggerTransformObject>): ReturnType<SwaggerTransformObject> {
+  const openapi = document as OpenAPIV3_1.Document
+  const code = openapi.components?.schemas?.Problem?.properties?.code
+  if (code !== undefined) Object.assign(code, { examples: Object.keys(PROBLEMS) })
+  return document
+}

@@ -1,0 +1,86 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import type { WatchedConnections } from '../../src/datasets/connections/watch.ts'
+
+interface OperationOptions {
+  /** Tests if the service can answer queries. */
+  readonly ready: () => Promise<boolean>
+  /** Extent of the ledger's verification so far. */
+  readonly verification: () => z.output<typeof verification>
+  /** The databases whose tables can be registered. */
+  readonly connections: WatchedConnections
+}
+
+const status = z
+  .strictObject({ status: z.literal('ok') })
+  .meta({ id: 'Status', description: 'State of the service.' })
+
+const verification = z
+  .enum(['checkpoint', 'complete'])
+  .describe(
+    'Extent of the verification of the ledger: `checkpoint` while a long ledger is verified from the checkpoint of an ' +
+      'earlier verification only, and completely in the background.',
+  )
+
+const connectionCounts = z
+  .strictObject({
+    configured: z.int().min(0).max(10_000),
+    unreachable: z
+      .int()
+      .min(0)
+      .max(10_000)
+      .describe(
+        'Number of databases that the last check could not reach. The service stays ready, because the other datasets can ' +
+          'be queried.',
+      ),
+  })
+  .describe('Databases of `SOTTO_CONNECTIONS`. `GET /v1/connections` has their names.')
+
+const readiness = z
+  .strictObject({ status: z.enum(['ready', 'not ready']), verification, connections: connectionCounts })
+  .meta({ id: 'Readiness', description: 'Readiness of the service.' })
+
+/** Liveness and readiness, for operators. */
+export const operationRoutes: FastifyPluginAsyncZod<OperationOptions> = async (app, options) => {
+  app.get(
+    '/healthz',
+    {
+      logLevel: 'warn',
+      schema: {
+        tags: ['Operation'],
+        operationId: 'getHealth',
+        summary: 'Check that the process is alive',
+        response: { 200: status },
+      },
+    },
+    async () => ({ status: 'ok' as const }),
+  )
+
+  app.get(
+    '/readyz',
+    {
+      logLevel: 'warn',
+      schema: {
+        tags: ['Operation'],
+        operationId: 'getReadiness',
+        summary: 'Check that queries can be answered',
+        description:
+          'Returns 503 while the service is stopping, its ledger or engine does not respond, or its disk is nearly full. A ' +
+          'database that cannot be reached is counted, and changes nothing else.',
+        response: { 200: readiness, 503: readiness },
+      },
+    },
+    async (_request, reply) => {
+      const states = options.connections.list()
+      const facts = {
+        verification: options.verification(),
+        connections: {
+          configured: states.length,
+          unreachable: states.filter(({ reachable }) => !reachable).length,
+        },
+      }
+      if (await options.ready()) return { status: 'ready' as const, ...facts }
+      return reply.code(503).send({ status: 'not ready' as const, ...facts })
+    },
+  )
+}

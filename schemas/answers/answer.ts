@@ -1,0 +1,529 @@
+import { z } from 'zod'
+import { amount, debit, paid, receipt } from '../budgets/budget.ts'
+import { datasetId } from '../datasets/dataset.ts'
+import { listOf, neighbours } from '../values.ts'
+import { releaseRisk } from './disclosure.ts'
+import { MAX_BATCH_QUERIES, QUERY_KINDS } from './query.ts'
+
+type QueryKind = (typeof QUERY_KINDS)[number]
+
+/** Kinds whose value is a number, whatever the type of the column. */
+const NUMBER_KINDS = [
+  'count',
+  'sum',
+  'variance',
+  'standardDeviation',
+  'covariance',
+  'correlation',
+  'proportion',
+  'countDistinct',
+] as const satisfies readonly QueryKind[]
+
+/** Kinds whose value has the type of a column: a number, or a date or timestamp. */
+const VALUE_KINDS = ['mean', 'median', 'minimum', 'maximum'] as const satisfies readonly QueryKind[]
+
+/** Kinds that return a count for each cell. */
+const TABLE_KINDS = ['histogram', 'contingency', 'topGroups'] as const satisfies readonly QueryKind[]
+
+export const kind = z.enum(QUERY_KINDS)
+
+/** A value of a column on a grid. */
+export const shownValue = z
+  .union([z.number(), z.string()])
+  .describe('Number; for a column of dates or timestamps, an ISO 8601 text in UTC.')
+
+export const cellLabel = z
+  .union([z.string(), z.boolean(), z.null(), z.strictObject({ lower: shownValue, upper: shownValue })])
+  .describe('Category, boolean, period, bin, or null for the rows without a value.')
+
+export const cellKey = z.record(z.string(), cellLabel)
+
+const coefficient = {
+  value: z.number(),
+  halfWidth: z
+    .number()
+    .nullable()
+    .describe(
+      'The distance to the coefficient of the least squares over the same rows is at most this. Null if the noise is too ' +
+        'large for a bound.',
+    ),
+}
+
+/** Result of kinds whose value is always a number. */
+const numberResult = z
+  .strictObject({ value: z.number() })
+  .meta({ id: 'NumberResult', description: 'Noisy number.' })
+
+const valueResult = z
+  .strictObject({ value: shownValue })
+  .meta({ id: 'ValueResult', description: 'Noisy value in the unit of a column.' })
+
+const tableResult = z
+  .strictObject({ cells: listOf(z.strictObject({ key: cellKey, value: z.number() })) })
+  .meta({ id: 'TableResult', description: 'Noisy count of each cell.' })
+
+const groupsResult = z
+  .strictObject({
+    groups: listOf(
+      z.strictObject({
+        key: cellKey,
+        values: z
+          .record(
+            z.string(),
+            z.strictObject({
+              value: shownValue,
+              halfWidth: z.number(),
+              unit: z
+                .literal('rows')
+                .optional()
+                .describe('Present for a quantile: the half-width is a number of rows.'),
+            }),
+          )
+          .describe(
+            'Values by statistic, in the order of the query. A statistic is named by its kind, or by its kind and ' +
+              'column, such as `count` and `mean_Age`.',
+          ),
+      }),
+    ),
+  })
+  .meta({ id: 'GroupsResult', description: 'Noisy statistics of each group.' })
+
+const regressionResult = z
+  .strictObject({
+    intercept: z.strictObject(coefficient),
+    coefficients: listOf(z.strictObject({ column: z.string(), ...coefficient })).describe(
+      'Coefficients in the order of the predictors, in units of the outcome for each unit of the predictor.',
+    ),
+    ridge: z.number().describe('Ridge that was added.'),
+  })
+  .meta({ id: 'RegressionResult', description: 'Coefficients of a linear regression.' })
+
+const selectionResult = z
+  .strictObject({
+    selected: listOf(
+      z.strictObject({
+        candidate: cellLabel,
+        gap: z
+          .number()
+          .optional()
+          .describe('Noisy number of rows by which the candidate exceeds the next one.'),
+      }),
+    ).describe('Selected candidates, best first.'),
+  })
+  .meta({ id: 'SelectionResult', description: 'Selected candidates.' })
+
+const percentilesResult = z
+  .strictObject({
+    percentiles: listOf(z.strictObject({ p: z.number(), value: shownValue })),
+  })
+  .meta({ id: 'PercentilesResult', description: 'Percentiles, in the order of the query.' })
+
+const keysResult = z
+  .strictObject({
+    keys: listOf(z.strictObject({ key: z.string(), count: z.number().optional() })),
+    truncated: z.boolean().describe('True if there were more keys than an answer may contain.'),
+  })
+  .meta({ id: 'KeysResult', description: 'Frequent values of a free-text column.' })
+
+export const result = z
+  .union([
+    valueResult,
+    tableResult,
+    groupsResult,
+    regressionResult,
+    selectionResult,
+    percentilesResult,
+    keysResult,
+  ])
+  .meta({
+    id: 'Result',
+    description:
+      'A noisy value; noisy cells or groups of the declared domain; the coefficients of a regression; or selected ' +
+      'candidates, percentiles or keys.',
+  })
+
+const statisticNoise = {
+  scale: z
+    .number()
+    .describe('Scale b of geometric and Laplace noise; standard deviation sigma of Gaussian noise.'),
+  sensitivity: z
+    .number()
+    .describe(
+      'Largest change of the statistic by one person: L1 for geometric and Laplace noise, L2 for Gaussian noise.',
+    ),
+  granularity: z.number().describe('Noisy values are multiples of this number.'),
+}
+
+const additive = {
+  mechanism: z.enum(['geometric', 'laplace', 'gaussian']),
+  calibration: z.enum(['analytic', 'classic']).optional(),
+  neighbours,
+}
+
+const share = z.number().describe('Share of the epsilon.')
+
+const statisticName = {
+  statistic: z
+    .string()
+    .describe(
+      'One of: count, count about the middle, sum, sum about the middle, sum of squares about the middle, sum of products about the middles, ' +
+        'count of distinct values.',
+    ),
+  column: z.string().optional(),
+  columns: listOf(z.string()).optional().describe('The two columns of a sum of products.'),
+}
+
+const additiveNoise = [
+  z.strictObject({ ...additive, ...statisticNoise }),
+  z.strictObject({
+    ...additive,
+    statistics: listOf(z.strictObject({ ...statisticName, ...statisticNoise, epsilon: share.optional() })),
+  }),
+] as const
+
+const quantileNoise = z.strictObject({
+  mechanism: z.literal('exponential'),
+  neighbours,
+  quantiles: listOf(
+    z.strictObject({
+      statistic: z.string().optional().describe('Name of the statistic of groups.'),
+      p: z.number().optional(),
+      rank: z
+        .number()
+        .optional()
+        .describe('Only for minimum and maximum: the answer targets the value of this rank from the end.'),
+      scale: z
+        .number()
+        .describe('A grid point whose score is lower by this amount is e times less likely to be chosen.'),
+      sensitivity: z.number().describe('Largest change of a score by one person.'),
+      epsilon: share,
+    }),
+  ),
+})
+
+export const noise = z
+  .union([
+    ...additiveNoise,
+    z.strictObject({
+      mechanism: z.literal('noisy-max'),
+      neighbours,
+      noise: z.enum(['laplace', 'exponential', 'gumbel']),
+      monotonic: z
+        .boolean()
+        .describe(
+          'True if an added row changes all counts in the same direction. Half the noise is then enough.',
+        ),
+      scale: z.number().describe('Scale of the noise of each count, in rows.'),
+      sensitivity: z.number(),
+      granularity: z.number().optional().describe('Gaps are multiples of this number.'),
+    }),
+    quantileNoise,
+    z
+      .strictObject({
+        mechanism: z.literal('several'),
+        neighbours,
+        parts: listOf(z.union([...additiveNoise, quantileNoise])),
+      })
+      .describe('Groups with quantiles: the noise of the sums and counts, and that of the quantiles.'),
+    z.strictObject({
+      mechanism: z.literal('thresholded-geometric'),
+      neighbours,
+      scale: z.number(),
+      threshold: z.number().describe('A key appears if its noisy count reaches the threshold.'),
+    }),
+    z.strictObject({ mechanism: z.literal('near-truncated-geometric'), neighbours }),
+  ])
+  .meta({
+    id: 'Noise',
+    description:
+      'Mechanism and noise of the answer. If the answer needs several sums and counts, the epsilon is divided among them; ' +
+      'the Gaussian mechanism measures them as one vector. A mean over a private number of rows needs a sum about the ' +
+      'middle of the range and a count.',
+  })
+
+/** Bounds on what each person contributes, and their effect on accuracy. */
+export const contribution = z
+  .strictObject({
+    rows: z.int().optional().describe('Largest number of rows of each person.'),
+    groups: z.int().optional().describe('Largest number of groups of each person.'),
+    rowsPerGroup: z.int().optional().describe('Largest number of rows of each person in one group.'),
+    perPerson: z
+      .strictObject({ lower: z.number(), upper: z.number() })
+      .optional()
+      .describe("Bounds to which a person's total is clamped."),
+    factor: z
+      .number()
+      .describe('Scale of the noise, divided by the scale that one row per person would need.'),
+  })
+  .optional()
+  .meta({
+    id: 'AppliedContribution',
+    description:
+      'Bounds on what each person contributes, as they were applied. Only for datasets whose privacy unit is a person. ' +
+      'The number of rows that the bounds leave out is not revealed.',
+  })
+
+const unit = z.enum(['rows', 'people', 'days', 'seconds'])
+
+const errorReport = z.strictObject({
+  halfWidth: z.number().describe('The noise is at most this, with the stated confidence.'),
+  expectedAbsoluteError: z
+    .number()
+    .describe(
+      'Mean absolute value of the noise before post-processing. For a value computed from several noisy parts, a ' +
+        'first-order bound.',
+    ),
+})
+
+const nullableError = {
+  halfWidth: errorReport.shape.halfWidth.nullable(),
+  expectedAbsoluteError: errorReport.shape.expectedAbsoluteError.nullable(),
+  unit: unit
+    .optional()
+    .describe(
+      'Unit of the half-width, if it is not that of the value. `days`, `seconds`: the value is a date or a timestamp. ' +
+        '`rows`, `people`: the half-width is about a count or a rank. Selection: the count of the chosen candidate is ' +
+        'within the half-width of the best count. Quantile: the rank of the value is within the half-width of the ' +
+        'requested rank. Keys with counts: the noise of a count is at most the half-width, before keys are selected.',
+    ),
+  reason: z.string().optional().describe('Why the half-width is null, and what to do about it.'),
+}
+
+export const accuracy = z
+  .strictObject({
+    confidence: z.number(),
+    ...nullableError,
+    estimates: z
+      .record(z.string(), z.strictObject(nullableError))
+      .optional()
+      .describe('Accuracy of each statistic, by its name, for a query that asks for several.'),
+    statistics: listOf(errorReport.extend(statisticName))
+      .optional()
+      .describe(
+        'Accuracy of the noisy sums and counts from which the answer is computed. These half-widths hold jointly.',
+      ),
+    gapHalfWidth: z
+      .number()
+      .optional()
+      .describe(
+        'Only for a selection with gaps: each gap differs by at most this from the true difference to the next candidate ' +
+          '(for the last one, to the best candidate that was not selected). Holds jointly for all gaps.',
+      ),
+    rowsToAppear: z
+      .number()
+      .optional()
+      .describe(
+        'Only for a selection of keys: a key with this number of rows appears, with the stated confidence.',
+      ),
+    peopleToAppear: z
+      .number()
+      .optional()
+      .describe(
+        'Only for a selection of keys where people are the privacy units: a key with this number of people appears, with ' +
+          'the stated confidence.',
+      ),
+  })
+  .meta({
+    id: 'Accuracy',
+    description:
+      'Accuracy of each value, computed without data. Null if it depends on a private number of rows that was not ' +
+      'supposed, or differs between values.',
+  })
+
+const shared = z
+  .literal(true)
+  .optional()
+  .describe('Present if another analyst had already paid for this answer. Only your allotment is charged.')
+
+/** Query as it was asked, in its shortest form. */
+export const askedQuery = z.looseObject({ kind }).meta({
+  id: 'AskedQuery',
+  description:
+    'Query as it was asked, without the fields that equal their defaults. It can be sent again as it is.',
+})
+
+/** Fields of every answer that say when and by which software it was made. */
+export const provenance = {
+  answeredAt: z.iso
+    .datetime()
+    .describe('Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.'),
+  softwareVersion: z.string().describe('Version of Sotto that answered.'),
+}
+
+const present = z.literal(true).optional()
+
+/** Facts about released values that post-processing needs. */
+const domain = z
+  .record(
+    z.string(),
+    z.strictObject({
+      whole: present.describe('Present if the true value is a whole number.'),
+      nonNegative: present.describe('Present if the true value is never negative.'),
+      temporal: present.describe('Present if the value is a date or a timestamp.'),
+    }),
+  )
+  .optional()
+  .describe(
+    'Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. ' +
+      'These values can be post-processed.',
+  )
+
+const MEASURED = 'Values and their accuracy before post-processing. Present if the answer is post-processed.'
+
+/** Returns one variant of an answer: the kinds that share a result, and the fields of all answers. */
+function variant<
+  const Kinds extends readonly QueryKind[],
+  ResultSchema extends z.ZodType,
+  Fields extends z.ZodRawShape,
+>(id: string, kinds: Kinds, resultSchema: ResultSchema, fields: Fields) {
+  return z
+    .strictObject({
+      kind: z.enum(kinds),
+      result: resultSchema,
+      ...fields,
+      domain,
+      measured: z.strictObject({ result: resultSchema, accuracy }).optional().describe(MEASURED),
+    })
+    .meta({ id })
+}
+
+/**
+ * Returns the schema of an answer whose `kind` determines the type of its `result`.
+ * @param suffix end of the name of each variant in the OpenAPI document
+ * @param fields fields of all variants
+ */
+export function answerByKind<Fields extends z.ZodRawShape>(suffix: string, fields: Fields) {
+  return z.discriminatedUnion('kind', [
+    variant(`Number${suffix}`, NUMBER_KINDS, numberResult, fields),
+    variant(`Value${suffix}`, VALUE_KINDS, valueResult, fields),
+    variant(`Table${suffix}`, TABLE_KINDS, tableResult, fields),
+    variant(`Groups${suffix}`, ['groupBy'], groupsResult, fields),
+    variant(`Regression${suffix}`, ['linearRegression'], regressionResult, fields),
+    variant(`Selection${suffix}`, ['noisyMax'], selectionResult, fields),
+    variant(`Percentiles${suffix}`, ['percentile'], z.union([percentilesResult, valueResult]), fields),
+    variant(`Keys${suffix}`, ['keySelection'], keysResult, fields),
+  ])
+}
+
+/** Fields of an answer to a query, whether it is stored or about made-up rows. */
+export const answerFacts = {
+  dataset: datasetId,
+  datasetVersion: z.string(),
+  noise,
+  accuracy,
+  contribution,
+  question: askedQuery.optional(),
+  ...debit,
+  ...provenance,
+}
+
+/** Response to a query, also of GET /v1/releases/{id}. */
+export const answer = answerByKind('Answer', {
+  id: z.string().describe('Identifies the release. GET /v1/releases/{id} returns it again at no cost.'),
+  ...answerFacts,
+  paid,
+  receipt,
+  shared,
+}).meta({
+  id: 'Answer',
+  description: 'Noisy answer with its cost and accuracy.',
+  examples: [
+    {
+      id: '36503de23d9bdb96f307aa50604d79ab',
+      dataset: 'census',
+      datasetVersion: '1',
+      kind: 'count',
+      result: { value: 2531 },
+      noise: {
+        mechanism: 'geometric',
+        neighbours: 'add-remove',
+        scale: 10,
+        sensitivity: 1,
+        granularity: 1,
+      },
+      accuracy: { confidence: 0.95, halfWidth: 30, expectedAbsoluteError: 9.98335275729611 },
+      domain: { value: { whole: true, nonNegative: true } },
+      question: { kind: 'count', where: { column: 'Age', op: '>=', value: 65 }, epsilon: 0.1 },
+      cost: { epsilon: 0.1, delta: 0 },
+      budget: {
+        cap: { epsilon: 10, delta: 1e-5 },
+        spent: { epsilon: 0.1, delta: 0 },
+        remaining: { epsilon: 9.9, delta: 1e-5 },
+      },
+      receipt: {
+        sequence: 2,
+        hash: '8a4b4b1a1ff1a4d5d3a3cf95e7b0a9a7c5a2f21bbd3a4a8be19fa4fa86bb2ca3',
+      },
+      softwareVersion: '0.1.0',
+      answeredAt: '2026-01-01T12:00:00.000Z',
+    },
+  ],
+})
+
+const affordable = z
+  .boolean()
+  .describe(
+    'True if budget and allotment currently suffice for a fresh answer. Does not reveal if another analyst has already ' +
+      'paid for it.',
+  )
+
+/** Response to a preview of a query. */
+export const preview = z
+  .strictObject({
+    dataset: datasetId,
+    datasetVersion: z.string(),
+    kind,
+    noise,
+    accuracy,
+    contribution,
+    ...debit,
+    affordable,
+    disclosureRisk: releaseRisk,
+  })
+  .meta({ id: 'Preview', description: 'Cost, accuracy and disclosure risk of a query.' })
+
+const queryOfBatch = {
+  noise,
+  accuracy,
+  contribution,
+  price: amount.describe('Cost of the query on its own.'),
+}
+
+export const batchFacts = {
+  dataset: datasetId,
+  datasetVersion: z.string(),
+  disjoint: listOf(listOf(z.int().min(0).max(MAX_BATCH_QUERIES))).describe(
+    'Groups of queries, by position, that no row can affect together. Each group costs as much as its most expensive ' +
+      'query; with change-one neighbours, as its two most expensive queries. Where people have several rows, a group that ' +
+      'one person can affect several times costs as much as that many of its most expensive queries.',
+  ),
+  sumOfPrices: amount.describe('Cost of the queries if each is asked separately.'),
+}
+
+/** Response to a batch, also of GET /v1/releases/{id}. */
+export const batchAnswer = z
+  .strictObject({
+    id: z.string().describe('Identifies the release. GET /v1/releases/{id} returns it again at no cost.'),
+    ...batchFacts,
+    answers: listOf(answerByKind('AnswerOfBatch', queryOfBatch)).describe(
+      'Answers in the order of the queries.',
+    ),
+    question: z.strictObject({ queries: listOf(askedQuery) }).optional(),
+    ...debit,
+    paid,
+    receipt,
+    shared,
+    ...provenance,
+  })
+  .meta({ id: 'BatchAnswer', description: 'Noisy answers to several queries, charged together.' })
+
+/** Response to a preview of a batch. */
+export const batchPreview = z
+  .strictObject({
+    ...batchFacts,
+    answers: listOf(z.strictObject({ kind, ...queryOfBatch })),
+    ...debit,
+    affordable,
+    disclosureRisk: releaseRisk,
+  })
+  .meta({ id: 'BatchPreview', description: 'Cost, accuracy and disclosure risk of a batch.' })

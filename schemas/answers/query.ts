@@ -1,0 +1,775 @@
+import { z } from 'zod'
+import { DEFAULT_CONFIDENCE, MAX_QUERY_EPSILON } from '../../src/privacy/loss.ts'
+import { columnName, isoText } from '../datasets/dataset.ts'
+
+/** Entry of a field in the table of kinds, from which forms and clients are made, beside its schema. */
+export const formFields = z.registry<{
+  /** Type of a field that is more than its JSON: forms and clients have a control or an expression for each. */
+  readonly type?:
+    | 'column'
+    | 'grouping'
+    | 'condition'
+    | 'statistics'
+    | 'candidates'
+    | 'percentages'
+    | 'counted'
+    | 'perPerson'
+  /** Label of the field. Default: its name. */
+  readonly title?: string
+  readonly hint?: string
+  /** First value of a required field. */
+  readonly initial?: number | readonly number[]
+  /** Another field, and the value that it must have or be without. */
+  readonly onlyWith?: readonly [field: string, value: string]
+}>()
+
+formFields.add(columnName, { type: 'column', title: 'Column' })
+
+/** Largest nesting depth of a predicate. */
+export const MAX_PREDICATE_DEPTH = 12
+/** Largest length of a list in a predicate. */
+export const MAX_PREDICATE_LIST = 1_000
+
+const literal = z.union(
+  [z.number(), z.string().max(1_000), z.boolean()],
+  'must be a number, a string or a boolean (use the operator isNull to test for missing values)',
+)
+
+/** A value of a column on a grid. */
+const gridValue = z
+  .union([z.number(), isoText], 'must be a number, or a date or time in ISO 8601')
+  .describe('Number, or a date or time in ISO 8601.')
+
+const comparison = z
+  .strictObject({
+    column: columnName,
+    op: z.enum(['=', '!=', '<', '<=', '>', '>=']),
+    value: literal,
+  })
+  .meta({ id: 'Comparison', description: 'Compares a column with a value. False if the column is NULL.' })
+
+const membership = z
+  .strictObject({
+    column: columnName,
+    op: z.literal('in'),
+    values: z.array(literal).min(1).max(MAX_PREDICATE_LIST),
+  })
+  .meta({
+    id: 'Membership',
+    description: 'Tests if a column has one of the values. False if the column is NULL.',
+  })
+
+const range = z
+  .strictObject({ column: columnName, op: z.literal('between'), lower: gridValue, upper: gridValue })
+  .meta({ id: 'Range', description: 'Tests if lower <= column <= upper. False if the column is NULL.' })
+
+const missing = z
+  .strictObject({ column: columnName, op: z.literal('isNull') })
+  .meta({ id: 'Missing', description: 'Tests if a column is NULL.' })
+
+const combination = z
+  .strictObject({
+    op: z.enum(['and', 'or']),
+    get predicates() {
+      return z.array(predicate).min(1).max(MAX_PREDICATE_LIST)
+    },
+  })
+  .meta({ id: 'Combination', description: 'True if all predicates hold (and), or if any holds (or).' })
+
+const negation = z
+  .strictObject({
+    op: z.literal('not'),
+    get predicate() {
+      return predicate
+    },
+  })
+  .meta({ id: 'Negation', description: 'True if the predicate is false.' })
+
+/** Condition on rows. */
+export const predicate: z.ZodDiscriminatedUnion<
+  [typeof comparison, typeof membership, typeof range, typeof missing, typeof combination, typeof negation]
+> = z
+  .discriminatedUnion('op', [comparison, membership, range, missing, combination, negation], {
+    error:
+      'must be a predicate: {"column", "op", "value"} with op one of =, !=, <, <=, >, >=; or in, between, isNull, and, or, not',
+  })
+  .meta({ id: 'Predicate', description: 'Condition on rows.' })
+  .register(formFields, { type: 'condition', title: 'Share with' })
+
+type PredicateTree = z.output<typeof predicate>
+
+function depthOf(tree: PredicateTree): number {
+  switch (tree.op) {
+    case 'and':
+    case 'or':
+      return 1 + Math.max(...tree.predicates.map(depthOf))
+    case 'not':
+      return 1 + depthOf(tree.predicate)
+    default:
+      return 1
+  }
+}
+
+/** Predicate of bounded depth. */
+export const where = predicate.refine(
+  (tree) => depthOf(tree) <= MAX_PREDICATE_DEPTH,
+  `must be nested at most ${MAX_PREDICATE_DEPTH} levels deep`,
+)
+
+const binnedColumn = z
+  .strictObject({
+    column: columnName,
+    edges: z
+      .array(gridValue)
+      .min(2)
+      .max(1_001)
+      .describe(
+        'Increasing edges. A bin contains its lower edge but not its upper edge; the last bin contains both, so that its ' +
+          'edges may be equal.',
+      ),
+  })
+  .meta({ id: 'BinnedColumn', description: 'Column of numbers, dates or timestamps divided into bins.' })
+
+const calendarColumn = z
+  .strictObject({
+    column: columnName,
+    by: z
+      .enum(['year', 'quarter', 'month', 'week', 'day', 'hour', 'dayOfWeek', 'monthOfYear'])
+      .describe(
+        'Cells are named `2024`, `2024-Q1`, `2024-03`, `2024-W09` (ISO 8601 weeks), `2024-03-01`, `2024-03-01T05Z`, ' +
+          '`Monday` and `January`. All are in UTC.',
+      ),
+    from: isoText
+      .optional()
+      .describe('Name of the first cell, or a date or time in it. Default: the lower bound of the column.'),
+    to: isoText
+      .optional()
+      .describe('Name of the last cell, or a date or time in it. Default: the upper bound of the column.'),
+  })
+  .meta({
+    id: 'CalendarColumn',
+    description: 'Column of dates or timestamps divided by the calendar. Every cell is a whole period.',
+  })
+
+const groupingColumn = z
+  .union(
+    [columnName, binnedColumn, calendarColumn],
+    'must be the name of a category or boolean column, {"column", "edges"} for a column of numbers, dates or timestamps, ' +
+      'or {"column", "by"} for a column of dates or timestamps',
+  )
+  .register(formFields, { type: 'grouping', title: 'By' })
+
+/** Largest number of rows that a dataset keeps of one person. */
+const MOST_ROWS = 1_000_000
+
+const ownRows = z.int().min(1).max(MOST_ROWS)
+
+const contribution = z
+  .strictObject({
+    rows: ownRows.optional().describe('Largest number of rows of each person, in all groups together.'),
+    groups: ownRows.optional().describe('Largest number of groups of each person. Not together with `rows`.'),
+    rowsPerGroup: ownRows
+      .optional()
+      .describe('Largest number of rows of each person in one group. Only with `groups`. Default: 1.'),
+    perPerson: z
+      .strictObject({ lower: z.number(), upper: z.number() })
+      .optional()
+      .describe(
+        "Bounds to which a person's total is clamped, in each group. Only for sums, means and values per person.",
+      ),
+  })
+  .meta({
+    id: 'Contribution',
+    description:
+      'Bounds on what each person contributes, applied after `where`. Fewer rows need less noise, but leave more data ' +
+      "out. Which rows of a person are kept depends on that person's rows only. Default: the `maxRows` of the dataset. " +
+      'Only for datasets whose privacy unit is a person.',
+  })
+
+const counted = {
+  of: z
+    .enum(['rows', 'people'])
+    .optional()
+    .describe(
+      '`rows` (default) or `people`. Counts of people need less noise. Only for datasets whose privacy unit is a person.',
+    )
+    .register(formFields, {
+      type: 'counted',
+      title: 'Count',
+      hint: 'One person moves a count of people by 1, whatever the number of rows.',
+    }),
+}
+
+const valuePerPerson = {
+  perPerson: z
+    .enum(['sum', 'count', 'mean'])
+    .optional()
+    .describe(
+      'Uses one value of each person in place of the rows: the sum, the number or the mean of the column over the rows of ' +
+        'the person where it is not NULL. People without such a row have no value. Only for datasets whose privacy unit is ' +
+        'a person.',
+    )
+    .register(formFields, { type: 'perPerson', title: 'Values' }),
+}
+
+/** Subject of a count, and the bounds on what each person contributes to it. */
+export const countedContribution = { ...counted, contribution: contribution.optional() }
+
+const rows = {
+  where: where.optional(),
+  contribution: contribution.optional(),
+  // The planner holds the exact rules; these bounds document them.
+  epsilon: z
+    .number()
+    .optional()
+    .meta({
+      description:
+        'Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless ' +
+        '`accuracy` is given.',
+      exclusiveMinimum: 0,
+      maximum: MAX_QUERY_EPSILON,
+    }),
+  accuracy: z
+    .strictObject({
+      halfWidth: z.number().meta({
+        description: 'Largest accepted error. Greater than 0, in the unit of the answer.',
+        exclusiveMinimum: 0,
+      }),
+      confidence: z.number().default(DEFAULT_CONFIDENCE).meta({
+        description: 'Probability with which the half-width must hold.',
+        minimum: 1e-9,
+        maximum: 0.999999999,
+      }),
+    })
+    .optional()
+    .describe(
+      'Accuracy to reach, instead of `epsilon`. The service finds the mechanism with the lowest cost, and charges the ' +
+        'smallest epsilon that reaches this accuracy. A preview shows it.',
+    ),
+}
+
+const delta = z.number().meta({
+  description:
+    'Delta that the Gaussian mechanism may use. Other mechanisms charge none of it. At most 18 fractional digits.',
+  minimum: 0,
+  exclusiveMaximum: 1,
+})
+
+const postprocess = z
+  .strictObject({
+    round: z.boolean().default(false).describe('Round to the nearest whole number.'),
+    nonNegative: z.boolean().default(false).describe('Replace negative values by 0.'),
+  })
+  .describe('Post-processing of noisy values. It costs nothing.')
+
+const additive = {
+  ...rows,
+  mechanism: z
+    .enum(['geometric', 'laplace', 'gaussian'])
+    .optional()
+    .describe('Mechanism. Default: the one with the smallest expected error at the given epsilon and delta.'),
+  calibration: z
+    .enum(['analytic', 'classic'])
+    .optional()
+    .describe(
+      'Calibration of the mechanism `gaussian`. Default: `analytic`. `classic` needs an epsilon of at most 1.',
+    ),
+  delta: delta.default(0),
+  postprocess: postprocess.default({ round: false, nonNegative: false }),
+}
+
+const countQuery = z.strictObject({ kind: z.literal('count'), ...counted, ...additive }).meta({
+  id: 'CountQuery',
+  examples: [{ kind: 'count', where: { column: 'Age', op: '>=', value: 65 }, epsilon: 0.1 }],
+  description: 'Number of rows or of people.',
+})
+
+const sumQuery = z.strictObject({ kind: z.literal('sum'), column: columnName, ...additive }).meta({
+  id: 'SumQuery',
+  examples: [{ kind: 'sum', column: 'Earnings', epsilon: 0.1 }],
+  description: 'Sum of a numeric column. NULL counts as 0.',
+})
+
+/** Assumptions of an analyst about the data, made without seeing any of it. */
+const supposed = z
+  .strictObject({
+    rows: z
+      .int()
+      .min(1)
+      .max(1e12)
+      .optional()
+      .describe(
+        'Number of rows that the statistic covers (of people, for a mean of a value per person); with groups, the number ' +
+          'in each group.',
+      ),
+    mean: z.number().optional().describe('Mean of the column, within its declared bounds.'),
+    standardDeviation: z
+      .number()
+      .min(0)
+      .optional()
+      .describe('Standard deviation of the column. The accuracy of a mean does not depend on it.'),
+  })
+  .meta({
+    id: 'Suppositions',
+    description:
+      'Your suppositions about the data. They change the accuracy that is stated before the release, and the epsilon ' +
+      'found for an `accuracy`. They are never compared with the data and have no effect on the noise at a given ' +
+      'epsilon. The accuracy stated with an answer does not depend on them. Omitted values are taken to be the ' +
+      'hardest to estimate within the declared bounds.',
+  })
+
+const supposable = { ...additive, supposed: supposed.optional() }
+
+/** Fields that requests have in common for all kinds of query, each absent unless it is given. */
+export const requestTerms = {
+  epsilon: rows.epsilon,
+  accuracy: rows.accuracy,
+  mechanism: additive.mechanism,
+  calibration: additive.calibration,
+  delta: delta.optional(),
+  contribution: rows.contribution,
+  supposed: supposed.optional(),
+  postprocess: postprocess.optional(),
+}
+
+const meanQuery = z
+  .strictObject({ kind: z.literal('mean'), column: columnName, ...valuePerPerson, ...supposable })
+  .meta({
+    id: 'MeanQuery',
+    examples: [{ kind: 'mean', column: 'Age', accuracy: { halfWidth: 0.5 }, supposed: { rows: 80_000 } }],
+    description:
+      'Mean of a column of numbers, dates or timestamps, or of one value per person. NULL values are ignored.',
+  })
+
+const varianceQuery = z
+  .strictObject({ kind: z.literal('variance'), column: columnName, ...supposable })
+  .meta({
+    id: 'VarianceQuery',
+    examples: [{ kind: 'variance', column: 'Age', epsilon: 0.1 }],
+    description: 'Population variance of a numeric column. NULL values are ignored.',
+  })
+
+const standardDeviationQuery = z
+  .strictObject({ kind: z.literal('standardDeviation'), column: columnName, ...supposable })
+  .meta({
+    id: 'StandardDeviationQuery',
+    examples: [
+      { kind: 'standardDeviation', column: 'Age', mechanism: 'gaussian', epsilon: 0.1, delta: 1e-7 },
+    ],
+    description: 'Population standard deviation of a numeric column. NULL values are ignored.',
+  })
+
+/** The two columns of a covariance or correlation. */
+const pair = z
+  .array(columnName)
+  .length(2)
+  .describe(
+    'Two different columns, each numeric, boolean or temporal. A boolean is 0 or 1; dates count in days, timestamps in seconds.',
+  )
+
+const covarianceQuery = z.strictObject({ kind: z.literal('covariance'), columns: pair, ...supposable }).meta({
+  id: 'CovarianceQuery',
+  examples: [{ kind: 'covariance', columns: ['Age', 'Earnings'], epsilon: 0.5 }],
+  description:
+    'Population covariance of two columns. Rows where one of them is NULL are ignored. `supposed` takes `rows` only.',
+})
+
+const correlationQuery = z.strictObject({ kind: z.literal('correlation'), columns: pair, ...additive }).meta({
+  id: 'CorrelationQuery',
+  examples: [{ kind: 'correlation', columns: ['Age', 'Earnings'], epsilon: 0.5 }],
+  description:
+    'Pearson correlation of two columns, between -1 and 1. Rows where one of them is NULL are ignored. If a noisy ' +
+    'variance is not positive, the value is 0 and its half-width 1. Its accuracy depends on the data, so `accuracy` is ' +
+    'not supported.',
+})
+
+const linearRegressionQuery = z
+  .strictObject({
+    kind: z.literal('linearRegression'),
+    outcome: columnName
+      .describe('Column to explain: numeric, boolean or temporal.')
+      .register(formFields, { title: 'Column to explain' }),
+    predictors: z
+      .array(columnName)
+      .min(1)
+      .max(8)
+      .describe('Columns that explain the outcome, each numeric, boolean or temporal.')
+      .register(formFields, { title: 'Explained by' }),
+    ridge: z
+      .number()
+      .optional()
+      .meta({
+        description:
+          'Ridge: a number added to the sum of squares of each predictor, where the predictor is centred and scaled to lie ' +
+          'between -1 and 1, so that the number is about as large as a number of rows. Default: the expected noise of ' +
+          'these sums. At least 0.',
+        minimum: 0,
+      })
+      .register(formFields, {
+        title: 'Ridge',
+        hint: 'Keeps coefficients from growing without limit. By default it is as large as the expected noise.',
+      }),
+    ...additive,
+  })
+  .meta({
+    id: 'LinearRegressionQuery',
+    examples: [{ kind: 'linearRegression', outcome: 'Earnings', predictors: ['Age'], epsilon: 1 }],
+    description:
+      'Linear regression by least squares, from noisy sums of products. Rows where the outcome or a predictor is NULL are ' +
+      'ignored. The half-widths hold for all coefficients together, and include the bias of the ridge.',
+  })
+
+const proportionQuery = z.strictObject({ kind: z.literal('proportion'), of: where, ...supposable }).meta({
+  id: 'ProportionQuery',
+  examples: [{ kind: 'proportion', of: { column: 'Married', op: '=', value: 'M' }, epsilon: 0.1 }],
+  description: 'Share of rows that satisfy the predicate `of`.',
+})
+
+const countDistinctQuery = z
+  .strictObject({ kind: z.literal('countDistinct'), column: groupingColumn, ...additive })
+  .meta({
+    id: 'CountDistinctQuery',
+    examples: [{ kind: 'countDistinct', column: 'Occupation', epsilon: 1 }],
+    description:
+      'Number of declared categories, bins or periods of a column that occur, or of values of a free-text column that is ' +
+      'declared as `selectable` (only under add-remove neighbours; each person contributes as many values as ' +
+      '`contribution` allows). NULL is not counted.',
+  })
+
+const histogramQuery = z
+  .strictObject({ kind: z.literal('histogram'), column: groupingColumn, ...counted, ...additive })
+  .meta({
+    id: 'HistogramQuery',
+    examples: [{ kind: 'histogram', column: { column: 'Age', edges: [0, 18, 30, 65, 120] }, epsilon: 0.1 }],
+    description: 'Number of rows or of people in each category, bin or period of a column.',
+  })
+
+const contingencyExample = {
+  kind: 'contingency',
+  columns: ['Occupation', 'Sex'],
+  where: { column: 'Age', op: '>=', value: 30 },
+  mechanism: 'geometric',
+  epsilon: 0.1,
+  postprocess: { nonNegative: true },
+}
+
+const contingencyQuery = z
+  .strictObject({
+    kind: z.literal('contingency'),
+    columns: z.array(groupingColumn).min(2).max(8),
+    ...counted,
+    ...additive,
+  })
+  .meta({
+    id: 'ContingencyQuery',
+    examples: [contingencyExample],
+    description: 'Number of rows or of people in each cell of the full cross product of two or more columns.',
+  })
+
+const percentage = z
+  .number()
+  .meta({
+    description:
+      'Percentage between 0 and 100, exclusive, with at most 2 fractional digits. 50 is the median.',
+    exclusiveMinimum: 0,
+    exclusiveMaximum: 100,
+  })
+  .register(formFields, { title: 'Percentage', initial: 90 })
+
+const topGroupsQuery = z
+  .strictObject({
+    kind: z.literal('topGroups'),
+    keys: z
+      .array(groupingColumn)
+      .min(1)
+      .max(8)
+      .describe('Columns that define the groups: one group for each cell of their full cross product.'),
+    k: z
+      .int()
+      .min(1)
+      .max(100)
+      .default(10)
+      .describe('Number of groups in the answer.')
+      .register(formFields, { title: 'How many' }),
+    ...counted,
+    ...additive,
+  })
+  .meta({
+    id: 'TopGroupsQuery',
+    examples: [{ kind: 'topGroups', keys: ['Occupation'], k: 3, epsilon: 0.1 }],
+    description:
+      'The groups with the largest noisy counts, largest first, with these counts. One noisy count of each declared group ' +
+      'pays for both. The half-width holds for all groups together, selected or not.',
+  })
+
+export const groupStatistic = z
+  .union(
+    [
+      z.strictObject({ kind: z.literal('count'), ...counted }),
+      z.strictObject({ kind: z.literal('mean'), column: columnName, ...valuePerPerson }),
+      z.strictObject({ kind: z.enum(['sum', 'variance', 'standardDeviation']), column: columnName }),
+      z.strictObject({ kind: z.literal('countDistinct'), column: groupingColumn }),
+      z.strictObject({ kind: z.literal('median'), column: columnName }),
+      z.strictObject({ kind: z.literal('percentile'), column: columnName, p: percentage }),
+      z.strictObject({
+        kind: z.literal('proportion'),
+        of: where.describe('The share of rows that satisfy this predicate.'),
+        name: z
+          .string()
+          .min(1)
+          .max(63)
+          .optional()
+          .describe('Name of the statistic in the answer, if several are proportions. Default: `proportion`.')
+          .register(formFields, { title: 'Name of the proportion' }),
+      }),
+    ],
+    'must be {"kind": "count"}, {"kind": "proportion", "of"}, {"kind": "percentile", "column", "p"}, or ' +
+      '{"kind", "column"} with kind one of sum, mean, variance, standardDeviation, median, countDistinct',
+  )
+  .meta({ id: 'GroupStatistic', description: 'Statistic of each group.' })
+
+const groupByQuery = z
+  .strictObject({
+    kind: z.literal('groupBy'),
+    keys: z
+      .array(groupingColumn)
+      .max(8)
+      .describe(
+        'Columns that define the groups: one group for each cell of their full cross product. None: all rows are one group.',
+      ),
+    statistics: z
+      .array(groupStatistic)
+      .min(1)
+      .max(8)
+      .describe(
+        'Statistics of each group. In the answer each is named by its kind, or by its kind and column, such as ' +
+          '`count`, `count_people`, `mean_Age` and `mean_perPerson_sum_Cost`. A statistic may be listed once.',
+      )
+      .register(formFields, { type: 'statistics' }),
+    ...supposable,
+  })
+  .meta({
+    id: 'GroupByQuery',
+    examples: [
+      {
+        kind: 'groupBy',
+        keys: ['Sex', 'Married'],
+        statistics: [{ kind: 'count' }, { kind: 'mean', column: 'Age' }],
+        epsilon: 0.1,
+      },
+    ],
+    description:
+      'One or more statistics of each group. All groups together cost as much as one group. The epsilon is divided ' +
+      'among the sums and counts that the statistics need, each of which is measured once, and the quantiles. The ' +
+      'half-width of a quantile is a number of rows.',
+  })
+
+const noisyMaxQuery = z
+  .strictObject({
+    kind: z.literal('noisyMax'),
+    candidates: z
+      .union(
+        [
+          z
+            .strictObject({ column: groupingColumn })
+            .describe('The declared categories, bins or periods of a column.'),
+          z
+            .strictObject({
+              predicates: z
+                .array(z.strictObject({ name: z.string().min(1).max(200), where }))
+                .min(2)
+                .max(1_000),
+            })
+            .describe(
+              'Named predicates. The count of a candidate is the number of rows that satisfy its predicate.',
+            ),
+        ],
+        'must be {"column"} or {"predicates": [{"name", "where"}, ...]}',
+      )
+      .register(formFields, { type: 'candidates' }),
+    noise: z
+      .enum(['laplace', 'exponential', 'gumbel'])
+      .optional()
+      .describe(
+        '`laplace`: report noisy max. `exponential`: permute-and-flip. `gumbel`: exponential mechanism. Default: ' +
+          '`exponential`, which has the smallest error, or `laplace` if `gap` is true.',
+      )
+      .register(formFields, { title: 'Noise', hint: 'By default, the one with the smallest error.' }),
+    k: z
+      .int()
+      .min(1)
+      .max(100)
+      .default(1)
+      .describe('Number of candidates to select, in order.')
+      .register(formFields, { title: 'How many' }),
+    ...counted,
+    gap: z
+      .boolean()
+      .default(false)
+      .describe(
+        'Also release the noisy difference to the next candidate, at no further cost. Only with `laplace` noise.',
+      )
+      .register(formFields, {
+        title: 'Also the distance to the next candidate',
+        hint: 'At no further cost. The noise is then that of laplace.',
+        onlyWith: ['noise', 'laplace'],
+      }),
+    ...rows,
+  })
+  .meta({
+    id: 'NoisyMaxQuery',
+    examples: [{ kind: 'noisyMax', candidates: { column: 'Occupation' }, k: 2, gap: true, epsilon: 0.1 }],
+    description: 'Candidate with the most rows or people, without its count (report noisy max).',
+  })
+
+const medianQuery = z
+  .strictObject({ kind: z.literal('median'), column: columnName, ...valuePerPerson, ...rows })
+  .meta({
+    id: 'MedianQuery',
+    examples: [{ kind: 'median', column: 'Earnings', epsilon: 0.1 }],
+    description:
+      'Median of a column of numbers, dates or timestamps, or of one value per person; a grid point. NULL values are ignored.',
+  })
+
+const percentileQuery = z
+  .strictObject({
+    kind: z.literal('percentile'),
+    column: columnName,
+    p: z
+      .union(
+        [percentage, z.array(percentage).min(1).max(20)],
+        'must be a number between 0 and 100, or an array of up to 20 numbers',
+      )
+      .register(formFields, {
+        type: 'percentages',
+        title: 'Percentages',
+        hint: '50 is the median.',
+        initial: [25, 50, 75],
+      }),
+    ...valuePerPerson,
+    ...rows,
+  })
+  .meta({
+    id: 'PercentileQuery',
+    examples: [{ kind: 'percentile', column: 'Age', p: [25, 50, 75], epsilon: 0.1 }],
+    description:
+      'One or more percentiles of a column of numbers, dates or timestamps, or of one value per person; grid points. The ' +
+      'epsilon is divided among them.',
+  })
+
+const extremeQuery = z
+  .strictObject({ kind: z.literal(['minimum', 'maximum']), column: columnName, ...valuePerPerson, ...rows })
+  .meta({
+    id: 'ExtremeQuery',
+    examples: [{ kind: 'minimum', column: 'Age', epsilon: 0.1 }],
+    description:
+      'Extreme quantile of a column of numbers, dates or timestamps, or of one value per person. The true minimum or ' +
+      'maximum belongs to one row or person and cannot be released. The answer states the rank from the end that it ' +
+      'targets.',
+  })
+
+const keySelectionQuery = z
+  .strictObject({
+    kind: z.literal('keySelection'),
+    column: columnName,
+    counts: z
+      .boolean()
+      .default(false)
+      .describe('Also release a noisy count for each key. Without counts more keys appear.')
+      .register(formFields, {
+        title: 'Also a noisy count of each text',
+        hint: 'Without counts more texts appear.',
+      }),
+    ...rows,
+    delta: z
+      .number()
+      .meta({
+        description:
+          'Largest probability with which any of the keys that only one person has appears. Greater than 0.',
+        exclusiveMinimum: 0,
+        exclusiveMaximum: 1,
+      })
+      .register(formFields, {
+        title: 'Delta',
+        hint: 'Largest probability with which a text of one person appears.',
+        initial: 0.000001,
+      }),
+  })
+  .meta({
+    id: 'KeySelectionQuery',
+    description:
+      'Common values of a free-text column that is declared as `selectable` (private key selection). Values of few people ' +
+      'do not appear. Where people have several rows, each person counts once for each value, and `contribution` bounds ' +
+      'the number of values of one person.',
+  })
+
+const variants = [
+  countQuery,
+  sumQuery,
+  meanQuery,
+  varianceQuery,
+  standardDeviationQuery,
+  covarianceQuery,
+  correlationQuery,
+  linearRegressionQuery,
+  proportionQuery,
+  countDistinctQuery,
+  histogramQuery,
+  contingencyQuery,
+  groupByQuery,
+  topGroupsQuery,
+  noisyMaxQuery,
+  medianQuery,
+  percentileQuery,
+  extremeQuery,
+  keySelectionQuery,
+] as const
+
+/** All kinds of queries. */
+export const QUERY_KINDS = variants.flatMap(({ shape: { kind } }) => [...kind.values])
+
+/** POST /v1/datasets/{dataset}/queries */
+export const query = z
+  .discriminatedUnion('kind', variants, { error: `must be one of ${QUERY_KINDS.join(', ')}` })
+  .meta({
+    id: 'Query',
+    description: 'Statistical query, by kind.',
+    examples: [contingencyExample],
+  })
+
+/** Largest number of queries in a batch. */
+export const MAX_BATCH_QUERIES = 100
+
+/** POST /v1/datasets/{dataset}/queries/batch */
+export const batch = z
+  .strictObject({
+    queries: z
+      .array(query)
+      .min(1)
+      .max(MAX_BATCH_QUERIES)
+      .readonly()
+      .describe('Queries. None depends on the answer of another.'),
+  })
+  .meta({
+    id: 'Batch',
+    description: 'Queries that are charged and answered together, all or none.',
+    examples: [
+      {
+        queries: [
+          { kind: 'count', where: { column: 'Age', op: '<', value: 30 }, epsilon: 0.1 },
+          { kind: 'mean', column: 'Earnings', where: { column: 'Age', op: '>=', value: 30 }, epsilon: 0.1 },
+        ],
+      },
+    ],
+  })
+
+export type Query = z.output<typeof query>
+/** A query as a client writes it, without the fields that have their defaults. */
+export type QueryRequest = z.input<typeof query>
+export type PairQuery = Extract<Query, { kind: 'covariance' | 'correlation' }>
+export type ContributionRequest = z.output<typeof contribution>
+export type RegressionQuery = Extract<Query, { kind: 'linearRegression' }>
+export type Suppositions = z.output<typeof supposed>
+export type QueryPredicate = PredicateTree
+export type GroupingColumn = z.output<typeof groupingColumn>
+export type GroupStatistic = z.output<typeof groupStatistic>

@@ -1,0 +1,123 @@
+import { z } from 'zod'
+import { amount } from '../budgets/budget.ts'
+import { datasetId } from '../datasets/dataset.ts'
+import { hexId, jsonText, listOf, pageLimit } from '../values.ts'
+import { answer, batchAnswer, provenance } from './answer.ts'
+import { QUERY_KINDS } from './query.ts'
+import { openedSession } from './sparse-vector.ts'
+
+/** Release of the example query of the OpenAPI document, asked by the analyst of the first key. */
+const EXAMPLE_RELEASE = '0b96cabcbffa4536112a6e1b1591dfdc'
+
+/** Path parameter of the paths below /v1/releases/{id}. */
+export const releaseParameters = z.strictObject({
+  id: hexId.meta({ description: 'The `id` of an answer or a session.', example: EXAMPLE_RELEASE }),
+})
+
+/** Document of any charged request: an answer, a batch or the opening of a session. */
+const storedDocument = z.union([answer, batchAnswer, openedSession])
+
+/** GET /v1/releases/{id} */
+export const storedRelease = jsonText('The answer.', storedDocument)
+
+/** Kind of a release: that of its query, `batch`, or `sparseVector` for a session. */
+export const releaseKind = z.enum([...QUERY_KINDS, 'batch', 'sparseVector'])
+
+const time = z.union(
+  [z.iso.datetime(), z.iso.date()],
+  'must be a time in UTC such as 2026-01-31T12:00:00Z, or a date such as 2026-01-31',
+)
+
+/** GET /v1/releases */
+export const releasesQuery = z.strictObject({
+  dataset: datasetId.optional().describe('Returns only releases on this dataset.'),
+  kind: releaseKind
+    .optional()
+    .describe('Returns only releases of this kind of query, `batch`, or `sparseVector` for sessions.'),
+  analyst: z
+    .string()
+    .min(1)
+    .max(200)
+    .optional()
+    .describe('Returns only releases of this analyst. Analysts list their own releases only.'),
+  from: time.optional().describe('Returns only releases that were answered at this time or later.'),
+  to: time.optional().describe('Returns only releases that were answered before this time.'),
+  cursor: z
+    .string()
+    .regex(/^\d{1,16}-[0-9a-f]{32}$/, 'must be the `next` of a page')
+    .optional()
+    .describe('Continues a list. Pass the `next` of the previous page, with the same other parameters.'),
+  limit: pageLimit(/^([1-9]\d?|1\d\d|200)$/, 200).describe(
+    'Largest number of releases, from 1 to 200. A page with large answers has fewer.',
+  ),
+  format: z
+    .enum(['json', 'csv'])
+    .optional()
+    .describe(
+      'Format of the list. Default: `csv` for a request that prefers it by `Accept`, otherwise `json`.',
+    ),
+})
+
+const listedRelease = z
+  .strictObject({
+    id: z.string().describe('Identifies the release.'),
+    dataset: datasetId,
+    datasetVersion: z.string().describe('Version of the dataset that the release was computed from.'),
+    kind: releaseKind,
+    analyst: z.string().describe('Name of the analyst who paid for the release.'),
+    question: z
+      .looseObject({})
+      .describe('Question as it was asked: a query, `{"queries"}` of a batch, or the request of a session.'),
+    ...provenance,
+    price: amount.describe('Amount that the release cost the analyst.'),
+    shared: z
+      .literal(true)
+      .optional()
+      .describe('Present if another analyst had already paid for the answer.'),
+    answer: storedDocument.describe('The stored answer.'),
+  })
+  .meta({
+    id: 'ListedRelease',
+    description: 'Paid and answered request with its question, price and answer.',
+  })
+
+/** Page of releases. */
+export const releasePage = z
+  .strictObject({
+    releases: listOf(listedRelease).describe('Newest first.'),
+    next: z.string().optional().describe('Value of `cursor` for the next page. Absent on the last page.'),
+  })
+  .meta({ id: 'ReleasePage', description: 'Releases, newest first.' })
+
+/** GET /v1/releases */
+export const releaseList = {
+  description: 'Releases, newest first. The header `Link` has the address of the next page.',
+  content: {
+    'application/json': { schema: releasePage },
+    'text/csv': {
+      schema: z
+        .string()
+        .describe(
+          'One row for each release, with the columns id, dataset, datasetVersion, kind, analyst, question, answeredAt, ' +
+            'softwareVersion, epsilon, delta, rho, shared and answer. The question and the answer are JSON.',
+        ),
+    },
+  },
+}
+
+/** POST /v1/releases/{id}/postprocess */
+export const postprocessing = z
+  .strictObject({
+    round: z.boolean().default(false).describe('Round to the nearest whole number.'),
+    nonNegative: z
+      .boolean()
+      .default(false)
+      .describe('Replace negative values by 0. Only for values whose true value is never negative.'),
+  })
+  .meta({
+    id: 'Postprocessing',
+    description:
+      'Post-processing of the values of a release, starting from those that were measured. Without fields, the values as ' +
+      'they were measured.',
+    examples: [{ round: true, nonNegative: true }],
+  })

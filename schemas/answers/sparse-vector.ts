@@ -1,0 +1,194 @@
+import { z } from 'zod'
+import { MAX_QUERY_EPSILON } from '../../src/privacy/loss.ts'
+import { amount, debit, paid, receipt } from '../budgets/budget.ts'
+import { datasetId } from '../datasets/dataset.ts'
+import { hexId, listOf, neighbours, nextBefore, pageBefore, pageLimit } from '../values.ts'
+import { contribution, provenance } from './answer.ts'
+import { releaseRisk } from './disclosure.ts'
+import { countedContribution, where } from './query.ts'
+
+const LARGEST_COUNT = 1_000_000_000_000
+const MAX_POSITIVES = 100
+
+const terms = {
+  threshold: z
+    .int()
+    .min(0)
+    .max(LARGEST_COUNT)
+    .describe('Number of rows, or of people. The threshold is as public as the answers.'),
+  positives: z
+    .int()
+    .min(1)
+    .max(MAX_POSITIVES)
+    .describe('Number of answers `above` after which the session ends. A larger number needs more noise.'),
+}
+
+/** POST /v1/datasets/{dataset}/sparse-vector-sessions */
+export const sessionRequest = z
+  .strictObject({
+    ...terms,
+    // The planner holds the exact rule; these bounds document it.
+    epsilon: z.number().meta({
+      description:
+        'Cost of the whole session, for any number of questions. At least 0.000000002, at most 1000, at most 9 ' +
+        'fractional digits. Never rounded.',
+      exclusiveMinimum: 0,
+      maximum: MAX_QUERY_EPSILON,
+    }),
+    ...countedContribution,
+  })
+  .meta({
+    id: 'SessionRequest',
+    description: 'Session that reports, for any number of counts, whether each reaches a threshold.',
+    examples: [{ threshold: 20_000, positives: 3, epsilon: 0.5 }],
+  })
+
+/** Path parameter of the paths below /v1/sparse-vector-sessions/{id}. */
+export function sessionParameters(exampleId: string) {
+  return z.strictObject({
+    id: hexId.meta({ description: 'The `id` of a session.', example: exampleId }),
+  })
+}
+
+/** POST /v1/sparse-vector-sessions/{id}/questions */
+export const sessionQuestion = z.strictObject({ where }).meta({
+  id: 'SessionQuestion',
+  description: 'Asks if the number of rows (or people) that satisfy the predicate is at least the threshold.',
+  examples: [{ where: { column: 'Age', op: '>=', value: 60 } }],
+})
+
+/** GET /v1/sparse-vector-sessions/{id} */
+export const sessionPageQuery = z.strictObject({
+  limit: pageLimit(/^([1-9]\d?|100)$/, 100).describe('Maximum number of answers, from 1 to 100.'),
+  before: pageBefore.describe(
+    'Returns only answers to questions with a smaller number. Pass the `next` of the previous page.',
+  ),
+})
+
+const share = z.strictObject({
+  scale: z.number().describe('Scale of the Laplace noise, in rows or people.'),
+  epsilon: z.number().describe('Share of the epsilon.'),
+})
+
+const facts = {
+  dataset: datasetId,
+  datasetVersion: z.string(),
+  ...terms,
+  of: z.literal('people').optional().describe('Present if the session counts people instead of rows.'),
+  contribution,
+  noise: z
+    .strictObject({
+      mechanism: z.literal('sparse-vector'),
+      neighbours,
+      monotonic: z
+        .boolean()
+        .describe(
+          'True if a person changes all counts in the same direction. Half the noise is then enough.',
+        ),
+      sensitivity: z.number(),
+      granularity: z.number().describe('Gaps are multiples of this number.'),
+      threshold: share.describe('Noise of the threshold, drawn once and never revealed.'),
+      questions: share.describe('Noise of each question, drawn anew every time.'),
+    })
+    .meta({
+      id: 'SessionNoise',
+      description: 'Noise of a session.',
+    }),
+  accuracy: z
+    .strictObject({
+      confidence: z.number(),
+      margins: listOf(
+        z.strictObject({ questions: z.int().min(1).max(1_000_000), margin: z.number() }),
+      ).describe(
+        'With the stated confidence, this number of questions are all answered correctly if each count differs from the ' +
+          'threshold by more than the margin, in rows or people.',
+      ),
+      gap: z
+        .strictObject({ halfWidth: z.number(), expectedAbsoluteError: z.number() })
+        .describe(
+          'Error of threshold + gap as an estimate of a count. For counts below the threshold it appears only when it ' +
+            'overestimates them.',
+        ),
+    })
+    .meta({ id: 'SessionAccuracy', description: 'Accuracy of the answers, computed without data.' }),
+}
+
+const positivesLeft = z
+  .int()
+  .min(0)
+  .max(MAX_POSITIVES)
+  .describe('Number of answers `above` left in the session.')
+
+/** Request of a session as it was made, in its shortest form. */
+const askedSession = z
+  .looseObject({ threshold: terms.threshold, positives: terms.positives, epsilon: z.number() })
+  .describe('Session as it was requested, without the fields that equal their defaults.')
+
+/** Response to the opening of a session. */
+export const openedSession = z
+  .strictObject({
+    id: z.string().describe('Identifies the session and the charge that paid for it.'),
+    ...facts,
+    positivesLeft,
+    question: askedSession,
+    ...debit,
+    paid,
+    receipt,
+    ...provenance,
+  })
+  .meta({ id: 'OpenedSession', description: 'Opened session with its cost and accuracy.' })
+
+/** Response to a session preview. */
+export const sessionPreview = z
+  .strictObject({
+    ...facts,
+    ...debit,
+    affordable: z.boolean().describe('True if budget and allotment are currently sufficient.'),
+    disclosureRisk: releaseRisk,
+  })
+  .meta({
+    id: 'SessionPreview',
+    description: 'Cost, accuracy and disclosure risk of a session.',
+  })
+
+const questionAnswer = {
+  session: z.string(),
+  question: z.int().min(1).describe('Number of the question, starting at 1.'),
+  where: z.looseObject({ op: z.string() }).describe('Predicate of the question, as it was first asked.'),
+  datasetVersion: z.string().describe('Version of the dataset that the answer was computed from.'),
+  above: z.boolean().describe('True if the noisy count is at least the noisy threshold.'),
+  gap: z
+    .number()
+    .min(0)
+    .optional()
+    .describe(
+      'Noisy number of rows or people by which the count exceeds the threshold, only if `above` is true. threshold + gap estimates ' +
+        'the count at no further cost.',
+    ),
+  positivesLeft,
+  ...provenance,
+  answeredAt: z.iso.datetime(),
+  receipt: receipt.describe('Head of the hash chain before this answer was recorded.'),
+}
+
+/** Response to a question of a session. */
+export const sessionAnswer = z.strictObject(questionAnswer).meta({
+  id: 'SessionAnswer',
+  description: 'Answer to a question of a session.',
+})
+
+/** State of a session and its answers. */
+export const session = z
+  .strictObject({
+    id: z.string(),
+    ...facts,
+    question: askedSession,
+    cost: amount,
+    positivesLeft,
+    receipt,
+    ...provenance,
+    answered: z.int().min(0).describe('Number of answered questions.'),
+    answers: listOf(z.strictObject(questionAnswer)).describe('Newest first.'),
+    next: nextBefore,
+  })
+  .meta({ id: 'Session', description: 'Session and its answers, newest first.' })

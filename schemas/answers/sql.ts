@@ -1,0 +1,89 @@
+import { z } from 'zod'
+import { dummyAnswer } from '../datasets/dummy.ts'
+import { listOf } from '../values.ts'
+import { answer, askedQuery, preview } from './answer.ts'
+import { requestTerms } from './query.ts'
+
+/** Largest length of a statement in characters (UTF-16 code units). PostgreSQL's parser fails on some longer ones. */
+export const MAX_SQL_LENGTH = 4_096
+
+/** POST /v1/datasets/{dataset}/sql and /sql/preview */
+export const sqlRequest = z
+  .strictObject({
+    sql: z
+      .string()
+      .min(1)
+      .max(MAX_SQL_LENGTH)
+      .refine((text) => !text.includes('\0'), 'must not contain the character NUL')
+      .meta({
+        description:
+          'One SELECT statement in the grammar of PostgreSQL, at most 4,096 characters. FROM names the dataset. docs/sql.md ' +
+          'lists the clauses and functions that are supported.',
+        examples: ['SELECT "Sex", COUNT(*), AVG("Age") FROM census GROUP BY "Sex"'],
+      }),
+    ...requestTerms,
+  })
+  .meta({
+    id: 'SqlRequest',
+    description:
+      'A SELECT statement. The other fields are those of the query that it is translated to; give `epsilon` or `accuracy`.',
+    examples: [
+      {
+        sql: 'SELECT Sex, COUNT(*) AS people FROM census WHERE Age BETWEEN 30 AND 64 GROUP BY Sex',
+        epsilon: 0.1,
+      },
+    ],
+  })
+
+const columns = listOf(
+  z.strictObject({
+    name: z
+      .string()
+      .describe('Alias, or the name that PostgreSQL gives the column. A name that repeats gets a number.'),
+    type: z
+      .enum(['text', 'number', 'integer', 'boolean', 'date', 'timestamp'])
+      .describe('`integer` if the noise leaves all values whole, as that of most counts does.'),
+    halfWidthColumn: z
+      .string()
+      .optional()
+      .describe('Name of the column with the half-width of this one. Present for noisy values.'),
+    unit: z
+      .enum(['rows', 'days', 'seconds'])
+      .optional()
+      .describe('Unit of a half-width, if it is not that of the value.'),
+  }),
+).describe('Columns of the rows: those of the SELECT list, each noisy value followed by its half-width.')
+
+const notes = listOf(z.string()).describe('Differences between this answer and that of a database.')
+
+const translated = askedQuery.describe('Query that the statement was translated to.')
+
+/** Response to a statement. */
+export const sqlAnswer = z
+  .strictObject({
+    query: translated,
+    columns,
+    rows: listOf(listOf(z.union([z.string(), z.number(), z.boolean(), z.null()]))).describe(
+      'Rows after HAVING, ORDER BY and LIMIT, with their values in the order of the columns. NULL is null. A half-width is ' +
+        'null if it is not known.',
+    ),
+    notes,
+    answer: z
+      .union([answer, dummyAnswer])
+      .describe('Answer to the query, as POST /v1/datasets/{dataset}/queries returns it.'),
+  })
+  .meta({ id: 'SqlAnswer', description: 'Rows of a statement, made from the noisy answer to a query.' })
+
+/** Response to a preview of a statement. */
+export const sqlPreview = z
+  .strictObject({
+    query: translated,
+    columns,
+    notes,
+    preview: preview.describe(
+      'Preview of the query, as POST /v1/datasets/{dataset}/queries/preview returns it.',
+    ),
+  })
+  .meta({ id: 'SqlPreview', description: 'Query that a statement is translated to, and its preview.' })
+
+export type SqlRequest = z.output<typeof sqlRequest>

@@ -1,0 +1,173 @@
+import { z } from 'zod'
+import { MAX_BUDGET_EPSILON } from '../../src/privacy/loss.ts'
+import { listOf } from '../values.ts'
+
+/** Amount of epsilon. */
+export const epsilonAmount = z.number().min(0).max(MAX_BUDGET_EPSILON).describe('Epsilon, exact to 1e-9.')
+/** Amount of delta. */
+export const deltaAmount = z.number().min(0).max(1).describe('Delta, exact to 1e-18.')
+
+/** Privacy loss in decimal numbers. */
+export const loss = z
+  .strictObject({ epsilon: epsilonAmount, delta: deltaAmount })
+  .meta({ id: 'PrivacyLoss', description: 'Privacy loss (epsilon, delta).' })
+
+/** Amount of rho. */
+const rho = z
+  .strictObject({
+    rho: z.number().min(0).max(MAX_BUDGET_EPSILON).describe('Rho, exact to 1e-12.'),
+  })
+  .meta({ id: 'Rho', description: 'Privacy loss under zero-concentrated differential privacy.' })
+
+/** Amount in the units of the dataset's accounting. */
+export const amount = z.union([loss, rho])
+
+/** Balance of a cap. Exactly cap = spent + remaining. */
+const balance = { cap: amount, spent: amount, remaining: amount }
+
+const allotment = z
+  .strictObject(balance)
+  .optional()
+  .describe("Only for an analyst with an allotment: the analyst's share of the cap.")
+
+/** A dataset's budget. */
+export const budget = z.strictObject(balance).meta({
+  id: 'Budget',
+  description: 'Cap of a dataset, amount spent and amount left. In an answer, as of the debit.',
+})
+
+/** GET /v1/datasets/{dataset}/budget */
+export const budgetReport = z
+  .strictObject({
+    accounting: z
+      .enum(['basic', 'zcdp'])
+      .describe(
+        '`basic`: epsilon and delta of the queries add up. `zcdp`: their rho adds up, and the granted epsilon and delta ' +
+          'determine the cap in rho.',
+      ),
+    granted: loss,
+    ...balance,
+    amountsTo: loss
+      .optional()
+      .describe('Only under zcdp: the epsilon that the rho spent so far amounts to, at the granted delta.'),
+    allotment,
+  })
+  .meta({ id: 'BudgetReport', description: "A dataset's budget and its accounting." })
+
+/** Fields of every debit. */
+export const debit = {
+  cost: amount,
+  budget,
+  allotment,
+}
+
+/** Amount that was paid for a replayed document. */
+export const paid = amount
+  .optional()
+  .describe(
+    'Only in a replay: the amount that was charged for the first response. The `cost` of a replay is 0.',
+  )
+
+/** Reference to the event that recorded a debit. */
+export const receipt = z
+  .strictObject({
+    sequence: z.int().min(1).describe("Number of the event in the dataset's hash chain."),
+    hash: z.string().describe('SHA-256 of the event, hexadecimal.'),
+    signature: z
+      .string()
+      .optional()
+      .describe(
+        'Ed25519 signature of {dataset, hash, sequence, version} in canonical JSON, base64. Only if the service has a ' +
+          'signing key.',
+      ),
+  })
+  .meta({
+    id: 'Receipt',
+    description:
+      'Identifies the ledger event that recorded the debit. Keep it to check later that the ledger still contains the event.',
+  })
+
+/** Spending of one analyst. */
+export const analystSpending = z
+  .strictObject({
+    analyst: z.string(),
+    spent: amount,
+    spentOnShared: amount.describe(
+      'Part of `spent` for releases that another analyst had paid for. The dataset was not charged again.',
+    ),
+    allotment: z.strictObject({ granted: loss, ...balance }).optional(),
+  })
+  .meta({ id: 'AnalystSpending', description: 'Amount that an analyst has spent, and their allotment.' })
+
+/** GET /v1/datasets/{dataset}/analysts */
+export const analystList = z
+  .strictObject({ analysts: listOf(analystSpending) })
+  .meta({ id: 'AnalystList', description: 'Spending of analysts.' })
+
+/** Budget to open. */
+export const budgetRequest = z.strictObject({
+  epsilon: z.number().meta({
+    description: 'Greater than 0, at most 9 fractional digits. Never rounded.',
+    exclusiveMinimum: 0,
+    maximum: MAX_BUDGET_EPSILON,
+  }),
+  delta: z.number().default(0).meta({
+    description: 'At least 0, below 1, at most 18 fractional digits.',
+    minimum: 0,
+    exclusiveMaximum: 1,
+  }),
+})
+
+/** Reason for an administrative act. */
+export const reason = z
+  .string()
+  .min(1)
+  .max(500)
+  // Not \P{Cc}: clients that generate requests from openapi.yaml do not know it.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: The pattern excludes them.
+  .regex(/^[^\x00-\x1f\x7f-\x9f]*$/, 'must not contain control characters')
+  .describe('Reason. Kept in the ledger permanently.')
+
+/** PUT /v1/datasets/{dataset}/analysts/{analyst}/allotment */
+export const allotmentRequest = z
+  .strictObject({
+    epsilon: z.number().meta({
+      description:
+        'Greater than 0, or 0 together with a delta of 0. At most 9 fractional digits. Never rounded.',
+      minimum: 0,
+      maximum: MAX_BUDGET_EPSILON,
+    }),
+    delta: budgetRequest.shape.delta,
+    reason,
+  })
+  .meta({
+    id: 'AllotmentRequest',
+    description: 'Amount that an analyst may spend. Replaces an existing allotment.',
+    examples: [{ epsilon: 2, delta: 1e-6, reason: 'Share of one analyst in this study.' }],
+  })
+
+/** PUT /v1/datasets/{dataset}/budget */
+export const budgetReplacement = budgetRequest.extend({ reason }).meta({
+  id: 'BudgetReplacement',
+  description: 'Cap that takes the place of the present one, from which nothing was spent.',
+  examples: [{ epsilon: 2, delta: 1e-6, reason: 'The cap of the registration was a typing error.' }],
+})
+
+/** POST /v1/datasets/{dataset}/grants */
+export const grantRequest = z
+  .strictObject({
+    epsilon: z
+      .number()
+      .default(0)
+      .describe('Amount to add to the epsilon of the cap. At most 9 fractional digits.'),
+    delta: z
+      .number()
+      .default(0)
+      .describe('Amount to add to the delta of the cap. At most 18 fractional digits.'),
+    reason,
+  })
+  .meta({
+    id: 'GrantRequest',
+    description: 'Amount to add to a cap. A grant cannot be taken back.',
+    examples: [{ epsilon: 1, reason: 'A second study was approved by the review board.' }],
+  })

@@ -1,0 +1,814 @@
+import { z } from 'zod'
+import { budgetRisk, candidates } from '../answers/disclosure.ts'
+import { budgetRequest } from '../budgets/budget.ts'
+import { listOf, neighbours, slug } from '../values.ts'
+import { connectionName, tableName } from './connections.ts'
+import { suspensionReason } from './suspension.ts'
+
+/** Id of a dataset. */
+export const datasetId = slug
+
+/** Path parameter of the paths below /v1/datasets/{dataset}. */
+export const datasetParameters = z.strictObject({
+  dataset: datasetId.meta({ description: 'Id of the dataset.', example: 'census' }),
+})
+
+/** The same for routes that change a dataset, with an example that is not the demo. */
+export const changedDatasetParameters = z.strictObject({
+  dataset: datasetId.meta({ description: 'The dataset.', example: 'census-small' }),
+})
+
+/** Path parameters of /v1/datasets/{dataset}/analysts/{analyst}. */
+export const analystParameters = datasetParameters.extend({
+  analyst: z
+    .string()
+    .regex(
+      /^([a-z][a-z0-9-]{0,62}|oidc:[A-Za-z0-9._~@|:+=/-]{1,200})$/,
+      'must be the name of a key, or `oidc:` and the name in a token',
+    )
+    .meta({
+      description: 'Name of an analyst: of a key, or `oidc:` and the name in tokens.',
+      example: 'analyst',
+    }),
+})
+
+/**
+ * Name of a column: printable characters (letters, marks, numbers, punctuation, symbols) and spaces between them.
+ * Control and format characters are not printable, among them those that change the writing direction.
+ */
+export const columnName = z
+  .string()
+  .regex(
+    /^[\p{L}\p{M}\p{N}\p{P}\p{S}](?:[\p{L}\p{M}\p{N}\p{P}\p{S} ]{0,61}[\p{L}\p{M}\p{N}\p{P}\p{S}])?$/u,
+    'must be 1 to 63 printable characters, without a space at the start or the end',
+  )
+  .refine((name) => name === name.normalize('NFC'), 'must be in Unicode normalization form C (NFC)')
+
+/** A date or time in ISO 8601. The catalog and the planner check it. */
+export const isoText = z.string().max(40)
+
+const title = z.string().min(1).max(200)
+const datasetDescription = z
+  .string()
+  .min(1)
+  .max(4_000)
+  .describe('Description of the rows: their meaning, their origin, their known faults.')
+const columnDescription = z.string().min(1).max(1_000).describe('Meaning of the values.')
+const unit = z.string().min(1).max(50).describe('Unit of the values, such as `EUR`. It is only shown.')
+
+const columnFacts = {
+  name: columnName,
+  description: columnDescription.optional(),
+  constantPerPerson: z
+    .boolean()
+    .optional()
+    .describe(
+      'True if all rows of a person have the same value. Ingestion enforces it: the value of one row, chosen by a keyed ' +
+        'digest, is stored in all of them. Only with the privacy unit `person`.',
+    ),
+  nullable: z.boolean().default(false).describe('True if NULL may occur.'),
+  onInvalidValue: z
+    .union(
+      [
+        z.enum(['null', 'refuse']),
+        z.strictObject({ replaceWith: z.union([z.number(), z.boolean(), z.string().max(1_000)]) }),
+      ],
+      'must be "null", "refuse" or {"replaceWith": value}',
+    )
+    .optional()
+    .describe(
+      'Rule for values that do not fit the declaration: `null` stores NULL, `refuse` refuses the whole file, ' +
+        '`replaceWith` stores the given value. Default: `null` for a nullable column, otherwise `refuse`. Numbers and times ' +
+        'outside the bounds are valid: they are clamped.',
+    ),
+}
+
+const rankable = z
+  .strictObject({
+    maxValues: z.int().min(1).describe('Largest number of distinct values: at most 4,194,304.'),
+  })
+  .optional()
+  .describe(
+    'Limit on the distinct values of the column, which quantiles read. A file that exceeds it is refused. Required for ' +
+      'quantiles of a column with more than 1,048,576 steps between its bounds, unless the number of rows is public and ' +
+      'not larger.',
+  )
+
+const bounds = {
+  rankable,
+  lower: z.number().describe('Lower bound, a multiple of `step`. Smaller values are clamped to it.'),
+  upper: z.number().describe('Upper bound, a multiple of `step`. Larger values are clamped to it.'),
+}
+
+const integerColumn = z
+  .strictObject({
+    ...columnFacts,
+    type: z.literal('integer'),
+    unit: unit.optional(),
+    ...bounds,
+    step: z
+      .number()
+      .default(1)
+      .describe('Grid of the column. Values are rounded to the nearest multiple. A whole number.'),
+  })
+  .meta({ id: 'IntegerColumn', description: 'Whole numbers between public bounds.' })
+
+const numberColumn = z
+  .strictObject({
+    ...columnFacts,
+    type: z.literal('number'),
+    unit: unit.optional(),
+    ...bounds,
+    step: z
+      .number()
+      .describe(
+        'Grid of the column. Values are rounded to the nearest multiple. At most 9 fractional digits.',
+      ),
+  })
+  .meta({ id: 'NumberColumn', description: 'Real numbers between public bounds, on a public grid.' })
+
+const temporalFacts = {
+  ...columnFacts,
+  rankable,
+  dateFormat: z
+    .enum([
+      'YYYY-MM-DD',
+      'YYYY/MM/DD',
+      'YYYYMMDD',
+      'DD.MM.YYYY',
+      'DD/MM/YYYY',
+      'DD-MM-YYYY',
+      'MM/DD/YYYY',
+      'MM-DD-YYYY',
+    ])
+    .default('YYYY-MM-DD')
+    .describe(
+      'How texts in the source spell dates. A time of day may follow. The default is ISO 8601. Parquet dates and ' +
+        'timestamps need no format.',
+    ),
+}
+
+const dateColumn = z
+  .strictObject({
+    ...temporalFacts,
+    type: z.literal('date'),
+    lower: isoText.describe('First date, such as `2020-01-01`. Earlier dates are clamped to it.'),
+    upper: isoText.describe('Last date, such as `2024-12-31`. Later dates are clamped to it.'),
+    step: z
+      .number()
+      .default(1)
+      .describe(
+        'Grid of the column in days, a whole number, counted from 1970-01-01. Dates are rounded to the nearest step.',
+      ),
+  })
+  .meta({
+    id: 'DateColumn',
+    description: 'Dates between public bounds. A time of day in the source is cut off.',
+  })
+
+const timestampColumn = z
+  .strictObject({
+    ...temporalFacts,
+    type: z.literal('timestamp'),
+    lower: isoText.describe('First instant, such as `2020-01-01T00:00:00Z`. Earlier ones are clamped to it.'),
+    upper: isoText.describe('Last instant, such as `2024-12-31T23:59:59Z`. Later ones are clamped to it.'),
+    step: z
+      .number()
+      .default(1)
+      .describe(
+        'Grid of the column in seconds, a whole number, counted from 1970-01-01T00:00:00Z. Instants are rounded to the ' +
+          'nearest step.',
+      ),
+    timeZone: z
+      .string()
+      .max(100)
+      .default('UTC')
+      .describe(
+        'IANA time zone of source values without an offset, such as `Europe/Berlin`. A time that the clock skips is read ' +
+          'with the offset before the change; a time that it shows twice is the earlier one.',
+      ),
+  })
+  .meta({
+    id: 'TimestampColumn',
+    description: 'Instants between public bounds. Queries and answers are in UTC.',
+  })
+
+const booleanColumn = z
+  .strictObject({ ...columnFacts, type: z.literal('boolean') })
+  .meta({ id: 'BooleanColumn', description: 'Column of true and false.' })
+
+const categoryColumn = z
+  .strictObject({
+    ...columnFacts,
+    type: z.literal('category'),
+    categories: z.array(z.string().max(200)).min(1).max(10_000).readonly(),
+  })
+  .meta({ id: 'CategoryColumn', description: 'Column whose values are declared strings.' })
+
+const stringColumn = z
+  .strictObject({
+    ...columnFacts,
+    type: z.literal('string'),
+    selectable: z
+      .union(
+        [
+          z.boolean(),
+          z.strictObject({
+            maxValues: z
+              .int()
+              .min(1)
+              .default(100_000)
+              .describe('Largest number of distinct values: at most 1,000,000.'),
+            maxLength: z
+              .int()
+              .min(1)
+              .default(200)
+              .describe(
+                'Largest number of characters of a value: at most 1,000. `maxValues` times `maxLength` is at most 33,554,432.',
+              ),
+          }),
+        ],
+        'must be true, false or {"maxValues", "maxLength"}',
+      )
+      .optional()
+      .describe(
+        'Allows queries to release common values (`keySelection`) and to count distinct values, and limits the values. A ' +
+          'file that exceeds the limits is refused. `true` declares the defaults, which the dataset then shows. Never set it ' +
+          'for a column whose values identify people.',
+      ),
+  })
+  .meta({
+    id: 'StringColumn',
+    description:
+      'Free text. Can be used in predicates and, if `selectable`, in `keySelection`, but not for grouping.',
+  })
+
+const identifierColumn = z
+  .strictObject({
+    type: z.literal('identifier'),
+    name: columnName,
+    description: columnDescription.optional(),
+    nullable: z.boolean().default(false).describe('True if it may be missing in some rows.'),
+    onInvalidValue: z
+      .enum(['dropRow', 'refuse'])
+      .optional()
+      .describe(
+        'Rule for rows without an identifier: `dropRow` leaves them out, `refuse` refuses the whole file. Default: `refuse`.',
+      ),
+  })
+  .meta({
+    id: 'IdentifierColumn',
+    description:
+      'Identifies people (text or whole numbers), compared character by character. No query can use it, and its values ' +
+      'are neither stored nor shown. With the privacy unit `row` no value may occur twice.',
+  })
+
+const column = z.discriminatedUnion('type', [
+  integerColumn,
+  numberColumn,
+  dateColumn,
+  timestampColumn,
+  booleanColumn,
+  categoryColumn,
+  stringColumn,
+  identifierColumn,
+])
+
+const csvDialect = z
+  .strictObject({
+    delimiter: z
+      .enum([',', ';', '|', 'tab', 'space'])
+      .optional()
+      .describe(
+        'Character between fields: `,` by default, and `tab` for the path of a `.tsv` file. `space` is one or more ' +
+          'spaces; those at the ends of a line do not count.',
+      ),
+    quote: z
+      .enum(['"', "'", 'none'])
+      .optional()
+      .describe(
+        'Character around a field that contains delimiters, line breaks or quotes, which are doubled. `"` by default. ' +
+          'With `none`, quotes are part of the values.',
+      ),
+    decimal: z
+      .enum(['.', ','])
+      .optional()
+      .describe(
+        'Decimal separator of the columns of type `integer` and `number`, `.` by default. Separators of thousands are ' +
+          'invalid values.',
+      ),
+    header: z
+      .boolean()
+      .optional()
+      .describe(
+        'True, the default, if the first record has the names of the columns. Otherwise they are `column1`, `column2` ' +
+          'and so on.',
+      ),
+    encoding: z
+      .enum(['utf-8', 'latin-1', 'utf-16'])
+      .optional()
+      .describe(
+        '`utf-8` by default. `latin-1` is Windows-1252. `utf-16` is little-endian unless a byte order mark states ' +
+          'otherwise.',
+      ),
+  })
+  .meta({
+    id: 'CsvDialect',
+    description: 'How a CSV file differs from RFC 4180 in UTF-8.',
+    example: { delimiter: ';', decimal: ',', encoding: 'latin-1' },
+  })
+
+/** Fields of a source that is a file. A file in CSV may be compressed by gzip. */
+const fileLayout = {
+  format: z.enum(['csv', 'parquet']),
+  csv: csvDialect.optional().describe('Only for the format `csv`.'),
+}
+
+/** Requires the format `csv` for a dialect. */
+function requireCsv(
+  { format, csv }: { readonly format: string; readonly csv?: unknown },
+  context: z.RefinementCtx,
+) {
+  if (format !== 'csv' && csv !== undefined)
+    context.addIssue({ code: 'custom', path: ['csv'], message: 'is only for the format csv' })
+}
+
+const fileSource = z
+  .strictObject({
+    kind: z.literal('file'),
+    path: z
+      .string()
+      .min(1)
+      .max(500)
+      .describe(
+        'Path relative to the data folder: `.parquet`, or `.csv`, `.tsv` or `.txt`, each with or without `.gz`.',
+      ),
+    ...fileLayout,
+  })
+  .superRefine(requireCsv)
+  .meta({ id: 'FileSource', description: 'A file below the data folder.' })
+
+/** Id of an upload. */
+export const uploadId = z
+  .string()
+  .regex(/^[0-9a-f]{32}$/, 'must be the id of an upload: 32 hexadecimal digits')
+
+const uploadSource = z
+  .strictObject({
+    kind: z.literal('upload'),
+    upload: uploadId.describe('Id of the upload, as POST /v1/sources returned it.'),
+    ...fileLayout,
+  })
+  .superRefine(requireCsv)
+  .meta({ id: 'UploadSource', description: 'A file that the custodian uploaded with POST /v1/sources.' })
+
+/** A table of a connection, as registrations and drafts name it. */
+export const namedTable = z.strictObject({
+  kind: z.literal('table'),
+  connection: connectionName.describe('Name of a connection; `GET /v1/connections` lists them.'),
+  table: tableName.describe('A table or view, as `schema.table` or `table`.'),
+})
+
+const tableSource = z
+  .strictObject({
+    ...namedTable.shape,
+    mode: z
+      .enum(['live', 'snapshot'])
+      .default('live')
+      .describe(
+        '`live`: every query reads the table in its database; only with `add-remove` neighbours. `snapshot`: the rows are ' +
+          'copied once, at registration.',
+      ),
+  })
+  .meta({ id: 'TableSource', description: 'A table or view of a database that the operator has connected.' })
+
+/** A made-up population, as a registration and the command line describe it. */
+export const populationSource = z
+  .strictObject({
+    kind: z.literal('population'),
+    rows: z.int().min(1).max(1_000_000).describe('The number of people.'),
+    seed: z.string().min(1).max(100).describe('A size and a seed always give the same people.'),
+  })
+  .meta({
+    id: 'PopulationSource',
+    description:
+      'Made-up people with the columns of the demo dataset: Sex, Age, Married, Earnings, Occupation.',
+  })
+
+const visitsSource = z
+  .strictObject({
+    kind: z.literal('visits'),
+    people: z.int().min(1).max(1_000_000).describe('The number of patients.'),
+    rows: z
+      .int()
+      .min(1)
+      .max(10_000_000)
+      .describe('The number of visits, at least one for each patient. A few patients have many.'),
+    seed: z.string().min(1).max(100).describe('The same numbers and seed always give the same visits.'),
+  })
+  .refine(({ people, rows }) => rows >= people, { path: ['rows'], message: 'must be at least people' })
+  .meta({
+    id: 'VisitsSource',
+    description:
+      'Visits of made-up patients to a clinic, with the columns patient_id, visited, region, age, diagnosis, cost, emergency.',
+  })
+
+export const columns = z.array(column).min(1).max(200).readonly()
+const synthetic = z.boolean().describe('True for made-up data that describes no real person.')
+
+export const privacyUnit = z
+  .discriminatedUnion('kind', [
+    z.strictObject({ kind: z.literal('row') }),
+    z.strictObject({
+      kind: z.literal('person'),
+      column: columnName,
+      maxRows: z.int().min(1).max(1_000_000),
+    }),
+  ])
+  .describe(
+    'What one person can contribute. `row`: one row. `person`: at most `maxRows` rows, those with the same value in the ' +
+      'identifier `column`; rows beyond are left out when the source is ingested.',
+  )
+
+const timing = z
+  .union([
+    z.literal('off'),
+    z.strictObject({
+      slotMs: z
+        .int()
+        .min(10)
+        .max(10_000)
+        .describe('Answers are released at a multiple of this time after the request arrived.'),
+    }),
+    z.strictObject({
+      deadlineMs: z
+        .int()
+        .min(100)
+        .max(120_000)
+        .describe(
+          'Answers are released at this time after the request arrived, later ones at a multiple of it.',
+        ),
+    }),
+  ])
+  .meta({
+    id: 'Timing',
+    description:
+      'When answers, failures and denials are released, so that their time does not depend on the data. `slotMs` delays ' +
+      'them to the end of a short slot. `deadlineMs` is strict: choose it longer than any query takes. `off` releases them ' +
+      'at once.',
+  })
+
+const failureLimit = z
+  .int()
+  .min(1)
+  .max(1_000)
+  .describe(
+    'Number of failures after a charge at which the dataset is suspended for analysts until a custodian resumes it.',
+  )
+
+const queryLimits = z
+  .strictObject({
+    minEpsilon: z
+      .number()
+      .optional()
+      .describe('Least epsilon of a query or session, above 0, with at most 9 fractional digits.'),
+    maxEpsilon: z
+      .number()
+      .optional()
+      .describe('Largest epsilon of a query or session, with at most 9 fractional digits.'),
+    minHalfWidth: z
+      .number()
+      .optional()
+      .describe(
+        'Least half-width of the noise at a confidence of 0.95, above 0. It is a number of rows or people. The half-width ' +
+          'of a sum is divided by the most that one row can add to it.',
+      ),
+  })
+  .meta({
+    id: 'QueryLimits',
+    description:
+      'Limits on each query, each query of a batch and each session. Under either accounting they apply to the epsilon that ' +
+      'the query states, or that the requested accuracy needs. An absent limit permits everything.',
+  })
+
+const source = z.discriminatedUnion('kind', [
+  fileSource,
+  uploadSource,
+  tableSource,
+  populationSource,
+  visitsSource,
+])
+
+const declaration = {
+  id: datasetId,
+  title,
+  description: datasetDescription.optional(),
+  source,
+  privacyUnit,
+  neighbours: neighbours.describe(
+    'Definition of neighbouring datasets. `add-remove`: one person more or fewer; the number of rows is private. ' +
+      '`change-one`: one person replaced by another; the number of people is public (with the privacy unit `row`, that ' +
+      'is the number of rows).',
+  ),
+  accounting: z
+    .enum(['basic', 'zcdp'])
+    .default('basic')
+    .describe(
+      'Accounting of the budget. `basic`: epsilon and delta of the queries add up. `zcdp`: their rho adds up ' +
+        '(zero-concentrated differential privacy), which allows more small queries and needs a delta.',
+    ),
+  sharing: z
+    .boolean()
+    .default(false)
+    .describe(
+      'If true, a question that one analyst has paid for is answered to other analysts with the stored release. It is ' +
+        'charged to their own allotment and not to the dataset again.',
+    ),
+}
+
+const separateBudget = z
+  .string()
+  .min(1)
+  .max(1_000)
+  .describe(
+    'Reason for a second budget over the same source. A source of real data that is or was registered under another ' +
+      'id is refused without it, because the budgets of both ids protect the same people. The ledger records the ' +
+      'reason. Needs the key of a custodian for all datasets.',
+  )
+
+/**
+ * The registration that Swagger UI offers: a smaller population than the demo's, under the other kind of neighbours.
+ */
+const registrationExample = {
+  id: 'census-small',
+  title: 'Synthetic census, three columns, number of people public',
+  source: { kind: 'population', rows: 1_000, seed: 'census-small' },
+  columns: [
+    { name: 'Sex', type: 'category', categories: ['M', 'F'] },
+    { name: 'Age', type: 'integer', lower: 0, upper: 120 },
+    { name: 'Earnings', type: 'integer', lower: 0, upper: 10_000_000, step: 1000 },
+  ],
+  privacyUnit: { kind: 'row' },
+  neighbours: 'change-one',
+  budget: { epsilon: 5, delta: 1e-6 },
+}
+
+/** POST /v1/datasets */
+export const registration = z
+  .strictObject({
+    ...declaration,
+    columns: columns.optional().describe('Optional for a population; the default is all of its columns.'),
+    synthetic: synthetic
+      .optional()
+      .describe(`${synthetic.description} Default: true for a population, false for a file.`),
+    timing: timing
+      .optional()
+      .describe(
+        'When answers, failures and denials are released. Default: `{"slotMs": 50}`, and `off` for made-up data. Write `off` only ' +
+          'where analysts may learn from the time of an answer.',
+      ),
+    failureLimit: failureLimit.optional().describe(`${failureLimit.description} Default: 3.`),
+    queryLimits: queryLimits
+      .optional()
+      .describe(
+        'Limits on each query. Default: a `minEpsilon` of 0.001, which also holds if only other limits are declared, and no ' +
+          'limit for made-up data.',
+      ),
+    budget: budgetRequest,
+    separateBudget: separateBudget.optional(),
+  })
+  .meta({
+    id: 'Registration',
+    description: 'A source of rows, its public facts and its budget.',
+    examples: [registrationExample],
+  })
+
+/** Public facts of a dataset. */
+export const dataset = z
+  .strictObject({
+    ...declaration,
+    columns,
+    synthetic,
+    timing,
+    failureLimit,
+    queryLimits,
+    version: z
+      .string()
+      .describe(
+        'Number of the present version of the rows. `GET /v1/datasets/{dataset}/versions` lists all.',
+      ),
+    reachable: z
+      .boolean()
+      .optional()
+      .describe(
+        'Live tables only: false while the database cannot be reached, or its connection is not configured. A query fails ' +
+          'then, and a repeat is answered under the same charge.',
+      ),
+    rows: z
+      .int()
+      .min(0)
+      .optional()
+      .describe(
+        'Number of rows. Only with `change-one` neighbours and the privacy unit `row`, where it is public.',
+      ),
+    people: z
+      .int()
+      .min(0)
+      .optional()
+      .describe(
+        'Number of people. Only with `change-one` neighbours and the privacy unit `person`, where it is public.',
+      ),
+    registeredAt: z.iso.datetime(),
+    suspended: suspensionReason
+      .optional()
+      .describe(
+        'For custodians only, and only while the dataset is suspended: the reason. `GET /v1/datasets/{dataset}/suspension` ' +
+          'explains it.',
+      ),
+  })
+  .meta({ id: 'Dataset', description: 'Public facts of a dataset.' })
+
+const exactCount = z.int().min(0)
+
+const misfits = z
+  .strictObject({
+    rule: z
+      .enum([
+        'missing',
+        'not-a-number',
+        'not-a-whole-number',
+        'not-a-date',
+        'not-a-timestamp',
+        'not-a-boolean',
+        'not-a-category',
+        'not-a-text',
+      ])
+      .describe(
+        'Rule that the values broke. `missing`: NULL in a column that is not nullable, or no identifier.',
+      ),
+    values: exactCount.describe('Number of the values.'),
+    unit: z
+      .enum(['line', 'record', 'row'])
+      .optional()
+      .describe(
+        'Absent for tables, whose rows have no places. Unit of the places, counted from 1. `line`: lines of the CSV file, with its header. `record`: records below the ' +
+          'header, where they are not lines because values have line breaks or lines are blank. `row`: rows of the Parquet ' +
+          'file.',
+      ),
+    first: listOf(exactCount)
+      .optional()
+      .describe('Places of the first values, five at most. Absent for tables.'),
+  })
+  .meta({ id: 'Misfits', description: 'Values of a column that broke one rule.' })
+
+const ingestionCounts = z
+  .strictObject({
+    rowsRead: exactCount.describe('Rows of the source.'),
+    rowsWithoutIdentifier: exactCount.describe('Rows left out because an identifier is missing.'),
+    rowsBeyondMaxRows: exactCount.describe('Rows left out because their person has more than `maxRows`.'),
+    rowsStored: exactCount.describe('Rows that queries read.'),
+    people: exactCount.optional().describe('People with stored rows. Only with the privacy unit `person`.'),
+    invalidValues: listOf(
+      z.strictObject({
+        column: columnName,
+        values: exactCount.describe(
+          'Values that did not fit the declaration of the column. In rows left out for a missing identifier, the other values ' +
+            'are not counted.',
+        ),
+        misfits: listOf(misfits).describe('The values by the rule that they broke.'),
+      }),
+    ),
+  })
+  .meta({
+    id: 'IngestionCounts',
+    description:
+      'Exact numbers about the source, shown to custodians only. They are not protected by noise: do not publish them.',
+  })
+
+/** Response to a registration. */
+export const registeredDataset = dataset
+  .extend({
+    ingestion: ingestionCounts.describe('What ingestion counted.'),
+    disclosureRisk: budgetRisk,
+  })
+  .meta({
+    id: 'RegisteredDataset',
+    description:
+      'Public facts of a dataset, what its ingestion counted, and the disclosure risk of its whole budget.',
+  })
+
+/** Response to a registration with `dryRun`. */
+export const triedRegistration = z
+  .strictObject({
+    dryRun: z.literal(true),
+    id: datasetId,
+    ingestion: ingestionCounts,
+    disclosureRisk: budgetRisk,
+  })
+  .meta({
+    id: 'TriedRegistration',
+    description:
+      'What the ingestion of a source counted, and the disclosure risk of its whole budget. Nothing was published.',
+  })
+
+const dryRun = z
+  .enum(['true', 'false'])
+  .default('false')
+  .describe(
+    'True checks the declaration and every value of the source, and publishes and records nothing. Keys that are ' +
+      'limited to datasets can check their own uploads only.',
+  )
+
+/** Query parameters of POST /v1/datasets. */
+export const registrationQuery = z.strictObject({ candidates, dryRun })
+
+/** Query parameters of POST /v1/datasets/{dataset}/versions. */
+export const versionQuery = z.strictObject({ dryRun })
+
+/** PATCH /v1/datasets/{dataset} */
+export const descriptionChange = z
+  .strictObject({
+    title: title.optional(),
+    description: datasetDescription.nullable().optional(),
+    columns: z
+      .array(
+        z.strictObject({
+          name: columnName,
+          description: columnDescription.nullable().optional(),
+          unit: unit.nullable().optional(),
+        }),
+      )
+      .max(200)
+      .readonly()
+      .optional()
+      .describe('Columns whose texts change.'),
+  })
+  .meta({
+    id: 'DescriptionChange',
+    description: 'Texts that describe a dataset. An absent text stays as it is; `null` removes it.',
+    examples: [{ title: 'Synthetic census', columns: [{ name: 'Earnings', unit: 'EUR' }] }],
+  })
+
+/** POST /v1/datasets/{dataset}/versions */
+export const newVersion = z
+  .strictObject({
+    source: source
+      .optional()
+      .describe('Source of the rows. Default: the source of the present version, which is read again.'),
+    columns: columns
+      .optional()
+      .describe(
+        'All columns. They may widen those of the present version: further columns, further categories after the known ones, ' +
+          'wider bounds, higher limits. Default: the columns of the present version.',
+      ),
+    separateBudget: separateBudget.optional(),
+  })
+  .meta({
+    id: 'NewVersion',
+    description: 'New rows of a dataset, under its privacy unit, neighbours and budget.',
+    examples: [{ source: { kind: 'population', rows: 1_200, seed: 'census-small, a year later' } }],
+  })
+
+/** Response to a new version. */
+export const publishedVersion = dataset
+  .extend({ ingestion: ingestionCounts.optional().describe('What ingestion counted.') })
+  .meta({
+    id: 'PublishedVersion',
+    description: 'Public facts of a dataset, and what the ingestion of its version counted.',
+  })
+
+/** Response to a new version with `dryRun`. */
+export const triedVersion = z
+  .strictObject({
+    dryRun: z.literal(true),
+    id: datasetId,
+    unchanged: z
+      .boolean()
+      .describe(
+        'True if the present version has the same rows and declaration: publishing would change nothing.',
+      ),
+    ingestion: ingestionCounts,
+  })
+  .meta({
+    id: 'TriedVersion',
+    description: 'What the ingestion of a version would count. Nothing was published.',
+  })
+
+/** GET /v1/datasets/{dataset}/versions */
+export const versionList = z
+  .strictObject({
+    versions: listOf(
+      z.strictObject({
+        version: z.string(),
+        publishedAt: z.iso.datetime().describe('Time in UTC.'),
+        rows: dataset.shape.rows,
+        people: dataset.shape.people,
+      }),
+    ).describe('The newest first.'),
+  })
+  .meta({ id: 'VersionList', description: 'All versions of the present registration of a dataset.' })
+
+/** GET /v1/datasets */
+export const datasetList = z
+  .strictObject({ datasets: listOf(dataset) })
+  .meta({ id: 'DatasetList', description: 'All registered datasets with their public facts.' })

@@ -1,0 +1,35 @@
+import { z } from 'zod'
+import { hexId, listOf } from '../values.ts'
+import { datasetId } from './dataset.ts'
+
+/** Path parameter of the paths below /v1/ingestions/{ingestion}. */
+export const ingestionParameters = z.strictObject({
+  ingestion: hexId.meta({
+    description: 'Id of an ingestion.',
+    example: '5d1f0e6c2a7b4c3d8e9f0a1b2c3d4e5f',
+  }),
+})
+
+/** An ingestion that waits or runs. */
+export const ingestion = z
+  .strictObject({
+    id: hexId,
+    dataset: datasetId.describe('Id of the dataset. It need not be registered yet.'),
+    kind: z.enum(['registration', 'version']),
+    dryRun: z.boolean().describe('True if nothing will be published.'),
+    principal: z.string().describe('Name of the custodian who asked for it.'),
+    startedAt: z.iso.datetime().describe('Time of the request in UTC.'),
+    phase: z
+      .enum(['wait', 'copy', 'check', 'read', 'store'])
+      .describe(
+        '`wait`: other ingestions run first. `copy`: the source is copied. `check`: its form, or the columns and values of a ' +
+          'live table, are checked. `read`: values are converted. `store`: the rows that queries read are written.',
+      ),
+    fraction: z.number().min(0).max(1).optional().describe('Part of the phase that is done, where known.'),
+  })
+  .meta({ id: 'Ingestion', description: 'An ingestion that waits or runs.' })
+
+/** GET /v1/ingestions */
+export const ingestionList = z
+  .strictObject({ ingestions: listOf(ingestion) })
+  .meta({ id: 'IngestionList', description: 'Ingestions of datasets that the caller may use, newest first.' })

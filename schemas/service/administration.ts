@@ -1,0 +1,63 @@
+import { z } from 'zod'
+import { brokenChain, listOf, nextBefore } from '../values.ts'
+
+const act = z
+  .strictObject({
+    sequence: z.int().min(1),
+    kind: z.enum([
+      'key-created',
+      'key-rotated',
+      'key-deleted',
+      'sign-in-refused',
+      'dataset-registered',
+      'source-refused',
+      'version-published',
+      'dataset-described',
+      'dataset-withdrawn',
+      'budget-granted',
+      'budget-replaced',
+      'allotment-set',
+      'dataset-suspended',
+      'dataset-resumed',
+    ]),
+    at: z.iso.datetime(),
+    principal: z
+      .string()
+      .describe(
+        'The principal who acted; `sotto` for the service itself, `sotto:command-line` for the command line on the host.',
+      ),
+    subject: z.string().describe('The thing acted on: the id of a dataset or key, or an address.'),
+    facts: z
+      .record(z.string(), z.union([z.string(), z.number(), z.boolean(), listOf(z.string())]))
+      .describe(
+        'Further facts. `sequence` and `hash` refer to the event of the dataset that has the details.',
+      ),
+    hash: z.string().describe('SHA-256 of the event, which contains the hash of the previous event.'),
+  })
+  .meta({
+    id: 'AdministrativeAct',
+    description: 'Administrative act, chained to the previous one by its hash.',
+  })
+
+/** GET /v1/administration/events */
+export const actsPage = z
+  .strictObject({
+    events: listOf(act).describe('Newest first.'),
+    next: nextBefore,
+  })
+  .meta({ id: 'AdministrativeActs', description: 'Administrative acts, newest first.' })
+
+/** GET /v1/administration/verification */
+export const administrationVerification = z
+  .union([
+    z.strictObject({
+      sound: z.literal(true),
+      events: z.int().min(0),
+      headHash: z.string().describe('Hash of the newest event. Keep it, as for the chain of a dataset.'),
+    }),
+    brokenChain,
+  ])
+  .meta({
+    id: 'AdministrationVerification',
+    description: 'Result of recomputing the chain of administrative acts.',
+  })

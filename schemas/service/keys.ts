@@ -1,0 +1,123 @@
+import { z } from 'zod'
+import { datasetId } from '../datasets/dataset.ts'
+import { listOf, role, slug } from '../values.ts'
+
+const name = slug.describe(
+  'Principal that the key identifies. Releases, spending and allotments belong to this name.',
+)
+
+const datasets = z
+  .array(datasetId)
+  .min(1)
+  .max(1_000)
+  .readonly()
+  .describe('Limits the key to these datasets, which need not be registered yet. Default: all datasets.')
+
+const expiresAt = z.iso
+  .datetime({ offset: true, error: 'must be a time with a zone, such as 2030-01-31T12:00:00Z' })
+  .describe('Time from which the key is not valid. Default: never.')
+
+const atLeastOne = z.int().min(1).max(1_000_000_000)
+
+/** Limits of one key, where they differ from the configuration. */
+const quota = z
+  .strictObject({
+    requestsPerMinute: atLeastOne.exactOptional().describe('Sustained requests per minute.'),
+    burst: atLeastOne.exactOptional().describe('Requests that may be sent at once after a pause.'),
+    concurrentRequests: atLeastOne.exactOptional().describe('Requests under way at a time.'),
+    storedBytesPerDataset: z
+      .int()
+      .min(0)
+      .max(Number.MAX_SAFE_INTEGER)
+      .exactOptional()
+      .describe('Bytes that the ledger may store for the principal, per dataset.'),
+  })
+  .meta({
+    id: 'Quota',
+    description:
+      'Limits on requests with this key, in place of those of the configuration. All keys of a principal are counted together.',
+  })
+
+/** POST /v1/keys */
+export const keyRequest = z
+  .strictObject({
+    name,
+    role,
+    datasets: datasets.exactOptional(),
+    expiresAt: expiresAt.exactOptional(),
+    quota: quota.exactOptional(),
+    samePrincipal: z
+      .boolean()
+      .default(false)
+      .describe(
+        'True adds a key to a principal that has or had one. The new key then has the same releases, spending and ' +
+          'allotments. Without it, the name must be new.',
+      ),
+  })
+  .meta({
+    id: 'KeyRequest',
+    description: 'Key to create.',
+    examples: [{ name: 'study-notebook', role: 'analyst', datasets: ['census'] }],
+  })
+
+const keyId = z
+  .string()
+  .regex(/^[a-z][a-z0-9-]{0,62}\.[1-9]\d{0,9}$/, 'must be the id of a key, such as ada.1')
+
+/** Path parameter of the paths below /v1/keys/{id}. */
+export const keyParameters = z.strictObject({
+  id: keyId.meta({ description: 'Id of the key.', example: 'study-notebook.1' }),
+})
+
+const time = z.iso.datetime()
+
+/** An API key without its text. */
+export const apiKey = z
+  .strictObject({
+    id: keyId.describe('The name and a number. An id is never used again.'),
+    name,
+    role,
+    datasets: datasets.optional(),
+    expiresAt: time.optional(),
+    quota: quota.optional(),
+    createdAt: time,
+    createdBy: z.string().optional(),
+    rotatedAt: time.optional().describe('Time of the last rotation.'),
+    earlierValidUntil: time
+      .optional()
+      .describe('Time until which a previous key is valid. Absent if none is.'),
+  })
+  .meta({ id: 'ApiKey', description: 'An API key, without the key itself.' })
+
+/** GET /v1/keys */
+export const keyList = z
+  .strictObject({ keys: listOf(apiKey) })
+  .meta({ id: 'KeyList', description: 'API keys, oldest first.' })
+
+/** Response to the creation and to a rotation. */
+export const issuedKey = apiKey
+  .extend({
+    key: z
+      .string()
+      .describe('The key. Store it: the service keeps only its digest and never shows it again.'),
+  })
+  .meta({ id: 'IssuedKey', description: 'A new or rotated API key.' })
+
+/**
+ * Creates the schema of POST /v1/keys/{id}/rotate.
+ * @param overlap default and longest overlap in seconds
+ */
+export function rotationRequest(overlap: { readonly default: number; readonly longest: number }) {
+  return z
+    .strictObject({
+      overlapSeconds: z
+        .int()
+        .min(0)
+        .max(overlap.longest)
+        .default(overlap.default)
+        .describe(
+          'Time for which the previous key stays valid. 0 ends it at once, together with the keys of earlier rotations.',
+        ),
+    })
+    .meta({ id: 'RotationRequest', description: 'Rotation of a key.', examples: [{ overlapSeconds: 600 }] })
+}

@@ -1,0 +1,143 @@
+import { z } from 'zod'
+import { DEFAULT_CONFIDENCE, MAX_QUERY_EPSILON } from '../../src/privacy/loss.ts'
+import { listOf } from '../values.ts'
+
+/** Largest number of statistics in one comparison. */
+export const MAX_COMPARED_STATISTICS = 1_000
+/** Largest contribution of one person to one statistic. */
+export const MAX_CONTRIBUTION = 1e12
+
+const statistics = z.int().min(1).max(MAX_COMPARED_STATISTICS)
+
+/** POST /v1/mechanisms/compare */
+export const comparisonRequest = z
+  .strictObject({
+    epsilon: z.number().meta({
+      description:
+        'Cost of all statistics together. Greater than 0, at most 1000, at most 9 fractional digits.',
+      exclusiveMinimum: 0,
+      maximum: MAX_QUERY_EPSILON,
+    }),
+    delta: z.number().default(0).meta({
+      description:
+        'Delta for Gaussian noise. Without it, Gaussian noise is not compared. At most 18 fractional digits.',
+      minimum: 0,
+      exclusiveMaximum: 1,
+    }),
+    statistics: statistics
+      .default(10)
+      .describe(
+        'Largest number of statistics that one person can influence. The comparison covers 1, 2, ... up to it.',
+      ),
+    perStatistic: z
+      .strictObject({
+        contribution: z
+          .number()
+          .default(1)
+          .meta({
+            description:
+              'Amount by which one person can change each statistic: 1 for a count. A whole number if `wholeNumbers` is true, ' +
+              'otherwise at most 9 fractional digits.',
+            exclusiveMinimum: 0,
+            maximum: MAX_CONTRIBUTION,
+          }),
+      })
+      .default({ contribution: 1 }),
+    confidence: z
+      .number()
+      .gt(0, 'must be strictly between 0 and 1')
+      .lt(1, 'must be strictly between 0 and 1')
+      .default(DEFAULT_CONFIDENCE)
+      .describe('Confidence of the half-widths.'),
+    wholeNumbers: z
+      .boolean()
+      .default(true)
+      .describe('True if the statistics are whole numbers. Geometric noise applies only to these.'),
+  })
+  .meta({
+    id: 'ComparisonRequest',
+    description: 'A privacy loss and the number of statistics that one person can influence.',
+    examples: [{ epsilon: 1, delta: 1e-5, statistics: 10, perStatistic: { contribution: 1 } }],
+  })
+
+/** Mechanisms in a comparison. */
+export const comparedMechanism = z
+  .enum(['geometric', 'laplace', 'analytic-gaussian', 'classic-gaussian'])
+  .meta({
+    id: 'ComparedMechanism',
+    description:
+      'Mechanism. The last two are the mechanism `gaussian` with the calibrations `analytic` and `classic`.',
+  })
+
+const comparedNoise = z
+  .strictObject({
+    scale: z
+      .number()
+      .describe('Scale b of geometric and Laplace noise; standard deviation sigma of Gaussian noise.'),
+    standardDeviation: z.number(),
+    expectedAbsoluteError: z.number(),
+    halfWidth: z
+      .number()
+      .describe('The error of a statistic is at most this, with the requested confidence.'),
+  })
+  .meta({ id: 'ComparedNoise', description: 'Noise of each statistic, in the unit of the statistic.' })
+
+const comparisonRow = z
+  .strictObject({
+    statistics,
+    noise: z.strictObject({
+      geometric: comparedNoise.optional(),
+      laplace: comparedNoise.optional(),
+      'analytic-gaussian': comparedNoise.optional(),
+      'classic-gaussian': comparedNoise.optional(),
+    }),
+    best: z
+      .strictObject({
+        standardDeviation: comparedMechanism,
+        expectedAbsoluteError: comparedMechanism,
+        halfWidth: comparedMechanism,
+      })
+      .describe(
+        'Mechanism with the smallest error, by each measure of error. The first of several equal ones.',
+      ),
+  })
+  .meta({
+    id: 'ComparisonRow',
+    description: 'Noise of each mechanism for a number of statistics.',
+  })
+
+const crossingPoint = statistics.nullable()
+
+const crossing = z
+  .strictObject({
+    mechanism: comparedMechanism,
+    against: comparedMechanism,
+    standardDeviation: crossingPoint,
+    expectedAbsoluteError: crossingPoint,
+    halfWidth: crossingPoint,
+  })
+  .meta({
+    id: 'Crossing',
+    description:
+      'Number of statistics from which `mechanism` has a smaller error than `against`, up to the largest compared ' +
+      'number. Null if it has no smaller error at the largest number.',
+  })
+
+/** Response of POST /v1/mechanisms/compare. */
+export const comparison = z
+  .strictObject({
+    epsilon: z.number(),
+    delta: z.number(),
+    statistics,
+    perStatistic: z.strictObject({ contribution: z.number() }),
+    confidence: z.number(),
+    wholeNumbers: z.boolean(),
+    rows: listOf(comparisonRow).describe('One row for each of 1, 2, ... statistics.'),
+    crossings: listOf(crossing),
+    notApplicable: listOf(z.strictObject({ mechanism: comparedMechanism, reason: z.string() })).describe(
+      'Mechanisms that do not apply, and the reasons.',
+    ),
+  })
+  .meta({ id: 'MechanismComparison', description: 'Noise of the mechanisms for a workload.' })
+
+export type ComparisonRequest = z.output<typeof comparisonRequest>

@@ -1,0 +1,138 @@
+import type { Dataset } from '../core/dataset/dataset.ts'
+import type { UniformSource } from '../core/mechanisms/samplers/uniform-source.ts'
+import { type BatchPlan, batchReport, planQueries, priceReport } from '../core/planner/batch.ts'
+import { shortestQuery } from '../core/planner/identity/asked-query.ts'
+import { normalForm } from '../core/planner/identity/normal-form.ts'
+import { plan } from '../core/planner/plan.ts'
+import type { PlanLimits } from '../core/planner/plans/plan-kind.ts'
+import type { Plan } from '../core/planner/plans/plan-kinds.ts'
+import { priceOf } from '../core/planner/price/price.ts'
+import { domainOf, measuredReporter, noiseReport } from '../core/planner/report.ts'
+import type { Engine } from '../engines/engine.ts'
+import { type Trace, UNTRACED } from '../platform/tracing/trace.ts'
+import type { Amount } from '../privacy/accounting.ts'
+import { defined } from '../privacy/defined.ts'
+import { entry } from '../privacy/must.ts'
+import { withinField } from '../privacy/refusal.ts'
+import { batchShown, queryShown } from './documents/postprocessing.ts'
+import { release, requireAccepted, yieldIfLarge } from './release.ts'
+
+export type Query = Parameters<typeof plan>[0]
+
+/** A query or a batch, planned and priced over a dataset. */
+export interface Asked {
+  readonly kind: Query['kind'] | 'batch'
+  /** The part of the request that identifies it; a repeat has the same. */
+  readonly canonical: Readonly<Record<string, unknown>>
+  /** The question as it was asked, in its shortest form. */
+  readonly question: object
+  readonly price: Amount
+  readonly plans: readonly Plan[]
+  /** Describes the releases of the plans, in their order. */
+  readonly describe: (releases: readonly object[]) => object
+  /** Shows a stored release as the request asks for it; an earlier request may have asked for it in another way. */
+  readonly show: (document: object) => object
+}
+
+/** The engine that will read the data, and the limits on what it computes. */
+export interface Limits {
+  readonly engine: Pick<Engine, 'accepts'>
+  readonly limits: PlanLimits
+}
+
+/**
+ * Plans and prices a query. No data is read.
+ * @throws Refusal if the query does not fit the dataset or its database.
+ */
+export function askQuery(query: Query, dataset: Dataset, { engine, limits }: Limits): Asked {
+  const planned = plan(query, dataset, limits)
+  const price = priceOf(planned, dataset.accounting)
+  requireAccepted(planned, engine)
+  return {
+    kind: query.kind,
+    canonical: { query: normalForm(planned) },
+    question: shortestQuery(query),
+    price,
+    plans: [planned],
+    describe: (releases) => entry(releases, 0),
+    show: (document) => queryShown(document, query),
+  }
+}
+
+/**
+ * Plans and prices several queries that are charged together.
+ * @throws Refusal as {@link askQuery} does, with the place of the query.
+ */
+export async function askBatch(
+  queries: readonly Query[],
+  dataset: Dataset,
+  { engine, limits }: Limits,
+): Promise<Asked> {
+  const planned = await planQueries(queries, dataset, limits)
+  requireAllAccepted(planned, engine)
+  const { plans, price } = planned
+  const prices = plans.map(priceReport)
+  return {
+    kind: 'batch',
+    canonical: { batch: plans.map(normalForm) },
+    question: { queries: queries.map(shortestQuery) },
+    price,
+    plans,
+    describe: (releases) => ({
+      answers: releases.map((each, place) => ({ ...each, ...entry(prices, place) })),
+      ...batchReport(planned),
+    }),
+    show: (document) => batchShown(document, queries),
+  }
+}
+
+/** @throws Refusal as {@link requireAccepted} does, with the place of the query. */
+export function requireAllAccepted({ plans }: BatchPlan, engine: Pick<Engine, 'accepts'>): void {
+  for (const [place, each] of plans.entries())
+    withinField(`queries.${place}`, () => requireAccepted(each, engine))
+}
+
+/** Reads data, and adds noise to it. */
+interface Reading {
+  readonly engine: Engine
+  readonly noiseSource: UniformSource
+}
+
+/**
+ * Reads the data of plans one after the other, adds noise and describes the releases.
+ * @param between runs between two plans, to let others have their turn
+ */
+export async function releaseAll(
+  plans: readonly Plan[],
+  reading: Reading,
+  between: () => Promise<unknown>,
+  trace: Trace = UNTRACED,
+): Promise<readonly object[]> {
+  const releases: object[] = []
+  for (const [place, each] of plans.entries()) {
+    if (place > 0) await trace.step('wait', between)
+    releases.push(await releaseOf(each, reading, trace))
+  }
+  return releases
+}
+
+/**
+ * Reads the data of a plan, adds noise and describes the release as the query asks for it. Yields to other requests between
+ * these steps.
+ */
+export async function releaseOf(planned: Plan, { engine, noiseSource }: Reading, trace: Trace = UNTRACED) {
+  const released = await release(planned, engine, noiseSource, trace)
+  await yieldIfLarge(planned)
+  const { result, accuracy } = measuredReporter(planned)(released)
+  await yieldIfLarge(planned)
+  const { query, contribution } = planned
+  const measured = defined({
+    kind: query.kind,
+    result,
+    noise: noiseReport(planned),
+    accuracy,
+    domain: domainOf(planned),
+    contribution,
+  })
+  return queryShown(measured, planned.query)
+}

@@ -1,0 +1,95 @@
+import type { AnalystSpending, Budget } from '../../ledger/contract/budgets.ts'
+import type { EventReference } from '../../ledger/contract/chain.ts'
+import type { Charge } from '../../ledger/contract/charges.ts'
+import type { HeadSigner } from '../../ledger/signature.ts'
+import {
+  type Amount,
+  amountNumbers,
+  coversAmount,
+  noAmount,
+  subtractAmounts,
+} from '../../privacy/accounting.ts'
+import { defined } from '../../privacy/defined.ts'
+import { lossNumbers } from '../../privacy/loss.ts'
+
+/** Budget as shown in a response. */
+export function describeBudget({ cap, spent }: Pick<Budget, 'cap' | 'spent'>) {
+  return {
+    cap: amountNumbers(cap),
+    spent: amountNumbers(spent),
+    remaining: amountNumbers(subtractAmounts(cap, spent)),
+  }
+}
+
+/** Allotment of an analyst as shown in a response; an empty object without an allotment. */
+export function describeAllotment({ allotment, spent }: AnalystSpending) {
+  return allotment === undefined ? {} : { allotment: describeBudget({ cap: allotment.limit, spent }) }
+}
+
+/** Spending and allotment of an analyst as shown in a response. */
+export function describeSpending({ principal, allotment, spent, spentOnShared }: AnalystSpending) {
+  return {
+    analyst: principal,
+    spent: amountNumbers(spent),
+    spentOnShared: amountNumbers(spentOnShared),
+    ...(allotment === undefined
+      ? {}
+      : {
+          allotment: {
+            granted: lossNumbers(allotment.granted),
+            ...describeBudget({ cap: allotment.limit, spent }),
+          },
+        }),
+  }
+}
+
+/** Cost of a debit, the remaining budget, and the ledger event that records the debit. */
+export function describeDebit(
+  { signer }: { readonly signer?: HeadSigner },
+  dataset: string,
+  price: Amount,
+  { budget, analyst, event }: Charge,
+) {
+  return {
+    cost: amountNumbers(price),
+    budget: describeBudget(budget),
+    ...describeAllotment(analyst),
+    receipt: describeReceipt(signer, dataset, event),
+  }
+}
+
+/**
+ * Returns the document of a replay: the stored one, with a cost of zero, and the original cost as `paid`. The stored
+ * bytes are not changed, because the ledger holds their hash.
+ * @param show shows the release as the repeated request asks for it
+ */
+export function describeReplay(stored: string, show = (document: object) => document): string {
+  const document = JSON.parse(stored)
+  const { cost }: { readonly cost: Readonly<Record<string, number>> } = document
+  const nothing = Object.fromEntries(Object.keys(cost).map((unit) => [unit, 0]))
+  return JSON.stringify(show({ ...document, cost: nothing, paid: cost }))
+}
+
+/** Reference to an event in a dataset's chain, signed if the service has a signing key. */
+export function describeReceipt(signer: HeadSigner | undefined, dataset: string, event: EventReference) {
+  const { sequence, hash } = event
+  return defined({ sequence, hash, signature: signer?.sign({ dataset, sequence, hash }) })
+}
+
+/** Price of a request, and whether the budget and the allotment cover it now. */
+export function describePrice(price: Amount, budget: Budget, analyst: AnalystSpending) {
+  const limit = analyst.allotment?.limit ?? budget.cap
+  return {
+    cost: amountNumbers(price),
+    budget: describeBudget(budget),
+    ...describeAllotment(analyst),
+    affordable:
+      coversAmount(subtractAmounts(budget.cap, budget.spent), price) &&
+      coversAmount(leftOf(limit, analyst), price),
+  }
+}
+
+/** Amount that an analyst may still spend under a limit, ignoring the dataset's cap. */
+export function leftOf(limit: Amount, { spent }: AnalystSpending): Amount {
+  return coversAmount(limit, spent) ? subtractAmounts(limit, spent) : noAmount(limit.accounting)
+}

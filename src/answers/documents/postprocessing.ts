@@ -1,0 +1,148 @@
+import { isSome, postprocess, requirePostprocessable } from '../../core/planner/additive/postprocess.ts'
+import type {
+  AccuracyReport,
+  Postprocessing,
+  Report,
+  Result,
+  ValueDomain,
+} from '../../core/planner/report-kinds.ts'
+
+/*
+ * Post-processing of the documents of answers. A document has everything that it takes: the released values before
+ * post-processing, and public facts about them. So it works without the dataset, and in the same way for a fresh answer, a
+ * repeat with another post-processing, and a release that is processed later.
+ */
+
+/** The parts of a query that change how a release is shown. */
+interface ShownQuery {
+  readonly kind: string
+  readonly postprocess?: Postprocessing
+  readonly p?: number | readonly number[]
+}
+
+/** A document that may state its question. */
+interface Questioned {
+  readonly question?: object
+}
+
+interface BatchDocument {
+  readonly answers: readonly Questioned[]
+  readonly question?: { readonly queries: readonly object[] }
+}
+
+/** A document, or a part of one, with released values. */
+interface Released extends Questioned {
+  readonly result: Result
+  readonly accuracy: AccuracyReport
+  /** Absent for values that are not made from sums and counts. */
+  readonly domain?: ValueDomain
+  /** The values before post-processing; absent if there was none. */
+  readonly measured?: Report
+}
+
+/**
+ * Post-processes the released values of a document, starting from those before any post-processing.
+ * @returns the document with other values, whose question states the post-processing
+ */
+export function withPostprocessing(document: Released, asked: Postprocessing): Released {
+  const { domain, measured = reportOf(document), ...others } = document
+  if (domain === undefined) return document
+  const processed = { ...others, ...postprocess(measured, domain, asked), ...questionWith(others, asked) }
+  const facts = { domain, ...(isSome(asked) ? { measured } : {}) }
+  // After the accuracy, which both are about.
+  const entries = Object.entries(processed)
+  const place = entries.findIndex(([name]) => name === 'accuracy') + 1
+  return Object.fromEntries([
+    ...entries.slice(0, place),
+    ...Object.entries(facts),
+    ...entries.slice(place),
+  ]) as typeof processed
+}
+
+function reportOf({ result, accuracy }: Released): Report {
+  return { result, accuracy }
+}
+
+/** The question of a document with another post-processing; an empty object for a document without a question. */
+function questionWith({ question }: Questioned, asked: Postprocessing): Questioned {
+  if (question === undefined) return {}
+  const { postprocess: _, ...others } = question as { readonly postprocess?: unknown }
+  const { round, nonNegative } = asked
+  const changes = { ...(round ? { round } : {}), ...(nonNegative ? { nonNegative } : {}) }
+  return { question: isSome(asked) ? { ...others, postprocess: changes } : others }
+}
+
+/**
+ * Returns the document of an answer as a query asks for it. Queries with one identity have one release, but can ask for
+ * different post-processing, and for a percentile alone or in a list.
+ */
+export function queryShown(document: object, query: ShownQuery): object {
+  if (!hasValues(document)) return document
+  const { postprocess: asked, p } = query
+  const processed = asked === undefined ? document : withPostprocessing(document, asked)
+  return p === undefined ? processed : { ...processed, result: percentilesShown(processed.result, p) }
+}
+
+/** Shows a single percentile as a value or in a list. */
+function percentilesShown(result: Result, p: number | readonly number[]): Result {
+  if (typeof p === 'number' && 'percentiles' in result) {
+    const [only] = result.percentiles
+    return only === undefined ? result : { value: only.value }
+  }
+  if (typeof p !== 'number' && 'value' in result) {
+    const { value } = result
+    return { percentiles: p.map((each) => ({ p: each, value })) }
+  }
+  return result
+}
+
+/** Returns the document of a batch as its queries ask for it. */
+export function batchShown(document: object, queries: readonly ShownQuery[]): object {
+  return withParts(document, (part, place) => {
+    const query = queries[place]
+    return query === undefined ? part : queryShown(part, query)
+  })
+}
+
+/** Changes the answers of a batch, each together with its question. */
+function withParts(document: object, change: (part: object, place: number) => object): object {
+  const { answers, question } = document as BatchDocument
+  const parts = answers.map((answer, place) => {
+    const asked = question?.queries[place]
+    return change(asked === undefined ? answer : { ...answer, question: asked }, place) as Questioned
+  })
+  return {
+    ...document,
+    ...(question === undefined
+      ? {}
+      : { question: { ...question, queries: parts.map((part) => part.question) } }),
+    answers: parts.map(({ question: _, ...answer }) => answer),
+  }
+}
+
+/**
+ * Post-processes a stored release: an answer, or all answers of a batch that are made from sums and counts.
+ * @throws Refusal `query-does-not-fit` naming the field and the rule, for a release that cannot be post-processed.
+ */
+export function postprocessRelease(stored: string, asked: Postprocessing): object {
+  const document: object = JSON.parse(stored)
+  if (hasValues(document)) {
+    requirePostprocessable(document.domain, asked)
+    return withPostprocessing(document, asked)
+  }
+  if (!('answers' in document)) {
+    requirePostprocessable(undefined, asked, 'a session')
+    return document
+  }
+  const { answers } = document as { readonly answers: readonly Released[] }
+  if (answers.every(({ domain }) => domain === undefined))
+    requirePostprocessable(undefined, asked, 'the batch')
+  answers.forEach(({ domain }, place) => {
+    if (domain !== undefined) requirePostprocessable(domain, asked, `answer ${place} of the batch`)
+  })
+  return withParts(document, (part) => (hasValues(part) ? withPostprocessing(part, asked) : part))
+}
+
+function hasValues(document: object): document is Released {
+  return 'result' in document && 'accuracy' in document
+}

@@ -1,0 +1,212 @@
+import type { GroupingColumn, GroupStatistic } from '../../../schemas/answers/query.ts'
+import { isGrid, type QueryableColumn } from '../../core/dataset/dataset.ts'
+import type { KindName } from '../../core/planner/kinds/question-kind.ts'
+import { parseDecimal } from '../../privacy/decimal.ts'
+import { groupingOf } from './grouping.ts'
+import type { Call, Expression } from './parsing/statement.ts'
+import { columnOf, isPersonColumn, type Scope } from './scope.ts'
+
+/** An aggregate of a statement, in the terms of queries. Two with the same meaning are deeply equal. */
+export type Measure =
+  | { readonly kind: 'count'; readonly of?: 'people' }
+  /** Rows where a nullable column has a value. */
+  | { readonly kind: 'countOfValues'; readonly column: string }
+  | { readonly kind: 'sum' | 'mean' | 'variance' | 'standardDeviation'; readonly column: string }
+  | { readonly kind: 'countDistinct'; readonly column: GroupingColumn }
+  | { readonly kind: 'percentile'; readonly column: string; readonly p: number }
+  | { readonly kind: 'minimum' | 'maximum'; readonly column: string }
+  | { readonly kind: 'covariance' | 'correlation'; readonly columns: readonly [string, string] }
+  | {
+      readonly kind: 'linearRegression'
+      readonly outcome: string
+      readonly predictor: string
+      readonly part: 'slope' | 'intercept'
+    }
+
+/**
+ * The aggregates of SQL that each kind of question answers. Kinds without one have no spelling of their own in SQL, or that
+ * of a clause: tables of counts and statistics of groups are GROUP BY, a median is a percentile.
+ */
+export const AGGREGATES_OF = {
+  count: ['count'],
+  countDistinct: ['count'],
+  sum: ['sum'],
+  mean: ['avg'],
+  variance: ['var_pop'],
+  standardDeviation: ['stddev_pop'],
+  minimum: ['min'],
+  maximum: ['max'],
+  covariance: ['covar_pop'],
+  correlation: ['corr'],
+  linearRegression: ['regr_slope', 'regr_intercept'],
+  percentile: ['percentile_cont', 'percentile_disc'],
+  median: [],
+  proportion: [],
+  histogram: [],
+  contingency: [],
+  topGroups: [],
+  groupBy: [],
+  noisyMax: [],
+  keySelection: [],
+} satisfies { readonly [Kind in KindName]: readonly string[] }
+
+const OF_COLUMN = ['sum', 'mean', 'variance', 'standardDeviation', 'minimum', 'maximum'] as const
+const OF_PAIR = ['covariance', 'correlation'] as const
+
+/** The kind that answers an aggregate, among these. */
+function kindOf<Kind extends KindName>(kinds: readonly Kind[], aggregate: string): Kind | undefined {
+  return kinds.find((kind) => (AGGREGATES_OF[kind] as readonly string[]).includes(aggregate))
+}
+
+const INSTEAD: Readonly<Record<string, string>> = {
+  variance: 'VAR_POP',
+  var_samp: 'VAR_POP',
+  stddev: 'STDDEV_POP',
+  stddev_samp: 'STDDEV_POP',
+  covar_samp: 'COVAR_POP',
+  mode: 'GROUP BY with ORDER BY COUNT(*) DESC LIMIT 1',
+  regr_count: 'COUNT(*) with IS NOT NULL in WHERE',
+  regr_avgx: 'AVG with IS NOT NULL in WHERE',
+  regr_avgy: 'AVG with IS NOT NULL in WHERE',
+  regr_r2: 'CORR',
+  bool_and: 'COUNT(*) with the condition in WHERE',
+  bool_or: 'COUNT(*) with the condition in WHERE',
+  every: 'COUNT(*) with the condition in WHERE',
+}
+
+const AGGREGATES =
+  'COUNT, SUM, AVG, VAR_POP, STDDEV_POP, MIN, MAX, percentile_cont, percentile_disc, CORR, COVAR_POP, REGR_SLOPE and ' +
+  'REGR_INTERCEPT'
+
+/** Returns true for the name of an aggregate that can be answered. */
+export function isAggregate(name: string): boolean {
+  return Object.values<readonly string[]>(AGGREGATES_OF).some((names) => names.includes(name))
+}
+
+/**
+ * Translates a call of an aggregate.
+ * @throws Refusal `sql-not-supported` for another function and for arguments that are no columns
+ */
+export function measureOf(scope: Scope, call: Call): Measure {
+  const { name, at } = call
+  const { unsupported } = scope
+  if (!isAggregate(name)) {
+    const instead = Object.hasOwn(INSTEAD, name) ? INSTEAD[name] : undefined
+    const rule =
+      instead === undefined ? `The aggregates are ${AGGREGATES}.` : `Write ${instead}. docs/sql.md says why.`
+    throw unsupported(at, `the function ${name} is not supported. ${rule}`)
+  }
+  if (kindOf(['percentile'], name) !== undefined) return quantileOf(scope, call)
+  if (call.withinGroup !== undefined)
+    throw unsupported(at, 'WITHIN GROUP is for percentile_cont and percentile_disc.')
+  if (name === 'count') return countOf(scope, call)
+  if (call.star) throw unsupported(at, `${name} needs a column.`)
+  const kind = kindOf(OF_COLUMN, name)
+  // The largest of different values is the largest of all.
+  if (call.distinct && kind !== 'minimum' && kind !== 'maximum')
+    throw unsupported(at, `DISTINCT is supported in COUNT only. Write ${name}(column).`)
+  const columns = call.arguments.map((argument) => argumentColumn(scope, call, argument))
+  const [first, second, third] = columns
+  if (kind !== undefined) {
+    if (first === undefined || second !== undefined) throw unsupported(at, `${name} takes one column.`)
+    return { kind, column: first.name }
+  }
+  if (first === undefined || second === undefined || third !== undefined)
+    throw unsupported(at, `${name} takes two columns.`)
+  const pair = kindOf(OF_PAIR, name)
+  if (pair !== undefined) return { kind: pair, columns: [first.name, second.name] }
+  const part = name === 'regr_intercept' ? 'intercept' : 'slope'
+  return { kind: 'linearRegression', outcome: first.name, predictor: second.name, part }
+}
+
+function argumentColumn(scope: Scope, call: Call, argument: Expression): QueryableColumn {
+  if (argument.kind === 'column') return columnOf(scope, argument)
+  const rule = `${call.name} takes a column. Expressions over columns cannot be computed.`
+  throw scope.unsupported(argument.at, rule)
+}
+
+function countOf(scope: Scope, call: Call): Measure {
+  if (call.star) return { kind: 'count' }
+  const [argument, second] = call.arguments
+  if (argument === undefined || second !== undefined)
+    throw scope.unsupported(call.at, 'write COUNT(*), COUNT(column) or COUNT(DISTINCT column).')
+  if (call.distinct) {
+    if (argument.kind === 'column' && isPersonColumn(scope, argument)) return { kind: 'count', of: 'people' }
+    if (argument.kind === 'column') {
+      const column = columnOf(scope, argument)
+      // The planner knows which columns of free text may be counted.
+      if (column.type === 'string') return { kind: 'countDistinct', column: column.name }
+    }
+    return { kind: 'countDistinct', column: groupingOf(scope, argument).column }
+  }
+  const column = argumentColumn(scope, call, argument)
+  return column.nullable ? { kind: 'countOfValues', column: column.name } : { kind: 'count' }
+}
+
+/** A percentage has two fractional digits more than a fraction. */
+const PERCENT_DIGITS = 2
+
+function quantileOf(scope: Scope, call: Call): Measure {
+  const { unsupported } = scope
+  const { name, withinGroup, at } = call
+  const [fraction, second] = call.arguments
+  if (withinGroup === undefined || fraction === undefined || second !== undefined || call.distinct)
+    throw unsupported(at, `write ${name}(0.5) WITHIN GROUP (ORDER BY column).`)
+  if (fraction.kind === 'array') throw unsupported(fraction.at, `write ${name} once for each fraction.`)
+  if (withinGroup.value.kind !== 'column')
+    throw unsupported(withinGroup.value.at, `${name} orders by a column. Expressions cannot be computed.`)
+  const column = columnOf(scope, withinGroup.value)
+  if (!isGrid(column)) {
+    const rule = `${name} needs a column of numbers, dates or timestamps; ${column.name} is of type ${column.type}.`
+    throw scope.misfit(withinGroup.value.at, rule)
+  }
+  const hundredths = fraction.kind === 'number' ? parseDecimal(fraction.text, 2 * PERCENT_DIGITS) : undefined
+  const whole = 10n ** BigInt(2 * PERCENT_DIGITS)
+  if (hundredths === undefined || hundredths < 0n || hundredths > whole)
+    throw unsupported(fraction.at, 'the fraction must be between 0 and 1, with at most 4 fractional digits.')
+  const ascending = withinGroup.descending ? whole - hundredths : hundredths
+  if (ascending === 0n) return { kind: 'minimum', column: column.name }
+  if (ascending === whole) return { kind: 'maximum', column: column.name }
+  return { kind: 'percentile', column: column.name, p: Number(ascending) / 10 ** PERCENT_DIGITS }
+}
+
+/** Returns the statistic of groups for a measure; undefined if groups have no such statistic. */
+export function statisticOf(measure: Measure): GroupStatistic | undefined {
+  switch (measure.kind) {
+    case 'count':
+    case 'sum':
+    case 'mean':
+    case 'variance':
+    case 'standardDeviation':
+    case 'countDistinct':
+      return measure
+    case 'countOfValues':
+      return { kind: 'count' }
+    case 'percentile': {
+      const { column, p } = measure
+      return p === MEDIAN ? { kind: 'median', column } : { kind: 'percentile', column, p }
+    }
+    default:
+      return undefined
+  }
+}
+
+/** The percentage of the median. */
+export const MEDIAN = 50
+
+/** Returns the columns such that a row does not count if one of them is NULL. */
+export function columnsOf(measure: Measure): readonly string[] {
+  switch (measure.kind) {
+    case 'count':
+      return []
+    case 'countDistinct':
+      return [typeof measure.column === 'string' ? measure.column : measure.column.column]
+    case 'covariance':
+    case 'correlation':
+      return measure.columns
+    case 'linearRegression':
+      return [measure.outcome, measure.predictor]
+    default:
+      return [measure.column]
+  }
+}

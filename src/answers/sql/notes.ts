@@ -1,0 +1,49 @@
+import type { Dataset } from '../../core/dataset/dataset.ts'
+import type { GroupingExpression } from './grouping.ts'
+import type { Measure } from './measures.ts'
+import type { Statement } from './parsing/statement.ts'
+
+interface Parts {
+  readonly groupings: readonly GroupingExpression[]
+  readonly measures: readonly Measure[]
+  /** True if ORDER BY has an aggregate. */
+  readonly sortsNoise: boolean
+}
+
+/** Returns sentences on how the answer to a statement differs from that of a database. */
+export function notesOf(
+  { privacyUnit }: Dataset,
+  { having, limit, offset }: Statement,
+  { groupings, measures, sortsNoise }: Parts,
+): readonly string[] {
+  const notes: string[] = []
+  const kinds = new Set(measures.map(({ kind }) => kind))
+  if (groupings.length > 0)
+    notes.push(
+      'Every declared group that WHERE does not exclude has a row, also a group without rows in the dataset.',
+    )
+  if (having !== undefined)
+    notes.push('HAVING compares noisy values: it may keep or remove other groups than exact values would.')
+  if (sortsNoise) notes.push('ORDER BY sorts noisy values. Values that are close may be in the wrong order.')
+  if (limit !== undefined || offset !== undefined)
+    notes.push('LIMIT and OFFSET cut the rows only. The answer has all groups, at the same price.')
+  if (kinds.has('minimum') || kinds.has('maximum'))
+    notes.push(
+      'MIN and MAX are extreme quantiles: the true extreme belongs to one row and cannot be released. The noise of the ' +
+        'answer states the rank that was targeted.',
+    )
+  if (kinds.has('percentile'))
+    notes.push(
+      'Percentiles are values on the grid of the column and are not interpolated. Their half-width is a number of rows.',
+    )
+  if (kinds.has('linearRegression'))
+    notes.push('The regression has a ridge, which the answer states. It makes slopes slightly smaller.')
+  if (kinds.has('sum')) notes.push('SUM over no rows is 0 and noise, where SQL has NULL.')
+  if (measures.some((measure) => measure.kind === 'count' && measure.of === 'people'))
+    notes.push('COUNT(DISTINCT ...) over the column that identifies people counts people.')
+  if (privacyUnit.kind === 'person')
+    notes.push(
+      'Rows beyond the bounds on what each person contributes are left out. The answer states the bounds.',
+    )
+  return notes
+}

@@ -1,0 +1,258 @@
+import type { A_Const, A_Expr, ColumnRef, FuncCall, Node, SelectStmt, SortBy, TypeCast } from 'libpg-query'
+import { defined } from '../../../privacy/defined.ts'
+import { entry } from '../../../privacy/must.ts'
+import { type Refusal, refuseField } from '../../../privacy/refusal.ts'
+import { refusePart } from '../place.ts'
+import type {
+  Call,
+  CastType,
+  ComparisonOperator,
+  Expression,
+  SortKey,
+  Statement,
+  TableName,
+  Target,
+} from './statement.ts'
+
+type KindOfNode<Kind extends string> = Node extends infer Each
+  ? Each extends { [K in Kind]: infer Fields }
+    ? Fields
+    : never
+  : never
+
+/**
+ * Translates a syntax tree to a statement of the closed language.
+ * @param tree a tree of allowed syntax, so that its depth is bounded
+ * @throws Refusal `sql-not-supported` for meanings that the language does not have
+ */
+export function readStatement(text: string, tree: SelectStmt): Statement {
+  const reader: Reader = {
+    text,
+    refuse: (at, rule) => refusePart(text, at, 'sql-not-supported', rule),
+  }
+  const optional = (node: Node | undefined) => (node === undefined ? undefined : readExpression(reader, node))
+  // The parser leaves out fields whose value is empty or 0, as protobuf does.
+  const { targetList = [], fromClause = [], groupClause = [], sortClause = [] } = tree
+  const { whereClause, havingClause, limitCount, limitOffset } = tree
+  const [where, having, limit, offset] = [whereClause, havingClause, limitCount, limitOffset].map(optional)
+  return defined({
+    targets: targetList.map((node) => readTarget(reader, node)),
+    from: readTable(reader, fromClause),
+    groupBy: groupClause.map((node) => readExpression(reader, node)),
+    orderBy: sortClause.map((node) => readSortKey(reader, node)),
+    where,
+    having,
+    limit,
+    offset,
+  })
+}
+
+interface Reader {
+  readonly text: string
+  readonly refuse: (at: number | undefined, rule: string) => Refusal
+}
+
+/** Returns the fields of a node of one kind; undefined for a node of another kind. */
+function fieldsOf<Kind extends string>(node: Node | undefined, kind: Kind): KindOfNode<Kind> | undefined {
+  return (node as Readonly<Record<string, KindOfNode<Kind>>> | undefined)?.[kind]
+}
+
+function textOf(node: Node | undefined): string {
+  return fieldsOf(node, 'String')?.sval ?? ''
+}
+
+function readTarget(reader: Reader, node: Node): Target {
+  const target = fieldsOf(node, 'ResTarget')
+  if (target?.val === undefined) throw reader.refuse(target?.location, 'an expression is missing.')
+  const expression = readExpression(reader, target.val)
+  return defined({ expression, alias: target.name })
+}
+
+const ONE_TABLE = 'A statement reads one dataset: FROM names the dataset of the path.'
+
+function readTable(reader: Reader, [node, second]: readonly Node[]): TableName {
+  if (node === undefined) throw refuseField('sql-not-supported', 'sql', `FROM is missing. ${ONE_TABLE}`)
+  const table = fieldsOf(node, 'RangeVar')
+  if (second !== undefined) {
+    const at = fieldsOf(second, 'RangeVar')?.location
+    throw reader.refuse(at, `joins are not supported. ${ONE_TABLE}`)
+  }
+  if (table === undefined) throw reader.refuse(undefined, ONE_TABLE)
+  const { relname: name = '', location: at = 0, alias } = table
+  if (table.inh !== true) throw reader.refuse(at, `ONLY is not supported. ${ONE_TABLE}`)
+  return defined({ name, at, alias: alias?.aliasname })
+}
+
+function readSortKey(reader: Reader, node: Node): SortKey {
+  const key: SortBy | undefined = fieldsOf(node, 'SortBy')
+  if (key?.node === undefined) throw reader.refuse(key?.location, 'ORDER BY needs an expression.')
+  const descending = key.sortby_dir === 'SORTBY_DESC'
+  const nullsFirst =
+    key.sortby_nulls === 'SORTBY_NULLS_FIRST' || (descending && key.sortby_nulls !== 'SORTBY_NULLS_LAST')
+  return { expression: readExpression(reader, key.node), descending, nullsFirst }
+}
+
+/** Reads an expression. Recursion is bounded, because {@link readStatement} takes trees of bounded depth only. */
+function readExpression(reader: Reader, node: Node | undefined): Expression {
+  const read = (part: Node | undefined) => readExpression(reader, part)
+  const column = fieldsOf(node, 'ColumnRef')
+  if (column !== undefined) return readColumn(reader, column)
+  const constant = fieldsOf(node, 'A_Const')
+  if (constant !== undefined) return readConstant(reader, constant)
+  const cast = fieldsOf(node, 'TypeCast')
+  if (cast !== undefined) return readCast(reader, cast)
+  const call = fieldsOf(node, 'FuncCall')
+  if (call !== undefined) return readCall(reader, call)
+  const operation = fieldsOf(node, 'A_Expr')
+  if (operation !== undefined) return readOperation(reader, operation)
+  const combination = fieldsOf(node, 'BoolExpr')
+  if (combination !== undefined) {
+    const { boolop, args = [], location: at = 0 } = combination
+    if (boolop === 'NOT_EXPR') return { kind: 'not', part: read(args[0]), at }
+    return { kind: boolop === 'AND_EXPR' ? 'and' : 'or', parts: args.map(read), at }
+  }
+  const nullTest = fieldsOf(node, 'NullTest')
+  if (nullTest !== undefined) {
+    const { arg, nulltesttype, location: at = 0 } = nullTest
+    return { kind: 'isNull', negated: nulltesttype === 'IS_NOT_NULL', value: read(arg), at }
+  }
+  const truthTest = fieldsOf(node, 'BooleanTest')
+  if (truthTest !== undefined) {
+    const { arg, booltesttype = 'IS_TRUE', location: at = 0 } = truthTest
+    const is = booltesttype.endsWith('TRUE') ? 'true' : booltesttype.endsWith('FALSE') ? 'false' : 'unknown'
+    return { kind: 'truth', is, negated: booltesttype.startsWith('IS_NOT'), value: read(arg), at }
+  }
+  const array = fieldsOf(node, 'A_ArrayExpr')
+  if (array !== undefined)
+    return { kind: 'array', elements: (array.elements ?? []).map(read), at: array.location ?? 0 }
+  throw reader.refuse(undefined, 'this syntax is not supported here.')
+}
+
+function readColumn(reader: Reader, { fields = [], location: at = 0 }: ColumnRef): Expression {
+  const [first, second, third] = fields
+  if (first === undefined || third !== undefined)
+    throw reader.refuse(at, 'a column is named by its name, or by the name of the table and its own.')
+  if (second === undefined) return { kind: 'column', name: textOf(first), at }
+  return { kind: 'column', table: textOf(first), name: textOf(second), at }
+}
+
+function readConstant(reader: Reader, constant: A_Const): Expression {
+  const { ival, fval, boolval, sval, isnull, location: at = 0 } = constant
+  if (isnull === true) return { kind: 'null', at }
+  // The parser omits 0, false and the empty text.
+  if (ival !== undefined) return { kind: 'number', text: String(ival.ival ?? 0), at }
+  if (fval !== undefined) return { kind: 'number', text: decimal(reader, fval.fval ?? '', at), at }
+  if (boolval !== undefined) return { kind: 'boolean', value: boolval.boolval ?? false, at }
+  if (sval !== undefined) return { kind: 'text', value: sval.sval ?? '', at }
+  throw reader.refuse(at, 'this constant is not supported.')
+}
+
+/** Completes a decimal such as `.5` or `5.`. PostgreSQL also has hexadecimal numbers and underscores between digits. */
+function decimal(reader: Reader, text: string, at: number): string {
+  const plain = text
+    .replaceAll('_', '')
+    .replace(/^(-?)\./, '$10.')
+    .replace(/\.(?=e|$)/i, '')
+  if (/^-?\d+(\.\d+)?(e[+-]?\d+)?$/i.test(plain)) return plain
+  throw reader.refuse(at, 'numbers must be decimal, such as 12.5.')
+}
+
+const CAST_TYPES: readonly string[] = ['date', 'timestamp', 'timestamptz'] satisfies CastType[]
+
+function isCastType(name: string): name is CastType {
+  return CAST_TYPES.includes(name)
+}
+
+function readCast(reader: Reader, { arg, typeName, location = -1 }: TypeCast): Expression {
+  const names = (typeName?.names ?? []).map(textOf)
+  const value = readExpression(reader, arg)
+  const [schema = '', type = schema] = names
+  const known = names.length === 1 || (names.length === 2 && schema === 'pg_catalog')
+  if (!known || !isCastType(type) || value.kind !== 'text' || value.type !== undefined) {
+    const rule =
+      "casts are not supported, except of a constant text to a date or a timestamp, such as DATE '2024-02-29'."
+    throw reader.refuse(location >= 0 ? location : (typeName?.location ?? value.at), rule)
+  }
+  return { ...value, type }
+}
+
+/** Functions that the grammar writes with their own syntax, and that PostgreSQL's parser qualifies with a schema. */
+const GRAMMAR_FUNCTIONS: readonly string[] = ['extract']
+
+function readCall(reader: Reader, call: FuncCall): Call {
+  const { funcname = [], args = [], agg_order: order = [], location: at = 0 } = call
+  const names = funcname.map(textOf)
+  const ofGrammar = call.funcformat === 'COERCE_SQL_SYNTAX'
+  const name = entry(names, names.length - 1)
+  if (ofGrammar ? !GRAMMAR_FUNCTIONS.includes(name) : names.length !== 1) {
+    const rule = ofGrammar ? 'this function is not supported.' : 'names of schemas are not supported.'
+    throw reader.refuse(at, `${rule} docs/sql.md lists the functions that are.`)
+  }
+  const withinGroup = call.agg_within_group === true
+  if (order.length > 0 && !withinGroup)
+    throw reader.refuse(at, 'ORDER BY within an aggregate has no effect on the answer. Leave it out.')
+  const [key, second] = order.map((node) => readSortKey(reader, node))
+  if (second !== undefined) throw reader.refuse(at, 'WITHIN GROUP orders by one column.')
+  return defined({
+    kind: 'call',
+    name,
+    star: call.agg_star ?? false,
+    distinct: call.agg_distinct ?? false,
+    arguments: args.map((node) => readExpression(reader, node)),
+    withinGroup: key && { value: key.expression, descending: key.descending },
+    at,
+  })
+}
+
+const COMPARISONS: readonly string[] = ['=', '!=', '<', '<=', '>', '>='] satisfies ComparisonOperator[]
+
+function isComparison(name: string): name is ComparisonOperator {
+  return COMPARISONS.includes(name)
+}
+
+function readOperation(reader: Reader, operation: A_Expr): Expression {
+  const { kind, name = [], lexpr, rexpr, location: at = 0 } = operation
+  const [operator = '', qualified] = name.map(textOf)
+  const read = (part: Node | undefined) => readExpression(reader, part)
+  const list = () => (fieldsOf(rexpr, 'List')?.items ?? []).map(read)
+  if (qualified !== undefined) throw reader.refuse(at, 'OPERATOR(...) is not supported. Write the operator.')
+  switch (kind) {
+    case 'AEXPR_IN':
+      return { kind: 'in', negated: operator === '<>', value: read(lexpr), list: list(), at }
+    case 'AEXPR_BETWEEN':
+    case 'AEXPR_NOT_BETWEEN': {
+      const [lower, upper] = list()
+      if (lower === undefined || upper === undefined) throw reader.refuse(at, 'BETWEEN needs two values.')
+      return { kind: 'between', negated: kind === 'AEXPR_NOT_BETWEEN', value: read(lexpr), lower, upper, at }
+    }
+    case 'AEXPR_DISTINCT':
+    case 'AEXPR_NOT_DISTINCT':
+      return {
+        kind: 'distinct',
+        negated: kind === 'AEXPR_NOT_DISTINCT',
+        left: read(lexpr),
+        right: read(rexpr),
+        at,
+      }
+    default:
+      return readOperator(reader, operator, operation)
+  }
+}
+
+function readOperator(reader: Reader, name: string, { lexpr, rexpr, location: at = 0 }: A_Expr): Expression {
+  const right = readExpression(reader, rexpr)
+  // The parser spells `!=` as `<>`.
+  const op = name === '<>' ? '!=' : name
+  if (lexpr !== undefined && isComparison(op))
+    return { kind: 'comparison', op, left: readExpression(reader, lexpr), right, at }
+  // The parser joins a minus with the number after it, and leaves a plus.
+  if (lexpr === undefined && right.kind === 'number' && op === '+') return { ...right, signed: true, at }
+  if (lexpr === undefined && right.kind === 'number' && op === '-') {
+    const text = right.text.startsWith('-') ? right.text.slice(1) : `-${right.text}`
+    return { ...right, text, signed: true, at }
+  }
+  const rule =
+    `the operator ${name} is not supported: expressions over columns cannot be computed. ` +
+    'Use columns and constants; for bins of numbers write width_bucket(column, lower, upper, count).'
+  throw reader.refuse(at, rule)
+}

@@ -1,0 +1,104 @@
+/*
+ * A SELECT statement in the closed language that is translated to queries. It has no other syntax than this. Every part
+ * has its place in the text, `at`: the number of bytes before it in UTF-8.
+ */
+
+/** A SELECT statement over one dataset. */
+export interface Statement {
+  readonly targets: readonly Target[]
+  readonly from: TableName
+  readonly where?: Expression
+  readonly groupBy: readonly Expression[]
+  readonly having?: Expression
+  readonly orderBy: readonly SortKey[]
+  readonly limit?: Expression
+  readonly offset?: Expression
+}
+
+/** An expression of the SELECT list, with the name of its column in the result. */
+export interface Target {
+  readonly expression: Expression
+  readonly alias?: string
+}
+
+/** The table of a FROM clause. Names that are not quoted have lower-case letters. */
+export interface TableName {
+  readonly name: string
+  readonly alias?: string
+  readonly at: number
+}
+
+/** An expression of ORDER BY, and its direction. */
+export interface SortKey {
+  readonly expression: Expression
+  readonly descending: boolean
+  /** Default: last in ascending order, first in descending order. */
+  readonly nullsFirst: boolean
+}
+
+/** Comparison as queries spell it. */
+export type ComparisonOperator = '=' | '!=' | '<' | '<=' | '>' | '>='
+
+/** `timestamp` is without a time zone, and `timestamptz` with one. */
+export type CastType = 'date' | 'timestamp' | 'timestamptz'
+
+/** An expression of the closed language, with the byte offset of its place in the text. */
+export type Expression = { readonly at: number } & (
+  | { readonly kind: 'column'; readonly table?: string; readonly name: string }
+  /** A decimal number, as it is spelled. `signed` is true if an operator for a sign is before it. */
+  | { readonly kind: 'number'; readonly text: string; readonly signed?: true }
+  /** A text, or a text that is cast to a type. */
+  | { readonly kind: 'text'; readonly value: string; readonly type?: CastType }
+  | { readonly kind: 'boolean'; readonly value: boolean }
+  | { readonly kind: 'null' }
+  | { readonly kind: 'array'; readonly elements: readonly Expression[] }
+  | Call
+  | {
+      readonly kind: 'comparison'
+      readonly op: ComparisonOperator
+      readonly left: Expression
+      readonly right: Expression
+    }
+  /** IS DISTINCT FROM: a comparison in which NULL is a value. */
+  | {
+      readonly kind: 'distinct'
+      readonly negated: boolean
+      readonly left: Expression
+      readonly right: Expression
+    }
+  | {
+      readonly kind: 'between'
+      readonly negated: boolean
+      readonly value: Expression
+      readonly lower: Expression
+      readonly upper: Expression
+    }
+  | {
+      readonly kind: 'in'
+      readonly negated: boolean
+      readonly value: Expression
+      readonly list: readonly Expression[]
+    }
+  | { readonly kind: 'isNull'; readonly negated: boolean; readonly value: Expression }
+  /** IS TRUE, IS FALSE and IS UNKNOWN. */
+  | {
+      readonly kind: 'truth'
+      readonly is: 'true' | 'false' | 'unknown'
+      readonly negated: boolean
+      readonly value: Expression
+    }
+  | { readonly kind: 'and' | 'or'; readonly parts: readonly Expression[] }
+  | { readonly kind: 'not'; readonly part: Expression }
+)
+
+/** A call of a function or an aggregate. */
+export interface Call {
+  readonly kind: 'call'
+  readonly name: string
+  /** True for `count(*)`. */
+  readonly star: boolean
+  readonly distinct: boolean
+  readonly arguments: readonly Expression[]
+  readonly withinGroup?: { readonly value: Expression; readonly descending: boolean }
+  readonly at: number
+}

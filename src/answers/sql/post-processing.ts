@@ -1,0 +1,203 @@
+import { parseInstant } from '../../core/dataset/iso-time.ts'
+import { entry } from '../../privacy/must.ts'
+import type { Cell, CellType } from './grouping.ts'
+import type { ComparisonOperator, Expression, SortKey, Statement } from './parsing/statement.ts'
+import type { Group } from './result.ts'
+import { literalOf, numberOf, type Scope } from './scope.ts'
+
+/** A value of a group: one by which it is grouped, or that of an aggregate. */
+export type Slot = { readonly type: CellType } & ({ readonly key: number } | { readonly measure: number })
+
+/** Finds the value of an expression; throws a refusal for other expressions. */
+export type Slots = (expression: Expression) => Slot
+
+/** Returns the value of a group in a slot; null if there is none. */
+export function valueIn({ keys, measured }: Group, slot: Slot): Cell {
+  return 'key' in slot ? (keys[slot.key] ?? null) : (measured[slot.measure]?.value ?? null)
+}
+
+/** TRUE, FALSE, or null for unknown. */
+type Truth = boolean | null
+type Condition = (group: Group) => Truth
+
+/**
+ * Compiles a HAVING clause, in the three-valued logic of SQL.
+ * @throws Refusal `sql-not-supported` for other expressions than comparisons of aggregates or keys with constants
+ */
+export function compileHaving(scope: Scope, slots: Slots, expression: Expression): Condition {
+  const compile = (part: Expression) => compileHaving(scope, slots, part)
+  switch (expression.kind) {
+    case 'and':
+    case 'or':
+      return combine(expression.kind === 'or', expression.parts.map(compile))
+    case 'not':
+      return negate(compile(expression.part))
+    case 'comparison': {
+      const { op, left, right } = expression
+      const [ofLeft = ABSENT, ofRight = ABSENT] = operands(scope, slots, [left, right])
+      return compare(op, ofLeft, ofRight)
+    }
+    case 'between': {
+      const { value, lower, upper } = expression
+      const [ofValue = ABSENT, ofLower = ABSENT, ofUpper = ABSENT] = operands(scope, slots, [
+        value,
+        lower,
+        upper,
+      ])
+      const within = combine(false, [compare('>=', ofValue, ofLower), compare('<=', ofValue, ofUpper)])
+      return expression.negated ? negate(within) : within
+    }
+    case 'in': {
+      const [ofValue = ABSENT, ...list] = operands(scope, slots, [expression.value, ...expression.list])
+      const equalities = list.map((ofElement) => compare('=', ofValue, ofElement))
+      const member = combine(true, equalities)
+      return expression.negated ? negate(member) : member
+    }
+    case 'isNull': {
+      const slot = slots(expression.value)
+      return (group) => (valueIn(group, slot) === null) !== expression.negated
+    }
+    default:
+      throw scope.unsupported(expression.at, HAVING)
+  }
+}
+
+/** Combines conditions: one that is decisive decides, TRUE for OR and FALSE for AND; otherwise an unknown one does. */
+function combine(decisive: boolean, conditions: readonly Condition[]): Condition {
+  return (group) => {
+    const truths = conditions.map((condition) => condition(group))
+    if (truths.includes(decisive)) return decisive
+    return truths.includes(null) ? null : !decisive
+  }
+}
+
+function negate(condition: Condition): Condition {
+  return (group) => {
+    const truth = condition(group)
+    return truth === null ? null : !truth
+  }
+}
+
+const HAVING = 'HAVING compares aggregates and columns of GROUP BY with constants.'
+
+/** A value that can be ordered: a number, 0 or 1 for a boolean, the instant of a time, or the bytes of a text. */
+type Comparable = number | bigint | Uint8Array | null
+type Operand = (group: Group) => Comparable
+
+const ABSENT: Operand = () => null
+const CONSTANTS: readonly Expression['kind'][] = ['number', 'text', 'boolean', 'null']
+
+/**
+ * Compiles the sides of a comparison. Constants are read as values of the type that they are compared with.
+ * @throws Refusal `sql-not-supported` if all are constants, `query-does-not-fit` for values of different types
+ */
+function operands(scope: Scope, slots: Slots, parts: readonly Expression[]): readonly Operand[] {
+  const sides = parts.map((part) => ({ part, slot: CONSTANTS.includes(part.kind) ? undefined : slots(part) }))
+  const known = sides.find(({ slot }) => slot !== undefined)
+  if (known?.slot === undefined) throw scope.unsupported(entry(parts, 0).at, HAVING)
+  const { type } = known.slot
+  const { part } = known
+  const name = part.kind === 'column' || part.kind === 'call' ? part.name : 'the value'
+  return sides.map(({ part, slot }) => {
+    if (part.kind === 'null') return ABSENT
+    if (slot === undefined) {
+      const value = comparableOf(literalOf(scope, { name, type }, part), type)
+      return () => value
+    }
+    if (FAMILIES[slot.type] !== FAMILIES[type])
+      throw scope.misfit(
+        part.at,
+        `values of type ${slot.type} cannot be compared with those of type ${type}.`,
+      )
+    return (group) => comparableOf(valueIn(group, slot), slot.type)
+  })
+}
+
+/** Types whose values can be compared with each other. */
+const FAMILIES: Readonly<Record<CellType, 'number' | 'text' | 'boolean' | 'time'>> = {
+  number: 'number',
+  integer: 'number',
+  date: 'time',
+  timestamp: 'time',
+  text: 'text',
+  boolean: 'boolean',
+}
+
+function comparableOf(cell: Cell, type: CellType): Comparable {
+  if (cell === null) return null
+  if (typeof cell !== 'string') return Number(cell)
+  return FAMILIES[type] === 'time' ? (parseInstant(cell) ?? null) : Buffer.from(cell)
+}
+
+/** Holds if the order of the left side to the right one satisfies an operator. */
+const HOLDS: Readonly<Record<ComparisonOperator, (order: number) => boolean>> = {
+  '=': (order) => order === 0,
+  '!=': (order) => order !== 0,
+  '<': (order) => order < 0,
+  '<=': (order) => order <= 0,
+  '>': (order) => order > 0,
+  '>=': (order) => order >= 0,
+}
+
+function compare(op: ComparisonOperator, ofLeft: Operand, ofRight: Operand): Condition {
+  return (group) => {
+    const [left, right] = [ofLeft(group), ofRight(group)]
+    return left === null || right === null ? null : HOLDS[op](orderOf(left, right))
+  }
+}
+
+/** Negative, 0 or positive, as a comparison function of a sort returns it. Texts are in the order of their code points. */
+function orderOf(left: NonNullable<Comparable>, right: NonNullable<Comparable>): number {
+  if (typeof left === 'object' && typeof right === 'object') return Buffer.compare(left, right)
+  return left < right ? -1 : left > right ? 1 : 0
+}
+
+/** Sorts groups by the keys of ORDER BY. Groups that are equal keep their order. */
+export function sortGroups(
+  groups: readonly Group[],
+  keys: readonly { readonly slot: Slot; readonly key: Pick<SortKey, 'descending' | 'nullsFirst'> }[],
+): readonly Group[] {
+  const rows = groups.map((group) => ({
+    group,
+    values: keys.map(({ slot }) => comparableOf(valueIn(group, slot), slot.type)),
+  }))
+  rows.sort((left, right) => {
+    for (const [place, { key }] of keys.entries()) {
+      const order = orderOfCells(left.values[place] ?? null, right.values[place] ?? null, key)
+      if (order !== 0) return order
+    }
+    return 0
+  })
+  return rows.map(({ group }) => group)
+}
+
+function orderOfCells(
+  left: Comparable,
+  right: Comparable,
+  { descending, nullsFirst }: Pick<SortKey, 'descending' | 'nullsFirst'>,
+): number {
+  if (left === null || right === null) {
+    if (left === right) return 0
+    return (left === null) === nullsFirst ? -1 : 1
+  }
+  const order = orderOf(left, right)
+  return descending ? -order : order
+}
+
+/**
+ * Returns the numbers of rows that LIMIT and OFFSET keep and leave out.
+ * @throws Refusal `sql-not-supported` for anything but whole numbers
+ */
+export function sliceOf(
+  scope: Scope,
+  { limit, offset }: Pick<Statement, 'limit' | 'offset'>,
+): { readonly from: number; readonly count: number } {
+  const count = (part: Expression | undefined, clause: string, absent: number): number => {
+    // LIMIT ALL and LIMIT NULL keep all rows.
+    if (part === undefined || part.kind === 'null') return absent
+    const value = numberOf(scope, part, clause)
+    if (Number.isSafeInteger(value) && value >= 0) return value
+    throw scope.unsupported(part.at, `${clause} must be a whole number, at least 0.`)
+  }
+  return { from: count(offset, 'OFFSET', 0), count: count(limit, 'LIMIT', Number.POSITIVE_INFINITY) }
+}

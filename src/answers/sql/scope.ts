@@ -1,0 +1,184 @@
+import { columnNamed, type Dataset, isQueryable, type QueryableColumn } from '../../core/dataset/dataset.ts'
+import { parseDate, parseInstant } from '../../core/dataset/iso-time.ts'
+import { isSameDecimal } from '../../privacy/decimal.ts'
+import type { Refusal } from '../../privacy/refusal.ts'
+import type { CastType, Expression, Statement } from './parsing/statement.ts'
+import { refusePart } from './place.ts'
+
+type ColumnName = Extract<Expression, { kind: 'column' }>
+
+/** The statement under translation, and the dataset that it is about. */
+export interface Scope {
+  readonly text: string
+  readonly dataset: Dataset
+  /** Name before a column, such as `v` in `v.age`. */
+  readonly table: string
+  /** Creates the refusal of a part that the service does not support. */
+  readonly unsupported: (at: number | undefined, rule: string) => Refusal
+  /** Creates the refusal of a part that does not fit the dataset. */
+  readonly misfit: (at: number, rule: string) => Refusal
+}
+
+/** @throws Refusal `query-does-not-fit` for a statement over another table */
+export function openScope(text: string, { from }: Statement, dataset: Dataset): Scope {
+  const misfit = (at: number, rule: string) => refusePart(text, at, 'query-does-not-fit', rule)
+  if (from.name !== dataset.id)
+    throw misfit(from.at, `FROM must name the dataset of the path, "${dataset.id}".`)
+  return {
+    text,
+    dataset,
+    table: from.alias ?? from.name,
+    unsupported: (at, rule) => refusePart(text, at, 'sql-not-supported', rule),
+    misfit,
+  }
+}
+
+/** Longest name in PostgreSQL. Longer names are cut to this length. */
+const LONGEST_NAME_BYTES = 63
+
+/** The name as PostgreSQL's parser returns it when it is quoted. */
+function cut(name: string): string {
+  const bytes = Buffer.from(name)
+  if (bytes.length <= LONGEST_NAME_BYTES) return name
+  return [...name].reduce(
+    (kept, character) =>
+      Buffer.byteLength(kept + character) <= LONGEST_NAME_BYTES ? kept + character : kept,
+    '',
+  )
+}
+
+/** The name as PostgreSQL's parser returns it when it is not quoted. */
+function fold(name: string): string {
+  return cut(name.replace(/[A-Z]/g, (letter) => letter.toLowerCase()))
+}
+
+/**
+ * Returns the names of the columns that an identifier means: the one that is spelled so, or those that differ in the case
+ * of their letters only.
+ */
+function namesMeant({ dataset }: Scope, { name }: ColumnName): readonly string[] {
+  const names = dataset.columns.map((each) => each.name)
+  const exact = names.filter((each) => cut(each) === name)
+  return exact.length > 0 ? exact : names.filter((each) => fold(each) === name)
+}
+
+/** @throws Refusal `query-does-not-fit` for a name that is before a column but is not that of the table */
+function requireTable({ table, misfit }: Scope, column: ColumnName): void {
+  if (column.table === undefined || column.table === table) return
+  throw misfit(column.at, `columns are those of "${table}".`)
+}
+
+/**
+ * Finds a column that queries can use.
+ * @throws Refusal `query-does-not-fit` for an unknown or ambiguous name, and for identifiers
+ */
+export function columnOf(scope: Scope, column: ColumnName): QueryableColumn {
+  const { dataset, misfit } = scope
+  requireTable(scope, column)
+  const [name, other] = namesMeant(scope, column)
+  if (other !== undefined)
+    throw misfit(column.at, `"${name}" or "${other}"? Write the name in double quotes.`)
+  const found = name === undefined ? undefined : columnNamed(dataset, name)
+  if (found !== undefined) return found
+  if (name !== undefined) {
+    const instead =
+      dataset.privacyUnit.kind === 'person' && dataset.privacyUnit.column === name
+        ? ` COUNT(DISTINCT ${name}) counts people.`
+        : ''
+    throw misfit(column.at, `queries cannot use the identifier ${name}.${instead}`)
+  }
+  const names = dataset.columns.filter(isQueryable).map((each) => each.name)
+  throw misfit(column.at, `the dataset has no column "${column.name}"; it has ${names.join(', ')}.`)
+}
+
+/** Returns true if a name is that of a column of the dataset. */
+export function isColumn(scope: Scope, column: ColumnName): boolean {
+  return namesMeant(scope, column).length > 0
+}
+
+/** Returns true for the column whose values identify people. */
+export function isPersonColumn(scope: Scope, column: ColumnName): boolean {
+  const { privacyUnit } = scope.dataset
+  requireTable(scope, column)
+  const [name] = namesMeant(scope, column)
+  return privacyUnit.kind === 'person' && privacyUnit.column === name
+}
+
+/**
+ * Returns a number that is spelled in a statement.
+ * @throws Refusal `sql-not-supported` for another expression, and for a number that no double represents exactly
+ */
+export function numberOf({ unsupported }: Scope, expression: Expression, role: string): number {
+  if (expression.kind !== 'number') throw unsupported(expression.at, `${role} must be a number.`)
+  const value = Number(expression.text)
+  if (isSameDecimal(expression.text, String(value))) return value
+  throw unsupported(expression.at, `${role} must have at most 17 significant digits, within 1e308.`)
+}
+
+/** A column or another value that constants are compared with. */
+export interface Compared {
+  readonly name: string
+  readonly type: QueryableColumn['type'] | 'text'
+}
+
+/**
+ * Returns a constant that is compared with a column or another value, as queries spell it.
+ * @throws Refusal `query-does-not-fit` for a constant of another type, `sql-not-supported` for another expression
+ */
+export function literalOf(
+  scope: Scope,
+  { name, type }: Compared,
+  expression: Expression,
+): number | string | boolean {
+  const { misfit, unsupported } = scope
+  const { at, kind } = expression
+  const mistyped = (expected: string) =>
+    misfit(at, `${name} is of type ${type}: compare it with ${expected}.`)
+  if (kind === 'null')
+    throw unsupported(at, 'a comparison with NULL is never true. Write IS NULL or IS NOT NULL.')
+  if (kind !== 'number' && kind !== 'text' && kind !== 'boolean')
+    throw unsupported(at, 'a column is compared with constants only.')
+  switch (type) {
+    case 'integer':
+    case 'number':
+      if (kind !== 'number') throw mistyped('a number')
+      return numberOf(scope, expression, 'the value')
+    case 'boolean':
+      if (kind !== 'boolean') throw mistyped('TRUE or FALSE')
+      return expression.value
+    case 'date': {
+      if (kind !== 'text' || parseDate(expression.value) === undefined)
+        throw mistyped("a date such as '2024-02-29'")
+      return expression.value
+    }
+    case 'timestamp': {
+      const text = kind === 'text' ? instantOf(expression.value, expression.type) : undefined
+      if (text === undefined) throw mistyped("a time such as '2024-02-29 13:30:00Z'")
+      return text
+    }
+    case 'category':
+    case 'string':
+    case 'text':
+      if (kind !== 'text' || expression.type !== undefined) throw mistyped("a text such as 'a'")
+      return expression.value
+  }
+}
+
+/**
+ * Returns an instant in ISO 8601, from a spelling that SQL also accepts: a space before the time, and offsets without
+ * minutes. Instants without an offset are UTC.
+ * @param cast the type that the text is cast to. PostgreSQL drops the time from a date, and the offset from a timestamp
+ * without a time zone, so texts that have one are refused.
+ */
+function instantOf(text: string, cast: CastType | undefined): string | undefined {
+  const [, date, time, offset] = TIME.exec(text) ?? []
+  if (time === undefined) return parseDate(text) === undefined ? undefined : text
+  if (cast === 'date' || (cast === 'timestamp' && offset !== undefined)) return undefined
+  const [, hours, minutes = '00'] = OFFSET.exec(offset ?? '') ?? []
+  const iso = `${date}T${time}${hours === undefined ? 'Z' : `${hours}:${minutes}`}`
+  return parseInstant(iso) === undefined ? undefined : iso
+}
+
+/** A date, a time in microseconds at most, and an offset. */
+const TIME = /^(\d{4}-\d\d-\d\d)(?:T| +)(\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?) *(Z|[+-]\d\d(?::?\d\d)?)?$/i
+const OFFSET = /^([+-]\d\d):?(\d\d)?$/

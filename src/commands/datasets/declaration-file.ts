@@ -1,0 +1,58 @@
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import { type Document, LineCounter, parseDocument, visit } from 'yaml'
+import { Misuse } from '../command.ts'
+import { EXACT_NUMBER_RULE, exactNumber } from '../exact-number.ts'
+import type { Json } from '../service.ts'
+
+/** A declaration in a file. */
+export interface DeclarationFile {
+  readonly declaration: Json
+  /** Path of a local file that is the source and has to be uploaded; absent for any other source. */
+  readonly localSource?: string
+}
+
+/**
+ * Reads a declaration in YAML or JSON. Its source may be an upload that names a file on this machine, relative to the
+ * declaration: `{"kind": "upload", "upload": "visits.csv"}`.
+ * @throws Misuse for a file that cannot be read, or has a number that would not arrive as it was written.
+ */
+export function readDeclaration(file: string): DeclarationFile {
+  const lineCounter = new LineCounter()
+  const document = parseDocument(readFileSync(file, 'utf8'), { lineCounter })
+  const [error] = document.errors
+  if (error !== undefined) throw new Misuse(`${file}: ${error.message}`)
+  requireExactNumbers(document, file, lineCounter)
+  const declaration = fieldsOf(document.toJS())
+  if (declaration === undefined) throw new Misuse(`${file}: must hold the fields of a declaration`)
+  const { kind, upload } = fieldsOf(declaration.source) ?? {}
+  if (kind !== 'upload' || typeof upload !== 'string' || isUploadId(upload)) return { declaration }
+  return { declaration, localSource: path.resolve(path.dirname(file), upload) }
+}
+
+/** @throws Misuse naming the line of a number whose digits YAML's reader, which uses doubles, would change. */
+function requireExactNumbers(document: Document, file: string, lineCounter: LineCounter): void {
+  visit(document, {
+    Scalar(key, { value, source, range }) {
+      if (key === 'key' || typeof value !== 'number') return
+      if (exactNumber(source ?? '') === value) return
+      const { line } = lineCounter.linePos(range?.[0] ?? 0)
+      throw new Misuse(`${file}: the number in line ${line} ${EXACT_NUMBER_RULE}`)
+    },
+  })
+}
+
+/** Returns a declaration with the id of an upload as its source. */
+export function withUploadedSource(declaration: Json, upload: string): Json {
+  return { ...declaration, source: { ...fieldsOf(declaration.source), upload } }
+}
+
+/** True for the id of an upload, which the service gave. */
+function isUploadId(text: string): boolean {
+  return /^[0-9a-f]{32}$/.test(text)
+}
+
+/** Returns the fields of an object; undefined for any other value. */
+export function fieldsOf(value: unknown): Json | undefined {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : undefined
+}

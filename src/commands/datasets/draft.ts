@@ -1,0 +1,72 @@
+import { writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { must } from '../../privacy/must.ts'
+import { type CommandDefinition, Misuse } from '../command.ts'
+import { printJson } from '../printing.ts'
+import { addServiceOptions, connect, type Schemas, type ServiceOptions } from '../service.ts'
+import { withUploadedSource } from './declaration-file.ts'
+import { draftYaml } from './draft-yaml.ts'
+import { showingTime } from './progress.ts'
+import { withUpload } from './upload-file.ts'
+
+type DraftSource = Schemas['DraftRequest']['source']
+
+interface DraftCommandOptions extends ServiceOptions {
+  readonly inDataFolder?: string
+  readonly connection?: string
+  readonly table?: string
+  readonly showDataHints?: boolean
+  readonly output?: string
+}
+
+/** `npx sotto draft` */
+export const define: CommandDefinition = (command) => {
+  command
+    .description(
+      `Proposes a declaration of a CSV or Parquet file, or of a table, in YAML with comments. Fields with the value TODO are
+questions that you answer from knowledge of how the data come about. "npx sotto register" then registers the dataset.`,
+    )
+    .argument('[file]', 'a file on this machine; it is uploaded for the draft and then deleted there')
+    .option('--in-data-folder <path>', 'draft a file below the data folder of the service instead')
+    .option('--connection <name>', 'with --table: the connection of the service to draft a table of instead')
+    .option('--table <name>', 'a table or view of the connection, as schema.table or table')
+    .option(
+      '--show-data-hints',
+      'add values of the data as comments. They are not protected: do not publish or declare them',
+    )
+    .option('--output <file>', 'write to this file instead of standard output')
+  addServiceOptions(command).action(draftDeclaration)
+}
+
+async function draftDeclaration(file: string | undefined, options: DraftCommandOptions): Promise<void> {
+  const { output, showDataHints = false } = options
+  const remote = remoteSource(options)
+  if ((file === undefined) === (remote === undefined))
+    throw new Misuse('name a file on this machine, or --in-data-folder, or --connection and --table')
+  const client = connect(options)
+  const propose = (source: DraftSource) =>
+    showingTime('Reading the first rows', () => client.draft({ source, showDataHints }))
+  const proposed =
+    file === undefined
+      ? await propose(must(remote, 'source of the draft'))
+      : await withUpload(client, file, (upload) => propose({ kind: 'upload', upload }))
+  const folder = output === undefined ? process.cwd() : path.dirname(path.resolve(output))
+  // The upload is gone when the declaration is registered, so it names the file.
+  const named =
+    file === undefined
+      ? proposed
+      : { ...proposed, declaration: withUploadedSource(proposed.declaration, path.relative(folder, file)) }
+  if (options.json) printJson(named)
+  else if (output === undefined) process.stdout.write(draftYaml(named))
+  else writeFileSync(output, draftYaml(named), { flag: 'wx' })
+}
+
+/** Returns the source that the service has itself, if the options name exactly one. */
+function remoteSource({ inDataFolder, connection, table }: DraftCommandOptions): DraftSource | undefined {
+  if (inDataFolder !== undefined && connection === undefined && table === undefined)
+    return { kind: 'file', path: inDataFolder }
+  if (inDataFolder === undefined && connection !== undefined && table !== undefined)
+    return { kind: 'table', connection, table }
+  if (inDataFolder === undefined && connection === undefined && table === undefined) return undefined
+  throw new Misuse('name either --in-data-folder, or --connection together with --table')
+}

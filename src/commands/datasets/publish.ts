@@ -1,0 +1,61 @@
+import { type CommandDefinition, Misuse } from '../command.ts'
+import { printJson, shown } from '../printing.ts'
+import { addServiceOptions, connect, type Json, type Schemas, type ServiceOptions } from '../service.ts'
+import { readDeclaration, withUploadedSource } from './declaration-file.ts'
+import { showingIngestion } from './progress.ts'
+import { printCounts } from './register.ts'
+import { withUpload } from './upload-file.ts'
+
+/** Fields of a declaration that a new version may bring. */
+const FIELDS = ['source', 'columns', 'separateBudget'] as const
+
+interface PublishOptions extends ServiceOptions {
+  readonly dryRun?: boolean
+}
+
+/** `npx sotto publish` */
+export const define: CommandDefinition = (command) => {
+  command
+    .description(
+      `Publishes a new version of a dataset under its budget: the rows and columns of a declaration, or without one the
+present source read again. The same rows again change nothing.`,
+    )
+    .argument('<dataset>', 'the id of the dataset')
+    .argument('[declaration]', 'the file of the declaration, as for "npx sotto register"')
+    .option('--dry-run', 'check the declaration and every value of the source, and publish nothing')
+  addServiceOptions(command).action(publishVersion)
+}
+
+async function publishVersion(
+  dataset: string,
+  file: string | undefined,
+  options: PublishOptions,
+): Promise<void> {
+  const client = connect(options)
+  const { declaration, localSource } =
+    file === undefined ? { declaration: {} as Json } : readDeclaration(file)
+  if (declaration.id !== undefined && declaration.id !== dataset)
+    throw new Misuse(`${file}: is the declaration of ${shown(declaration.id)}, not of ${dataset}`)
+  const brought = FIELDS.filter((field) => declaration[field] !== undefined)
+  const body = Object.fromEntries(brought.map((field) => [field, declaration[field]]))
+  const dryRun = options.dryRun ?? false
+  const send = (version: Json) =>
+    showingIngestion(client, dataset, options, () => client.publish(dataset, version, { dryRun }))
+  const answer = await (localSource === undefined
+    ? send(body)
+    : withUpload(client, localSource, (upload) => send(withUploadedSource(body, upload))))
+  if (options.json) printJson(answer)
+  else printVersion(answer)
+}
+
+function printVersion(answer: Schemas['PublishedVersion'] | Schemas['TriedVersion']): void {
+  const published = 'dryRun' in answer ? triedText(answer) : `version ${shown(answer.version)}`
+  console.log(`${shown(answer.id)}: ${published}`)
+  printCounts(answer.ingestion)
+}
+
+function triedText({ unchanged }: Schemas['TriedVersion']): string {
+  return unchanged
+    ? 'everything fits, as in the present version; nothing was published'
+    : 'everything fits; nothing was published'
+}

@@ -1,0 +1,88 @@
+import type { CommandDefinition } from '../command.ts'
+import { printJson, printTable, shown } from '../printing.ts'
+import { addServiceOptions, connect, type Json, type Schemas, type ServiceOptions } from '../service.ts'
+import { readDeclaration, withUploadedSource } from './declaration-file.ts'
+import { showingIngestion } from './progress.ts'
+import { withUpload } from './upload-file.ts'
+
+interface RegisterOptions extends ServiceOptions {
+  readonly dryRun?: boolean
+}
+
+/** `npx sotto register` */
+export const define: CommandDefinition = (command) => {
+  command
+    .description(
+      `Registers a dataset from its declaration in YAML or JSON, and prints what the ingestion counted. A source
+{"kind": "upload", "upload": "visits.csv"} that names a file, relative to the declaration, is uploaded first. The same
+registration again changes nothing.`,
+    )
+    .argument('<declaration>', 'the file of the declaration')
+    .option('--dry-run', 'check the declaration and every value of the source, and publish nothing')
+  addServiceOptions(command).action(registerDataset)
+}
+
+async function registerDataset(file: string, options: RegisterOptions): Promise<void> {
+  const client = connect(options)
+  const { declaration, localSource } = readDeclaration(file)
+  const dryRun = options.dryRun ?? false
+  const send = (body: Json) =>
+    showingIngestion(client, declaration.id, options, () =>
+      // The service checks the declaration.
+      client.register(body as unknown as Schemas['Registration'], { dryRun }),
+    )
+  const answer = await (localSource === undefined
+    ? send(declaration)
+    : withUpload(client, localSource, (upload) => send(withUploadedSource(declaration, upload))))
+  if (options.json) printJson(answer)
+  else printRegistered(answer)
+}
+
+function printRegistered(answer: Schemas['RegisteredDataset'] | Schemas['TriedRegistration']): void {
+  const id = shown(answer.id)
+  console.log(
+    'dryRun' in answer
+      ? `${id}: everything fits; nothing was published`
+      : `${id}: registered as version ${shown(answer.version)}`,
+  )
+  printCounts(answer.ingestion)
+  const { candidates, dataset } = answer.disclosureRisk
+  console.log(
+    `\nWith the whole budget, an epsilon of ${shown(dataset.epsilon)}, an adversary guesses which of ` +
+      `${shown(candidates)} candidates is in the data with a probability of at most ${dataset.risk.toPrecision(4)}.`,
+  )
+}
+
+const COUNTS = [
+  ['rowsRead', 'rows read'],
+  ['rowsWithoutIdentifier', 'rows without identifier, left out'],
+  ['rowsBeyondMaxRows', 'rows beyond maxRows, left out'],
+  ['rowsStored', 'rows that queries read'],
+  ['people', 'people'],
+] as const
+
+/** Prints what an ingestion counted, if the answer to a custodian has it. */
+export function printCounts(ingestion: Schemas['IngestionCounts'] | undefined): void {
+  if (ingestion === undefined) return
+  console.log('\nExact numbers, for custodians only. Do not publish them.\n')
+  const counts = COUNTS.filter(([field]) => ingestion[field] !== undefined)
+  printTable(
+    ['count', 'of'],
+    counts.map(([field, label]) => [shown(ingestion[field]), label]),
+  )
+  const columns = ingestion.invalidValues.filter(({ values }) => values !== 0)
+  if (columns.length === 0) return
+  console.log('\nValues that did not fit their declaration:\n')
+  printTable(
+    ['column', 'values', 'rule', 'first places'],
+    columns.flatMap(({ column, values, misfits = [] }) => {
+      if (misfits.length === 0) return [[shown(column), shown(values), '', '']]
+      return misfits.map(({ rule, values: number, unit, first }) => [
+        shown(column),
+        shown(number),
+        shown(rule),
+        first === undefined ? '' : `${shown(unit)} ${first.map(shown).join(', ')}`,
+      ])
+    }),
+  )
+}

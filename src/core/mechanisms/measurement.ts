@@ -1,0 +1,99 @@
+import type { PrivacyLoss, RhoPico } from '../../privacy/loss.ts'
+import type { Rational } from '../../privacy/rational.ts'
+import type { Sensitivity } from '../../privacy/sensitivity.ts'
+import type { Mechanism } from './contract.ts'
+import { discreteGaussianSampler } from './samplers/discrete-gaussian.ts'
+import { discreteLaplaceSampler } from './samplers/discrete-laplace.ts'
+import type { UniformSource } from './samplers/uniform-source.ts'
+
+/** The mechanisms a query may name. */
+export type MechanismName = 'geometric' | 'laplace' | 'gaussian'
+
+/** Formula that turns (epsilon, delta) into the standard deviation of the Gaussian mechanism. */
+export type GaussianCalibration = 'classic' | 'analytic'
+
+/**
+ * Distribution of the integer noise, in output units. Discrete Laplace: P(y) proportional to exp(-|y| / scale).
+ * Discrete Gaussian: P(y) proportional to exp(-y^2 / (2 sigma^2)).
+ */
+export type IntegerNoise =
+  | { readonly kind: 'discrete-laplace'; readonly scale: Rational }
+  | { readonly kind: 'discrete-gaussian'; readonly sigma: bigint }
+
+/**
+ * An additive mechanism bound to one vector of integers: everything that is needed to sample it, to price it and to
+ * state its accuracy, and nothing about data.
+ *
+ * The aggregate is an integer vector in *grid units*. An output unit is 2^-`fractionBits` of a grid unit: the aggregate
+ * is multiplied by 2^`fractionBits` (exactly), then integer noise with the stated distribution is added to each entry.
+ */
+export interface Measurement {
+  readonly mechanism: MechanismName
+  /** Only for the Gaussian mechanism. */
+  readonly calibration?: GaussianCalibration
+  /** In grid units. */
+  readonly sensitivity: Sensitivity
+  readonly fractionBits: number
+  readonly noise: IntegerNoise
+  /** Loss of one release. */
+  readonly loss: PrivacyLoss
+}
+
+/** Error bounds for one entry of a release, in grid units, computed without data. */
+export interface Accuracy {
+  /** Lower bound on the probability that the error is at most `halfWidth`. */
+  readonly confidence: number
+  readonly halfWidth: number
+  readonly expectedAbsoluteError: number
+  readonly standardDeviation: number
+}
+
+/**
+ * A mechanism that adds independent noise to each entry of a vector. Inputs are in grid units, outputs in output units.
+ */
+export interface AdditiveMechanism<Parameters = never>
+  extends Mechanism<Parameters, Measurement, Sensitivity, readonly bigint[], readonly bigint[]> {
+  readonly zeroConcentratedMap: (measurement: Measurement, sensitivity: Sensitivity) => RhoPico
+  readonly accuracy: (measurement: Measurement, confidence: number) => Accuracy
+  /** Probability that the noise of one entry is this many output units, never for sampling. */
+  readonly mass: (measurement: Measurement, noise: bigint) => number
+}
+
+/** Converts a sensitivity from grid units to output units, exactly. */
+export function sensitivityInOutputUnits(sensitivity: Sensitivity, fractionBits: number): Sensitivity {
+  const shift = BigInt(fractionBits)
+  return {
+    l0: sensitivity.l0,
+    l1: sensitivity.l1 << shift,
+    l2Squared: sensitivity.l2Squared << (2n * shift),
+    lInfinity: sensitivity.lInfinity << shift,
+  }
+}
+
+/**
+ * Releases a vector: each entry scaled to output units, plus independent noise with exactly the measurement's
+ * distribution.
+ *
+ * @param values the aggregate, in grid units.
+ * @returns the noisy aggregate, in output units of 2^-`fractionBits` grid units.
+ * @throws any error of the source: a failure of randomness is fatal, and nothing is released.
+ */
+export function addNoise(
+  { fractionBits, noise }: Measurement,
+  values: readonly bigint[],
+  source: UniformSource,
+): bigint[] {
+  const sample = noiseSampler(noise, source)
+  const shift = BigInt(fractionBits)
+  return values.map((value) => (value << shift) + sample())
+}
+
+/** Creates a sampler of the noise, in output units. */
+export function noiseSampler(noise: IntegerNoise, source: UniformSource): () => bigint {
+  switch (noise.kind) {
+    case 'discrete-laplace':
+      return discreteLaplaceSampler(noise.scale, source)
+    case 'discrete-gaussian':
+      return discreteGaussianSampler(noise.sigma, source)
+  }
+}

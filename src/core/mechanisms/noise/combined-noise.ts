@@ -1,0 +1,245 @@
+import erfcx from '@stdlib/math-base-special-erfcx'
+import { numberFromRational } from '../../../privacy/rational.ts'
+import type { Measurement } from '../measurement.ts'
+import { normalHalfWidth } from './gaussian.ts'
+
+/*
+ * Bounds on linear combinations of independent noises, such as the error of a sum minus a mean times the error of a count.
+ *
+ * Each discrete noise is compared with a continuous distribution of the same shape. With U uniform on one output unit,
+ * noise + U is symmetric and unimodal, and more peaked than a Laplace (or normal) distribution of slightly larger scale. Birnbaum 1948, "On Random
+ * Variables with Comparable Peakedness": such comparisons carry over to sums of independent symmetric unimodal variables. So
+ *
+ *   P(sum of w_i noise_i > t) <= P(sum of w_i X_i > t - sum of |w_i| u_i / 2)
+ *
+ * with X_i the continuous variables and u_i the output units. The continuous tail is exact. Proof: src/core/planner/additive/estimates/accuracy.md.
+ */
+
+/** Noise of one number, in the unit that people read. */
+export type Noise =
+  | {
+      readonly kind: 'laplace'
+      /** Distance between neighbouring values. */
+      readonly unit: number
+      /** The scale b of the discrete distribution, in units. */
+      readonly scaleUnits: number
+    }
+  | { readonly kind: 'normal'; readonly unit: number; readonly sigma: number }
+
+/** A noise and its factor in a linear combination. */
+export interface WeightedNoise {
+  readonly noise: Noise
+  readonly weight: number
+}
+
+/** The noise of a measurement's entries, where one grid unit is `gridUnit` of the unit that people read. */
+export function noiseOf({ noise, fractionBits }: Measurement, gridUnit: number): Noise {
+  const unit = gridUnit / 2 ** fractionBits
+  switch (noise.kind) {
+    case 'discrete-laplace':
+      return { kind: 'laplace', unit, scaleUnits: numberFromRational(noise.scale) }
+    case 'discrete-gaussian':
+      return { kind: 'normal', unit, sigma: Number(noise.sigma) * unit }
+  }
+}
+
+/**
+ * An upper bound of the probability that a combination exceeds a threshold. Exact, up to rounding, for a single term
+ * with Laplace noise.
+ * @throws RangeError for noises of different kinds.
+ */
+export function tailBound(combination: readonly WeightedNoise[], threshold: number): number {
+  const terms = combination.filter(({ weight }) => weight !== 0)
+  return waysWithoutCoarse(terms).reduce(
+    (least, way) => Math.min(least, way.missed + tailOfTerms(way.terms, threshold)),
+    tailOfTerms(terms, threshold),
+  )
+}
+
+function tailOfTerms(terms: readonly WeightedNoise[], threshold: number): number {
+  const [only] = terms
+  if (only === undefined) return threshold >= 0 ? 0 : 1
+  if (terms.length === 1 && only.noise.kind === 'laplace') return latticeTail(only, threshold)
+  const beyond = threshold - slackOf(terms)
+  if (beyond <= 0) return 1
+  if (only.noise.kind === 'normal') return normalTail(beyond / deviationOf(terms))
+  return laplaceTail(poles(terms), beyond).probability
+}
+
+/**
+ * Returns a function of a combination: its absolute value exceeds the result with a probability of at most `alpha`.
+ * @param alpha strictly between 0 and 1.
+ */
+export function halfWidthBound(alpha: number): (combination: readonly WeightedNoise[]) => number {
+  const standardNormal = normalHalfWidth(alpha)
+  return (combination) => {
+    const terms = combination.filter(({ weight }) => weight !== 0)
+    let least = halfWidthOfTerms(terms, alpha, standardNormal)
+    for (const { terms: rest, missed } of waysWithoutCoarse(terms))
+      if (missed < alpha) least = Math.min(least, halfWidthOfTerms(rest, alpha - missed, standardNormal))
+    return least
+  }
+}
+
+/** @param standardNormal half-width of a standard normal variable at alpha. */
+function halfWidthOfTerms(terms: readonly WeightedNoise[], alpha: number, standardNormal: number): number {
+  const [only] = terms
+  if (only === undefined) return 0
+  if (only.noise.kind === 'normal') return deviationOf(terms) * standardNormal + slackOf(terms)
+  if (terms.length === 1) return latticeHalfWidth(only, alpha)
+  return laplaceHalfWidth(poles(terms), alpha) + slackOf(terms)
+}
+
+/** Laplace noise of a smaller scale than this, in units, is often exactly 0, unlike continuous noise. */
+const COARSE_SCALE_UNITS = 1
+
+/** A combination without some of its noises. */
+interface WayWithoutCoarse {
+  readonly terms: readonly WeightedNoise[]
+  /** The probability that one of the noises left out is not 0. */
+  readonly missed: number
+}
+
+/**
+ * Ways to bound a combination without its coarsest noises, as if they were 0: P(noise != 0) = 2 q / (1 + q). Each way is a
+ * bound, so the least of them is.
+ */
+function waysWithoutCoarse(terms: readonly WeightedNoise[]): readonly WayWithoutCoarse[] {
+  const coarsestFirst = terms.filter(isCoarse)
+  if (coarsestFirst.length === 0) return []
+  coarsestFirst.sort((a, b) => scaleUnitsOf(a) - scaleUnitsOf(b))
+  const ways: WayWithoutCoarse[] = []
+  let [rest, missed] = [terms, 0]
+  for (const coarsest of coarsestFirst) {
+    rest = rest.filter((term) => term !== coarsest)
+    missed += 2 / (1 + Math.exp(1 / scaleUnitsOf(coarsest)))
+    ways.push({ terms: rest, missed })
+  }
+  return ways
+}
+
+function isCoarse({ noise }: WeightedNoise): boolean {
+  return noise.kind === 'laplace' && noise.scaleUnits < COARSE_SCALE_UNITS
+}
+
+/** An upper bound of the expected absolute value of a combination, which is within a few per cent of it. */
+export function expectedAbsoluteBound(combination: readonly WeightedNoise[]): number {
+  const terms = combination.filter(({ weight }) => weight !== 0)
+  const [only] = terms
+  if (only === undefined) return 0
+  if (only.noise.kind === 'normal') return deviationOf(terms) * Math.sqrt(2 / Math.PI)
+  if (terms.length === 1)
+    return (Math.abs(only.weight) * only.noise.unit) / Math.sinh(1 / only.noise.scaleUnits)
+  // The integral of the tail. U has mean 0, so adding it does not make the expected absolute value smaller.
+  return poles(terms).reduce((sum, { scale, weight }) => sum + weight * scale, 0)
+}
+
+/** Half an output unit for each term. */
+function slackOf(terms: readonly WeightedNoise[]): number {
+  return terms.reduce((sum, { noise, weight }) => sum + (Math.abs(weight) * noise.unit) / 2, 0)
+}
+
+/**
+ * The standard deviation of the continuous bound: discrete Gaussian noise plus U is more peaked than a normal distribution whose
+ * sigma is larger by two units, for a sigma of 2^40 units or more.
+ */
+function deviationOf(terms: readonly WeightedNoise[]): number {
+  return Math.hypot(
+    ...terms.map(({ noise, weight }) => {
+      if (noise.kind !== 'normal') throw new RangeError('noises of different kinds are not combined')
+      return weight * (noise.sigma + 2 * noise.unit)
+    }),
+  )
+}
+
+function normalTail(z: number): number {
+  return 0.5 * Math.exp(-0.5 * z * z) * erfcx(z * Math.SQRT1_2) * (1 + 1e-12)
+}
+
+/** P(weight * noise > threshold) with q = exp(-1 / b): q^k / (1 + q), k the least whole number of units that exceeds it. */
+function latticeTail(term: WeightedNoise, threshold: number): number {
+  if (threshold < 0) return 1
+  const { noise, weight } = term
+  const scaleUnits = scaleUnitsOf(term)
+  // Rounded down slightly: a threshold that is a whole number of units up to rounding counts as not yet exceeded.
+  const units = Math.floor((threshold / (Math.abs(weight) * noise.unit)) * (1 - 1e-12)) + 1
+  return Math.exp(-units / scaleUnits) / (1 + Math.exp(-1 / scaleUnits))
+}
+
+/** The least h for which P(|weight * noise| > h) = 2 q^(h + 1) / (1 + q) is at most alpha, h in units. */
+function latticeHalfWidth(term: WeightedNoise, alpha: number): number {
+  const scaleUnits = scaleUnitsOf(term)
+  const q = Math.exp(-1 / scaleUnits)
+  const successor = scaleUnits * Math.log(2 / (alpha * (1 + q))) * (1 + 4 * Number.EPSILON)
+  return Math.max(0, Math.ceil(successor) - 1) * term.noise.unit * Math.abs(term.weight)
+}
+
+/** @throws RangeError for a noise of another kind. */
+function scaleUnitsOf({ noise }: WeightedNoise): number {
+  if (noise.kind !== 'laplace') throw new RangeError('noises of different kinds are not combined')
+  return noise.scaleUnits
+}
+
+/** One term of the tail of a sum of Laplace variables, P(sum > t) = 1/2 sum of weight * exp(-t / scale). */
+interface Pole {
+  readonly scale: number
+  readonly weight: number
+}
+
+/**
+ * Scales of the sum's terms closer to each other than this, as a quotient, are moved apart, each up: the weights would have
+ * large errors otherwise. It makes a half-width larger by less than one per cent.
+ */
+const LEAST_QUOTIENT = 1 + 1 / 128
+
+/**
+ * Scales and weights of the tail of a sum of independent Laplace variables: for distinct scales a_i,
+ * weight_i = product over j of a_i^2 / (a_i^2 - a_j^2), by partial fractions of the characteristic function
+ * product of 1 / (1 + a_i^2 s^2).
+ */
+function poles(terms: readonly WeightedNoise[]): readonly Pole[] {
+  const scales = terms.map(
+    (term) => (Math.abs(term.weight) * term.noise.unit) / (2 * Math.tanh(0.5 / scaleUnitsOf(term))),
+  )
+  scales.sort((a, b) => a - b)
+  let smaller = 0
+  for (const [place, scale] of scales.entries()) {
+    smaller = Math.max(scale, smaller * LEAST_QUOTIENT)
+    scales[place] = smaller
+  }
+  return scales.map((scale) => {
+    let weight = 1
+    for (const other of scales) if (other !== scale) weight /= 1 - (other / scale) ** 2
+    return { scale, weight }
+  })
+}
+
+/** The tail of a sum of Laplace variables beyond `threshold`, above 0, and its density there. */
+function laplaceTail(sum: readonly Pole[], threshold: number) {
+  let [probability, density] = [0, 0]
+  for (const { scale, weight } of sum) {
+    const term = 0.5 * weight * Math.exp(-threshold / scale)
+    probability += term
+    density += term / scale
+  }
+  return { probability: probability * (1 + 1e-9), density }
+}
+
+/** More Newton steps than any half-width needs. */
+const NEWTON_STEPS = 20
+
+/**
+ * The h with P(|sum| > h) = alpha, rounded up. The logarithm of the tail is concave, because the density is: Newton's
+ * method comes from above after its first step, so that every later step holds.
+ */
+function laplaceHalfWidth(sum: readonly Pole[], alpha: number): number {
+  const widest = Math.max(...sum.map(({ scale }) => scale))
+  let h = widest * Math.log(1 / alpha)
+  for (let step = 0; step < NEWTON_STEPS; step += 1) {
+    const { probability, density } = laplaceTail(sum, h)
+    const change = (Math.log(probability / (alpha / 2)) * probability) / density
+    h += change
+    if (Math.abs(change) < 1e-12 * h) break
+  }
+  return h * (1 + 1e-9)
+}

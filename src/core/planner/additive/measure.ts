@@ -1,0 +1,124 @@
+import {
+  addLoss,
+  DEFAULT_CONFIDENCE,
+  type DeltaAtto,
+  type EpsilonNano,
+  epsilonNano,
+  NO_LOSS,
+  type PrivacyLoss,
+  type RhoPico,
+  rhoPico,
+} from '../../../privacy/loss.ts'
+import { entry } from '../../../privacy/must.ts'
+import { Refusal, refuseField } from '../../../privacy/refusal.ts'
+import type { Sensitivity } from '../../../privacy/sensitivity.ts'
+import type { GaussianCalibration, Measurement, MechanismName } from '../../mechanisms/measurement.ts'
+import { accuracy, zeroConcentratedMap } from '../../mechanisms/mechanism.ts'
+import { calibrateGaussianJointly } from '../../mechanisms/noise/gaussian.ts'
+import { calibrateGeometric } from '../../mechanisms/noise/geometric.ts'
+import { calibrateLaplace } from '../../mechanisms/noise/laplace.ts'
+import type { AdditiveQuery, AdditiveShape } from './shape.ts'
+
+/**
+ * Checks that a calibration is given for the Gaussian mechanism only.
+ * @throws Refusal `invalid-request` otherwise.
+ */
+export function requireCalibrationFits({ calibration, mechanism }: AdditiveQuery): void {
+  if (calibration === undefined || mechanism === 'gaussian') return
+  throw refuseField('invalid-request', 'calibration', 'applies to the mechanism "gaussian" only')
+}
+
+/**
+ * Lists the mechanisms that can answer a query: the one it names, or all that fit it.
+ * @throws Refusal `mechanism-not-applicable` if the named mechanism does not fit.
+ */
+export function applicableMechanisms(
+  { mechanism }: AdditiveQuery,
+  { wholeNumbers }: AdditiveShape,
+  delta: DeltaAtto,
+): readonly MechanismName[] {
+  if (mechanism === undefined)
+    return [wholeNumbers ? 'geometric' : 'laplace', ...(delta > 0n ? (['gaussian'] as const) : [])]
+  if (mechanism === 'geometric' && !wholeNumbers) {
+    throw new Refusal(
+      'mechanism-not-applicable',
+      'mechanism: geometric noise applies only to whole numbers, and this column is real-valued; use "laplace".',
+      [{ field: 'mechanism', rule: 'must not be "geometric" for a real-valued column' }],
+    )
+  }
+  return [mechanism]
+}
+
+/** Measurements of all statistics of a query, and the price of releasing them together. */
+export interface Measured {
+  readonly measurements: readonly Measurement[]
+  readonly loss: PrivacyLoss
+  readonly rho: RhoPico
+}
+
+/**
+ * Calibrates one measurement for each statistic, all by one mechanism. Laplace and geometric noise get equal shares of
+ * the epsilon, which add up. The Gaussian mechanism measures all statistics as one vector at the whole epsilon and
+ * delta. See decision 11.
+ * @throws Refusal as {@link splitEpsilon} and as the mechanisms do.
+ */
+export function measureAll(
+  mechanism: MechanismName,
+  sensitivities: readonly Sensitivity[],
+  loss: PrivacyLoss,
+  calibration: GaussianCalibration = 'analytic',
+): Measured {
+  switch (mechanism) {
+    case 'geometric':
+    case 'laplace': {
+      const calibrate = mechanism === 'geometric' ? calibrateGeometric : calibrateLaplace
+      const shares = splitEpsilon(loss.epsilonNano, sensitivities.length)
+      const measurements = sensitivities.map((sensitivity, position) =>
+        calibrate(sensitivity, entry(shares, position)),
+      )
+      const price = measurements.reduce((sum, measurement) => addLoss(sum, measurement.loss), NO_LOSS)
+      return { measurements, loss: price, rho: rhoTogether(measurements.map(rhoOf)) }
+    }
+    case 'gaussian': {
+      const { epsilonNano, deltaAtto } = loss
+      const measurements = calibrateGaussianJointly(sensitivities, epsilonNano, deltaAtto, calibration)
+      return { measurements, loss, rho: rhoTogether(measurements.map(rhoOf)) }
+    }
+  }
+}
+
+function rhoOf(measurement: Measurement): RhoPico {
+  return zeroConcentratedMap(measurement, measurement.sensitivity)
+}
+
+/** Adds up the rho of releases with independent noise, whether they are one vector or released in sequence. */
+export function rhoTogether(each: readonly RhoPico[]): RhoPico {
+  return each.reduce((sum, rho) => rhoPico(sum + rho), rhoPico(0n))
+}
+
+/** Chooses the measurements with the least error, by the product of expected errors because their units differ. */
+export function leastError(choices: readonly Measured[]): Measured {
+  return choices.reduce((best, next) => (logarithmicError(next) < logarithmicError(best) ? next : best))
+}
+
+function logarithmicError({ measurements }: Measured): number {
+  return measurements.reduce(
+    (sum, measurement) => sum + Math.log(accuracy(measurement, DEFAULT_CONFIDENCE).expectedAbsoluteError),
+    0,
+  )
+}
+
+/**
+ * Divides an epsilon into equal shares that add up to it exactly.
+ * @throws Refusal `invalid-request` if a share would be below 1e-9.
+ */
+export function splitEpsilon(whole: EpsilonNano, parts: number): readonly EpsilonNano[] {
+  if (whole < parts) {
+    const rule = `must be large enough to be divided into ${parts} parts of at least 0.000000001`
+    throw refuseField('invalid-request', 'epsilon', rule)
+  }
+  const remainder = whole % BigInt(parts)
+  return Array.from({ length: parts }, (_, part) =>
+    epsilonNano(whole / BigInt(parts) + (BigInt(part) < remainder ? 1n : 0n)),
+  )
+}

@@ -1,0 +1,333 @@
+import type { Suppositions } from '../../../../schemas/answers/query.ts'
+import { defined } from '../../../privacy/defined.ts'
+import { epsilonNumber } from '../../../privacy/loss.ts'
+import { entry } from '../../../privacy/must.ts'
+import { numberFromRational } from '../../../privacy/rational.ts'
+import { type GridValue, shownValue } from '../../dataset/grid-value.ts'
+import type { Statistic, Summand } from '../language/aggregate.ts'
+import { cellKeys } from '../language/grouping.ts'
+import { cellsOf } from '../language/tables.ts'
+import type {
+  AccuracyReport,
+  AdditiveNoise,
+  GroupValue,
+  PredictedError,
+  Report,
+  StatisticName,
+  StatisticNoise,
+} from '../report-kinds.ts'
+import { estimatorsOf, isForeseeable } from './estimates/estimate-kinds.ts'
+import type { NumberAt, Released } from './estimates/estimator.ts'
+import { errorAt, measurementAt, numberAt, statisticAt, unitOf } from './estimates/noisy-statistic.ts'
+import { ridgeOf } from './estimates/regression.ts'
+import { type AdditivePlan, type Estimate, namesOf, temporalType } from './shape.ts'
+
+/*
+ * Reports about sums and counts: the noise of the statistics, and the estimates that are made from them. `estimates/`
+ * holds one file per kind of estimate, with its formulas; src/core/planner/additive/estimates/accuracy.md derives them.
+ */
+
+/** The noise of a plan's statistics; public before the query is paid for. */
+export function noiseOfAdditive(plan: AdditivePlan): AdditiveNoise {
+  const first = measurementAt(plan, 0)
+  const facts = {
+    mechanism: first.mechanism,
+    ...defined({ calibration: first.calibration }),
+    neighbours: plan.dataset.neighbours,
+  }
+  if (plan.measurements.length === 1) return { ...facts, ...statisticNoise(plan, 0, publicDivisor(plan)) }
+  return {
+    ...facts,
+    statistics: plan.measurements.map(({ loss }, place) => ({
+      ...nameOf(statisticAt(plan, place)),
+      ...statisticNoise(plan, place),
+      // The Gaussian mechanism releases them as one vector: none has a separate share.
+      ...(first.mechanism === 'gaussian' ? {} : { epsilon: epsilonNumber(loss.epsilonNano) }),
+    })),
+  }
+}
+
+/** The name of a noisy statistic, and its columns. */
+function nameOf(statistic: Statistic): StatisticName {
+  switch (statistic.kind) {
+    case 'count':
+      return {
+        statistic: 'count',
+        ...defined({ column: statistic.column }),
+      }
+    case 'count-people':
+      return {
+        statistic: 'count of people',
+        ...defined({ column: statistic.column }),
+      }
+    case 'count-distinct':
+    case 'count-distinct-values':
+      return { statistic: 'count of distinct values' }
+    case 'affine-count':
+      return { statistic: 'count about the middle' }
+    case 'affine-sum':
+      return nameOfSum(statistic.factor === 1n ? 'sum' : 'sum about the middle', statistic)
+    case 'affine-square-sum':
+      return nameOfSum('sum of squares about the middle', statistic)
+    case 'affine-product-sum':
+      return {
+        statistic: 'sum of products about the middles',
+        columns: statistic.terms.map(({ column }) => column),
+      }
+  }
+}
+
+function nameOfSum(name: string, { column, perPerson }: Summand) {
+  const summed = column ?? perPerson?.column
+  return {
+    statistic: perPerson === undefined ? name : `${name} of a ${perPerson.kind} per person`,
+    ...defined({ column: summed }),
+  }
+}
+
+/** The public number that a single noisy sum or count is divided by, so that the noise stated is that of the answer. */
+function publicDivisor({ estimates }: AdditivePlan): number {
+  const [estimate, ...others] = estimates
+  if (estimate === undefined || others.length > 0) return 1
+  if (estimate.kind === 'proportion') return estimate.rows
+  return estimate.kind === 'mean' && estimate.rows.kind === 'public' ? estimate.rows.value : 1
+}
+
+function statisticNoise(plan: AdditivePlan, place: number, divisor = 1): StatisticNoise {
+  const { noise, sensitivity, fractionBits } = measurementAt(plan, place)
+  const unit = unitOf(plan, place) / divisor
+  const granularity = unit / 2 ** fractionBits
+  switch (noise.kind) {
+    case 'discrete-laplace':
+      return {
+        scale: numberFromRational(noise.scale) * granularity,
+        sensitivity: Number(sensitivity.l1) * unit,
+        granularity,
+      }
+    case 'discrete-gaussian':
+      return {
+        scale: Number(noise.sigma) * granularity,
+        sensitivity: Math.sqrt(Number(sensitivity.l2Squared)) * unit,
+        granularity,
+      }
+  }
+}
+
+const NEEDS_ROWS = 'depends on the number of rows, which is private; give supposed.rows'
+const STATED_WITH_ANSWER = 'depends on the data; the answer states it'
+const TOO_MUCH_NOISE = 'the noise is too large for a bound; use a larger epsilon or fewer predictors'
+export const SEVERAL_STATISTICS = 'differs from statistic to statistic; see estimates'
+const STATED_BY_VALUE = 'differs from group to group; each value has its own half-width'
+
+/**
+ * The accuracy of a plan's answer, computed without data. It covers the noise alone: it does not include the effect of
+ * clamping to the declared bounds and of rounding to the grid. Expected errors are those before post-processing.
+ * @param supposed what the caller supposes about the data. Omitted values are taken to be the hardest to estimate.
+ */
+export function accuracyOfAdditive(plan: AdditivePlan, supposed: Suppositions = {}): AccuracyReport {
+  return accuracyOfEach(plan, errorsOfAdditive(plan, supposed))
+}
+
+/** The error of each estimate of a plan, computed without data; in the unit of its value, or in days or seconds. */
+export function errorsOfAdditive(plan: AdditivePlan, supposed: Suppositions = {}): readonly PredictedError[] {
+  return foreseenErrors(plan, supposed, (estimate) =>
+    unknownError(isForeseeable(estimate) ? NEEDS_ROWS : STATED_WITH_ANSWER),
+  )
+}
+
+function foreseenErrors(
+  plan: AdditivePlan,
+  supposed: Suppositions,
+  otherwise: (estimate: Estimate) => PredictedError,
+): readonly PredictedError[] {
+  const estimators = estimatorsOf(plan)
+  return plan.estimates.map((estimate, place) => {
+    const foreseen = entry(estimators, place).foreseen(supposed)
+    const unit = unitOfEstimate(estimate)
+    if (foreseen === undefined) return { ...otherwise(estimate), ...unit }
+    return { ...foreseen, halfWidth: shownHalfWidth(estimate, foreseen.halfWidth), ...unit }
+  })
+}
+
+function unknownError(reason: string): PredictedError {
+  return { halfWidth: null, expectedAbsoluteError: null, reason }
+}
+
+/** The accuracy of an answer from the error of each of its estimates. */
+function accuracyOfEach(
+  plan: AdditivePlan,
+  each: readonly PredictedError[],
+  parts = partsOf(plan),
+): AccuracyReport {
+  const [only = unknownError(SEVERAL_STATISTICS), ...others] = each
+  const error = others.length === 0 ? only : unknownError(SEVERAL_STATISTICS)
+  const estimates = others.length === 0 ? {} : { estimates: byName(plan, each) }
+  return { confidence: plan.confidence, ...error, ...estimates, ...parts }
+}
+
+/** Unit of the half-width of an estimate, if it is not that of its value. */
+function unitOfEstimate(estimate: Estimate): Pick<PredictedError, 'unit'> {
+  const type = temporalType(estimate)
+  return type === undefined ? {} : { unit: type === 'date' ? 'days' : 'seconds' }
+}
+
+/** Values of each estimate, by the names of the query's statistics. */
+function byName<Value>({ shown }: AdditivePlan, each: readonly Value[]): Readonly<Record<string, Value>> {
+  const names = namesOf(shown)
+  return Object.fromEntries(each.map((value, place) => [entry(names, place), value]))
+}
+
+/** Half-widths of the statistics that estimates are made from, if there are several. They hold jointly. */
+function partsOf(plan: AdditivePlan): Pick<AccuracyReport, 'statistics'> {
+  const { measurements, confidence } = plan
+  if (measurements.length === 1) return {}
+  const each = 1 - (1 - confidence) / measurements.length
+  return {
+    statistics: measurements.map((_, place) => ({
+      ...nameOf(statisticAt(plan, place)),
+      ...errorAt(plan, place, each),
+    })),
+  }
+}
+
+/** Noisy integers in output units: one array per statistic, one integer per cell. */
+type Noisy = readonly (readonly bigint[])[]
+
+/**
+ * Prepares the computation of an answer's numbers from noisy integers. It is post-processing, so it may use anything
+ * public and costs nothing. Computations that depend on the plan alone run once.
+ */
+export function additiveReporter(plan: AdditivePlan): (noisy: Noisy) => Report {
+  switch (plan.shown.kind) {
+    case 'value':
+      return valueReporter(plan)
+    case 'cells':
+      return cellsReporter(plan, plan.shown.largest)
+    case 'groups':
+      return groupsReporter(plan)
+    case 'coefficients':
+      return regressionReporter(plan)
+  }
+}
+
+function valueReporter(plan: AdditivePlan): (noisy: Noisy) => Report {
+  const estimate = entry(plan.estimates, 0)
+  const releasedIn = releaser(plan)
+  const parts = partsOf(plan)
+  return (noisy) => {
+    const { value, ...error } = entry(releasedIn(noisy, 0), 0)
+    return {
+      result: { value: shown(estimate, value) },
+      accuracy: accuracyOfEach(plan, [{ ...error, ...unitOfEstimate(estimate) }], parts),
+    }
+  }
+}
+
+/**
+ * Reports one number for each cell: in the order of the cells, or those with the largest numbers, largest first. Of equal
+ * numbers the one whose cell is declared first comes first.
+ */
+function cellsReporter(plan: AdditivePlan, largest: number | undefined): (noisy: Noisy) => Report {
+  const keys = cellKeys(plan.groupings)
+  const releasedIn = releaser(plan)
+  const accuracy = accuracyOfAdditive(plan)
+  return (noisy) => {
+    const cells = keys.map((key, cell) => ({ key, value: entry(releasedIn(noisy, cell), 0).value }))
+    if (largest !== undefined) cells.sort((a, b) => b.value - a.value)
+    return { result: { cells: cells.slice(0, largest) }, accuracy }
+  }
+}
+
+function groupsReporter(plan: AdditivePlan): (noisy: Noisy) => Report {
+  const keys = cellKeys(plan.groupings)
+  // Bounds that depend on the number of rows are stated with each value.
+  const errors = foreseenErrors(plan, {}, () => unknownError(STATED_BY_VALUE))
+  const accuracy = accuracyOfEach(plan, errors)
+  const valuesIn = groupValues(plan)
+  return (noisy) => ({
+    result: { groups: keys.map((key, cell) => ({ key, values: byName(plan, valuesIn(noisy, cell)) })) },
+    accuracy,
+  })
+}
+
+/** Prepares the computation of the values of each statistic of a group, in the order of the plan's statistics. */
+export function groupValues(plan: AdditivePlan): (noisy: Noisy, cell: number) => readonly GroupValue[] {
+  const releasedIn = releaser(plan)
+  return (noisy, cell) =>
+    releasedIn(noisy, cell).map(({ value, halfWidth }, place) => ({
+      value: shown(entry(plan.estimates, place), value),
+      halfWidth,
+    }))
+}
+
+function regressionReporter(plan: AdditivePlan): (noisy: Noisy) => Report {
+  const releasedIn = releaser(plan)
+  const [estimate] = plan.estimates
+  if (estimate?.kind !== 'coefficient') throw new RangeError('a regression has coefficients')
+  const { regression } = estimate
+  const ridge = ridgeOf(plan, regression)
+  const parts = partsOf(plan)
+  const numberOf = ({ value, halfWidth }: Released) => ({
+    value,
+    halfWidth: Number.isFinite(halfWidth) ? halfWidth : null,
+  })
+  return (noisy) => {
+    const released = releasedIn(noisy, 0)
+    const coefficients = regression.predictors.map(({ name: column }, place) => ({
+      column,
+      ...numberOf(entry(released, place + 1)),
+    }))
+    const errors = released.map(({ halfWidth, expectedAbsoluteError }) =>
+      Number.isFinite(halfWidth) ? { halfWidth, expectedAbsoluteError } : unknownError(TOO_MUCH_NOISE),
+    )
+    return {
+      result: { intercept: numberOf(entry(released, 0)), coefficients, ridge },
+      accuracy: accuracyOfEach(plan, errors, parts),
+    }
+  }
+}
+
+/**
+ * Prepares the computation of the numbers of an answer before any post-processing: cell by cell, and within a cell
+ * estimate by estimate. Dates and timestamps are numbers of days and seconds since 1970.
+ */
+export function additiveNumbers(plan: AdditivePlan): (noisy: Noisy) => readonly number[] {
+  const estimatesIn = unprocessed(plan)
+  const cells = cellsOf(plan.groupings)
+  return (noisy) =>
+    Array.from({ length: cells }, (_, cell) => estimatesIn(noisy, cell).map(({ value }) => value)).flat()
+}
+
+/** Makes the estimates of any cell as numbers. */
+function unprocessed(plan: AdditivePlan): (noisy: Noisy, cell: number) => readonly Released[] {
+  const estimators = estimatorsOf(plan)
+  return (noisy, cell) => {
+    const at: NumberAt = (place, other = cell) => numberAt(plan, place, entry(entry(noisy, place), other))
+    return estimators.map((estimator) => estimator.released(at))
+  }
+}
+
+/** Makes the estimates of any cell. Dates and timestamps are rounded to whole days and seconds. */
+function releaser(plan: AdditivePlan): (noisy: Noisy, cell: number) => readonly Released[] {
+  const estimatesIn = unprocessed(plan)
+  return (noisy, cell) =>
+    estimatesIn(noisy, cell).map(({ value, halfWidth, expectedAbsoluteError }, place) => {
+      const estimate = entry(plan.estimates, place)
+      return {
+        value: temporalType(estimate) === undefined ? value : Math.round(value),
+        halfWidth: shownHalfWidth(estimate, halfWidth),
+        expectedAbsoluteError,
+      }
+    })
+}
+
+/** Shows a number as an answer does: as a text, if the estimate is a date or a timestamp. */
+function shown(estimate: Estimate, value: number): GridValue {
+  const type = temporalType(estimate)
+  return type === undefined ? value : shownValue(type, value)
+}
+
+/** The half-width of an estimate as it is shown: that of a date or a timestamp includes the rounding to a whole unit. */
+function shownHalfWidth(estimate: Estimate, halfWidth: number): number {
+  return temporalType(estimate) === undefined ? halfWidth : halfWidth + 0.5
+}

@@ -1,0 +1,87 @@
+import { refuseQuery } from '../../../privacy/refusal.ts'
+import type { Dataset, GridColumn } from '../../dataset/dataset.ts'
+import {
+  gridPoints,
+  MOST_UNDECLARED_VALUES,
+  MOST_VALUES,
+  mostDistinctValues,
+  mostPeople,
+  mostRows,
+} from '../../dataset/value-limits.ts'
+import { MAX_QUANTILE_POINTS } from '../../mechanisms/selection/quantile.ts'
+import { ORDERED, requireColumnOf } from './column-rules.ts'
+
+/*
+ * Columns and values that quantiles may rank. A quantile reads every distinct value with its number of rows, so a limit
+ * on them is required by public facts before anything is charged.
+ */
+
+/** A column to rank, and the largest number of its distinct values. */
+export interface RankedColumn {
+  readonly column: GridColumn
+  readonly mostValues: number
+}
+
+/**
+ * Returns a column that quantiles can rank.
+ * @throws Refusal `query-does-not-fit` for a column without an order, or one whose number of distinct values has no
+ * public limit that is small enough.
+ */
+export function requireRankable(dataset: Dataset, name: string, field: string): RankedColumn {
+  const column = requireColumnOf(ORDERED, dataset, name, field)
+  const points = gridPoints(column)
+  if (!isWithinMechanism(column)) {
+    const rule = `has ${points} grid points between its bounds; quantiles support at most ${MAX_QUANTILE_POINTS}`
+    throw refuseQuery(field, rule)
+  }
+  const mostValues = mostDistinctValues(column, dataset)
+  if (mostValues !== undefined) return { column, mostValues }
+  const rule =
+    `must be declared with "rankable" to be used in quantiles: ${name} has ${points} grid points, and at most ` +
+    `${MOST_UNDECLARED_VALUES} need no declaration`
+  throw refuseQuery(field, rule)
+}
+
+/**
+ * Counts the values that quantiles of groups read: those of each column in each group, once for each column.
+ * @param cells the number of groups
+ */
+export function valuesInGroups(
+  cells: number,
+  dataset: Dataset,
+): {
+  /** @throws Refusal `query-does-not-fit` if all columns so far may have too many values. */
+  readonly add: (ranked: RankedColumn, field: string) => void
+} {
+  const mostOf = new Map<string, number>()
+  return {
+    add({ column: { name }, mostValues }, field) {
+      mostOf.set(name, Math.min(mostValues * cells, mostRows(dataset)))
+      const total = mostOf.values().reduce((sum, most) => sum + most, 0)
+      if (total <= MOST_VALUES) return
+      const rule =
+        `must have at most ${MOST_VALUES} values in all groups and columns together, and ${name} may have ${mostValues} in ` +
+        `each of ${cells} groups: ask for fewer groups, or for a batch with one query for each group`
+      throw refuseQuery(field, rule)
+    },
+  }
+}
+
+/**
+ * Requires that values per person can be read.
+ * @param column the grid of the values
+ * @throws Refusal `query-does-not-fit` if there may be too many.
+ */
+export function requireRankedPeople(column: GridColumn, dataset: Dataset): void {
+  const points = gridPoints(column)
+  const most = Math.min(Number(points), mostPeople(dataset))
+  if (isWithinMechanism(column) && most <= MOST_VALUES) return
+  const rule = `must bound the values to at most ${MOST_VALUES} grid points; without it they have ${points}`
+  throw refuseQuery('contribution.perPerson', rule)
+}
+
+function isWithinMechanism(column: GridColumn): boolean {
+  const { lowerIndex, upperIndex } = column
+  const within = lowerIndex >= -MAX_QUANTILE_POINTS && upperIndex <= MAX_QUANTILE_POINTS
+  return within && gridPoints(column) <= MAX_QUANTILE_POINTS
+}

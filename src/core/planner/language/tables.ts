@@ -1,0 +1,54 @@
+import type { GroupingColumn } from '../../../../schemas/answers/query.ts'
+import { refuseQuery } from '../../../privacy/refusal.ts'
+import type { Dataset } from '../../dataset/dataset.ts'
+import { LARGEST_ANSWER, type PlanLimits } from '../plans/plan-kind.ts'
+import { type Grouping, planGrouping } from './grouping.ts'
+
+/** Number of cells that groupings span. */
+export function cellsOf(groupings: readonly Grouping[]): number {
+  return groupings.reduce((product, { labels }) => product * labels.length, 1)
+}
+
+/**
+ * Plans the groupings of a table.
+ * @param field the field of the query that holds the columns; `fieldOf` names that of each
+ * @param statistics names of the statistics of each cell, if it has several
+ * @throws Refusal `query-does-not-fit` for a table that the dataset does not have, or that is too large.
+ */
+export function planTable(
+  columns: readonly GroupingColumn[],
+  fieldOf: (position: number) => string,
+  field: string,
+  dataset: Dataset,
+  { maxCells, maxCharacters = LARGEST_ANSWER }: PlanLimits,
+  statistics: readonly string[] = [],
+): readonly Grouping[] {
+  const groupings = columns.map((column, position) => planGrouping(column, dataset, fieldOf(position)))
+  const repeated = groupings.findIndex(
+    ({ column }, position) => groupings.findIndex((other) => other.column === column) !== position,
+  )
+  if (repeated !== -1) throw refuseQuery(fieldOf(repeated), 'must not repeat an earlier column')
+  const cells = cellsOf(groupings)
+  if (cells > maxCells) throw refuseQuery(field, `span ${cells} cells; at most ${maxCells} are supported`)
+  const longestValues = statistics.reduce(
+    (sum, name) => sum + JSON.stringify(name).length + LONGEST_ESTIMATE,
+    LONGEST_CELL_FRAME,
+  )
+  const longestCell = groupings.reduce((sum, grouping) => sum + longestKey(grouping), longestValues)
+  if (cells * longestCell > maxCharacters)
+    throw refuseQuery(field, 'span too many cells with names that are too long for one answer')
+  return groupings
+}
+
+/** Characters of a cell without its key: `{"key":{},"value":-1.7976931348623157e+308},`. */
+const LONGEST_CELL_FRAME = 50
+/**
+ * Characters that a statistic of a group adds to its name:
+ * `:{"value":-1.7976931348623157e+308,"halfWidth":1.7976931348623157e+308},`.
+ */
+const LONGEST_ESTIMATE = 80
+
+/** Largest number of characters of one column's part of a cell's key. */
+function longestKey({ column, labels }: Grouping): number {
+  return Math.max(...labels.map((label) => JSON.stringify({ [column]: label }).length))
+}

@@ -1,0 +1,57 @@
+import { additive } from '../additive/kind.ts'
+import { groups } from './groups.ts'
+import { keySelection } from './key-selection.ts'
+import { noisyMax } from './noisy-max.ts'
+import type { PlanKind } from './plan-kind.ts'
+import { quantile } from './quantile.ts'
+
+/**
+ * Everything the planner knows about each kind of plan. A new kind is a file beside this one and an entry here. See
+ * decision 58.
+ */
+const planKinds = { additive, groups, 'noisy-max': noisyMax, quantile, 'key-selection': keySelection }
+
+export type PlanKindName = keyof typeof planKinds
+
+/** Plan of each kind, the exact integers that it reads, and its release. */
+interface PlanTypes extends TypesOf<typeof planKinds> {}
+
+type TypesOf<Kinds> = {
+  readonly [Kind in keyof Kinds]: Kinds[Kind] extends PlanKind<infer P, infer Exact, infer Release>
+    ? { readonly plan: P; readonly exact: Exact; readonly release: Release }
+    : never
+}
+
+/** Everything that is decided about a query before any data is read. It depends on public facts only. */
+export type Plan = PlanTypes[PlanKindName]['plan']
+
+/** The exact integers that a plan reads from the data. They can be sent to a worker thread (structured clone). */
+export type ExactAggregate = PlanTypes[PlanKindName]['exact']
+
+/** Values that carry noise and may leave the service, by kind of plan. */
+export type Released = PlanTypes[PlanKindName]['release']
+
+/** Plan of one kind. Functions that are generic in the kind find its entry in a table without a switch. */
+export type PlanOf<Kind extends PlanKindName> = {
+  [K in Kind]: PlanTypes[K]['plan'] & { readonly kind: K }
+}[Kind]
+
+/** The exact integers that a plan of one kind reads. */
+export type ExactOf<Kind extends PlanKindName> = {
+  [K in Kind]: PlanTypes[K]['exact'] & { readonly kind: K }
+}[Kind]
+
+/** Release of one kind of plan. */
+export type ReleaseOf<Kind extends PlanKindName> = {
+  [K in Kind]: PlanTypes[K]['release'] & { readonly kind: K }
+}[Kind]
+
+/** Everything the planner knows about the kind of a plan. */
+export function planKindOf<Kind extends PlanKindName>(
+  plan: PlanOf<Kind>,
+): PlanKind<PlanOf<Kind>, ExactOf<Kind>, ReleaseOf<Kind>> {
+  const kinds: {
+    readonly [K in PlanKindName]: PlanKind<PlanOf<K>, ExactOf<K>, ReleaseOf<K>>
+  } = planKinds
+  return kinds[plan.kind]
+}

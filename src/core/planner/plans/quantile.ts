@@ -1,0 +1,253 @@
+import type { Query } from '../../../../schemas/answers/query.ts'
+import { decimalFromNumber } from '../../../privacy/decimal.ts'
+import { defined } from '../../../privacy/defined.ts'
+import { DEFAULT_CONFIDENCE, epsilonNumber, NO_LOSS, type PrivacyLoss } from '../../../privacy/loss.ts'
+import { entry } from '../../../privacy/must.ts'
+import { rational } from '../../../privacy/rational.ts'
+import { refuseField } from '../../../privacy/refusal.ts'
+import type { Dataset, GridColumn } from '../../dataset/dataset.ts'
+import { valueOfIndex } from '../../dataset/grid-value.ts'
+import type { UniformSource } from '../../mechanisms/samplers/uniform-source.ts'
+import {
+  percentileScore,
+  type QuantileMeasurement,
+  quantileMechanism,
+  quantileSteps,
+} from '../../mechanisms/selection/quantile.ts'
+import { rhoTogether, splitEpsilon } from '../additive/measure.ts'
+import type { Bounding, Summand, ValueCounting } from '../language/aggregate.ts'
+import {
+  contributionReport,
+  ONE_ROW_PER_PERSON,
+  planBounding,
+  quotient,
+  requireNoClamp,
+} from '../language/contribution.ts'
+import { planPersonValue } from '../language/person-value.ts'
+import { planRows } from '../language/predicate.ts'
+import { requireRankable, requireRankedPeople } from '../language/ranked-values.ts'
+import type { IndexCounts } from '../language/reading.ts'
+import { epsilonRange, knownHalfWidth, type Offer, planAtOffer } from '../price/accuracy-first.ts'
+import { replacementLossInTwoSteps } from '../price/price.ts'
+import { type Counted, stabilityOfRank } from '../price/stability.ts'
+import type { AccuracyReport, Result } from '../report-kinds.ts'
+import type { PlanFacts, PlanKind } from './plan-kind.ts'
+
+export type QuantileQuery = Extract<Query, { kind: 'median' | 'percentile' | 'minimum' | 'maximum' }>
+
+/** Plan that selects grid points of one column by their ranks. */
+export interface QuantilePlan extends PlanFacts {
+  readonly kind: 'quantile'
+  readonly query: QuantileQuery
+  readonly counting: ValueCounting
+  readonly column: GridColumn
+  readonly measurements: readonly QuantileMeasurement[]
+  /** The percentage of each; absent for a rank from an end. */
+  readonly percentages?: readonly number[]
+  /** True if the answer lists the quantiles with their percentages. */
+  readonly listed: boolean
+}
+
+/** Facts that the ranks of a question depend on besides the question itself. */
+export interface RankSetting {
+  readonly counted: Counted
+  readonly dataset: Dataset
+  /** Number of grid points of the values. */
+  readonly points: bigint
+  readonly confidence: number
+}
+
+/** The ranks that a question asks for. */
+export interface Ranks {
+  /** Number of quantiles. They divide the epsilon. */
+  readonly parts: number
+  readonly scoresAt: (loss: PrivacyLoss) => readonly QuantileMeasurement['score'][]
+  /** See {@link QuantilePlan.percentages}. */
+  readonly percentages?: readonly number[]
+  /** See {@link QuantilePlan.listed}. Default: false. */
+  readonly listed?: boolean
+}
+
+/** The number of rows or people with each value. */
+export interface QuantileExact {
+  readonly kind: 'quantile'
+  readonly values: IndexCounts
+}
+
+/** Grid indexes, one per measurement. */
+export interface QuantileRelease {
+  readonly kind: 'quantile'
+  readonly indexes: readonly bigint[]
+}
+
+/**
+ * Plans quantiles of one column.
+ * @throws Refusal `query-does-not-fit` for a column without an order, and as `ranksOf` does.
+ */
+export function planQuantiles(
+  query: QuantileQuery,
+  ranksOf: (setting: RankSetting) => Ranks,
+  dataset: Dataset,
+  offer: Offer,
+): QuantilePlan {
+  requireNoClamp(query.contribution, query.perPerson !== undefined)
+  const bounding = planBounding(query.contribution, dataset, 'one')
+  const { column, summand } = rankedValues(query, dataset, bounding)
+  const { lowerIndex, upperIndex } = column
+  const points = upperIndex - lowerIndex + 1n
+  const counting = { ...planRows(query.where, dataset, bounding), ...summand }
+  const counted = { of: query.perPerson === undefined ? 'rows' : 'people', bounding } as const
+  const setting = { counted, dataset, points, confidence: offer.confidence }
+  const { parts, scoresAt, percentages, listed = false } = ranksOf(setting)
+  const planAt = (loss: PrivacyLoss): QuantilePlan => {
+    const scores = scoresAt(loss)
+    const shares = splitEpsilon(loss.epsilonNano, parts)
+    const measurements = scores.map((score, part) => {
+      const { sensitivity } = stabilityOfRank(score, counted, dataset)
+      const share = { ...NO_LOSS, epsilonNano: entry(shares, part) }
+      return quantileMechanism.calibrate({ score, sensitivity, lowerIndex, upperIndex }, share)
+    })
+    const rhos = measurements.map((measurement) =>
+      quantileMechanism.zeroConcentratedMap(measurement, measurement),
+    )
+    return {
+      kind: 'quantile',
+      query,
+      dataset,
+      loss: { ...NO_LOSS, epsilonNano: loss.epsilonNano },
+      rho: rhoTogether(rhos),
+      confidence: offer.confidence,
+      counting,
+      column,
+      measurements,
+      listed,
+      ...defined({ percentages }),
+      ...contributionOf(entry(scores, 0), counted, dataset),
+    }
+  }
+  const halfWidthOf = (plan: QuantilePlan) => knownHalfWidth(accuracy(plan))
+  return planAtOffer(offer, epsilonRange(parts), { planAt, halfWidthOf })
+}
+
+/** The values that a quantile ranks, of rows or of people, and their grid. */
+function rankedValues(
+  { column: name, perPerson: kind, contribution }: QuantileQuery,
+  dataset: Dataset,
+  bounding: Bounding,
+): { readonly column: GridColumn; readonly summand: Summand } {
+  if (kind === undefined) {
+    const { column } = requireRankable(dataset, name, 'column')
+    return { column, summand: { column: name } }
+  }
+  const { value, column } = planPersonValue(
+    { kind, column: name, field: 'column', contribution },
+    dataset,
+    bounding,
+  )
+  requireRankedPeople(column, dataset)
+  return { column, summand: { perPerson: value } }
+}
+
+/** The contribution of each person. The sensitivity of every score grows by the same factor. */
+function contributionOf(
+  score: QuantileMeasurement['score'],
+  counted: Counted,
+  dataset: Dataset,
+): Pick<PlanFacts, 'contribution'> {
+  const sensitivityWith = (bounding: Bounding) =>
+    stabilityOfRank(score, { ...counted, bounding }, dataset).sensitivity
+  const contribution = contributionReport(counted.bounding, () =>
+    quotient(sensitivityWith(counted.bounding), sensitivityWith(ONE_ROW_PER_PERSON)),
+  )
+  return defined({ contribution })
+}
+
+/**
+ * Returns the score of the quantile at or below which this percentage of the rows lies.
+ * @throws Refusal `invalid-request` for a percentage out of range, or with more than 2 fractional digits.
+ */
+export function percentageScore(percentage: number, field: string): QuantileMeasurement['score'] {
+  const hundredths = decimalFromNumber(percentage, 2)
+  if (!(percentage > 0 && percentage < 100)) {
+    const rule = 'must be between 0 and 100, exclusive; use minimum or maximum for the ends'
+    throw refuseField('invalid-request', field, rule)
+  }
+  if (hundredths === undefined)
+    throw refuseField('invalid-request', field, 'must have at most 2 fractional digits')
+  const { numerator, denominator } = rational(hundredths, 10_000n)
+  return percentileScore(numerator, denominator)
+}
+
+/** Quantiles of one column. */
+export const quantile: PlanKind<QuantilePlan, QuantileExact, QuantileRelease> = {
+  readings: ({ counting }) => [{ method: 'countIndexes', counting }],
+  exact: (_, { countIndexes }) => ({ kind: 'quantile', values: entry(countIndexes, 0) }),
+  release:
+    (plan, { values }) =>
+    (noiseSource) =>
+      selectQuantiles(plan, values, noiseSource),
+  chosen: () => ({}),
+  domain: () => undefined,
+  rowsThatCount: ({ counting }) => counting.where,
+  mostValues: () => 0,
+  leastHalfWidthRows: ({ measurements }) =>
+    Math.min(...measurements.map((each) => quantileMechanism.accuracy(each, DEFAULT_CONFIDENCE).halfWidth)),
+  replacementLoss: replacementLossInTwoSteps,
+  noise: (plan) => ({
+    mechanism: 'exponential',
+    neighbours: plan.dataset.neighbours,
+    quantiles: plan.measurements.map(quantileNoise(plan)),
+  }),
+  accuracy,
+  reporter(plan) {
+    const accuracyOfAll = accuracy(plan)
+    return ({ indexes }) => ({ result: reportQuantiles(plan, indexes), accuracy: accuracyOfAll })
+  },
+}
+
+function accuracy({ query, confidence, measurements }: QuantilePlan): AccuracyReport {
+  // Several are sorted, so that one with a large error can move another: the half-width holds for all together.
+  const shared = 1 - (1 - confidence) / measurements.length
+  const each = measurements.map((measurement) => quantileMechanism.accuracy(measurement, shared).halfWidth)
+  const unit = query.perPerson === undefined ? 'rows' : 'people'
+  return { confidence, halfWidth: Math.max(...each), expectedAbsoluteError: null, unit }
+}
+
+function* selectQuantiles(
+  { measurements }: QuantilePlan,
+  values: IndexCounts,
+  noiseSource: UniformSource,
+): Generator<void, QuantileRelease> {
+  const indexes: bigint[] = []
+  for (const measurement of measurements) indexes.push(yield* quantileSteps(measurement, values, noiseSource))
+  return { kind: 'quantile', indexes }
+}
+
+function quantileNoise({ percentages }: QuantilePlan) {
+  return ({ exponent, sensitivity, loss, score }: QuantileMeasurement, place: number) => ({
+    ...(percentages === undefined
+      ? // Counted from the upper end, the target of a maximum is negative.
+        { rank: Math.abs(Number(score.target)) }
+      : { p: entry(percentages, place) }),
+    scale: Number(exponent.denominator) / Number(exponent.numerator),
+    sensitivity: Number(sensitivity),
+    epsilon: epsilonNumber(loss.epsilonNano),
+  })
+}
+
+function reportQuantiles(
+  { percentages = [], listed, column }: QuantilePlan,
+  indexes: readonly bigint[],
+): Result {
+  if (!listed) return { value: valueOfIndex(column, entry(indexes, 0)) }
+  // Percentiles increase with p. Sorting values that noise has put out of order moves none of them further from the
+  // truth.
+  const increasing = indexes.toSorted((a, b) => (a < b ? -1 : a > b ? 1 : 0))
+  const order = percentages.map((_, position) => position)
+  order.sort((a, b) => entry(percentages, a) - entry(percentages, b))
+  const percentiles = percentages.map((p, position) => ({
+    p,
+    value: valueOfIndex(column, entry(increasing, order.indexOf(position))),
+  }))
+  return { percentiles }
+}

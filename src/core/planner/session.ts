@@ -1,0 +1,198 @@
+import type { z } from 'zod'
+import type { sessionRequest } from '../../../schemas/answers/sparse-vector.ts'
+import type { Amount } from '../../privacy/accounting.ts'
+import { defined } from '../../privacy/defined.ts'
+import {
+  coversLoss,
+  DEFAULT_CONFIDENCE,
+  epsilonFromWire,
+  epsilonNano,
+  epsilonNumber,
+  NO_LOSS,
+} from '../../privacy/loss.ts'
+import { refuseField } from '../../privacy/refusal.ts'
+import type { Dataset } from '../dataset/dataset.ts'
+import {
+  LEAST_SPARSE_VECTOR_EPSILON_NANO,
+  type SparseVectorMeasurement,
+  sparseVectorMargin,
+  sparseVectorMechanism,
+  sparseVectorShares,
+  type ThresholdAnswer,
+} from '../mechanisms/selection/sparse-vector.ts'
+import {
+  type ContributionReport,
+  contributionReport,
+  ONE_ROW_PER_PERSON,
+  planBounding,
+  quotient,
+  requireNoClamp,
+  requirePeople,
+} from './language/contribution.ts'
+import { priceOf } from './price/price.ts'
+import { requireEpsilonWithin, requireHalfWidthWithin } from './price/query-limits.ts'
+import { type Counted, stabilityOfCounts } from './price/stability.ts'
+
+/** Session of the sparse vector technique as an analyst requests it. */
+export type SessionRequest = z.output<typeof sessionRequest>
+
+/** Returns a request as it was made, in its shortest form: without the fields that equal their defaults. */
+export function shortestSession({ of, contribution, ...request }: SessionRequest): SessionRequest {
+  return {
+    ...request,
+    ...(of === undefined || of === 'rows' ? {} : { of }),
+    ...defined({ contribution }),
+  }
+}
+
+/** Everything that is decided about a session before it is charged. It depends on public facts only. */
+export interface SessionPlan {
+  readonly dataset: Dataset
+  /** In rows, or people. */
+  readonly threshold: bigint
+  /** Subject of each question's count. */
+  readonly counted: Counted
+  readonly measurement: SparseVectorMeasurement
+  /** Bounds on what each person contributes; absent where rows are the privacy units. */
+  readonly contribution?: ContributionReport
+}
+
+/**
+ * Plans a session.
+ * @throws Refusal for an invalid epsilon, one too small to be divided between threshold and questions, one beyond the
+ * dataset's limits, or a contribution that does not fit the dataset.
+ */
+export function planSession(
+  { threshold, positives, epsilon, of = 'rows', contribution: requested }: SessionRequest,
+  dataset: Dataset,
+): SessionPlan {
+  const whole = epsilonFromWire(epsilon, 'epsilon')
+  requireEpsilonWithin(whole, dataset.queryLimits, 'epsilon')
+  if (whole < LEAST_SPARSE_VECTOR_EPSILON_NANO) {
+    const least = epsilonNumber(epsilonNano(LEAST_SPARSE_VECTOR_EPSILON_NANO))
+    throw refuseField(
+      'invalid-request',
+      'epsilon',
+      `must be at least ${least}, because it is divided between two noises`,
+    )
+  }
+  requireNoClamp(requested)
+  requirePeople(of, dataset)
+  const bounding = planBounding(requested, dataset, 'one')
+  const sensitivityOf = (counted: Counted) => stabilityOfCounts(counted, dataset)
+  const counted = { of, bounding } as const
+  const shape = { positives, ...sensitivityOf(counted) }
+  const contribution = contributionReport(bounding, () =>
+    quotient(shape.sensitivity, sensitivityOf({ of, bounding: ONE_ROW_PER_PERSON }).sensitivity),
+  )
+  const loss = { ...NO_LOSS, epsilonNano: whole }
+  const measurement = sparseVectorMechanism.calibrate(shape, loss)
+  const gapHalfWidth = () => sparseVectorMechanism.accuracy(measurement, DEFAULT_CONFIDENCE).halfWidth
+  requireHalfWidthWithin(gapHalfWidth, dataset.queryLimits, 'epsilon')
+  return {
+    dataset,
+    threshold: BigInt(threshold),
+    counted,
+    measurement,
+    ...defined({ contribution }),
+  }
+}
+
+/** Price of the whole session, for any questions: the loss of the threshold and of all answers together. */
+export function priceOfSession({ dataset, measurement }: SessionPlan): Amount {
+  const rho = sparseVectorMechanism.zeroConcentratedMap(measurement, measurement)
+  return priceOf({ loss: measurement.loss, rho }, dataset.accounting)
+}
+
+/**
+ * Stored form of the terms under which a session answers, apart from its positives and its noise. Integers are texts,
+ * to stay exact.
+ */
+export interface SessionTerms {
+  readonly threshold: string
+  readonly sensitivity: string
+  readonly monotonic: boolean
+  readonly fractionBits: number
+  readonly thresholdScale: string
+  readonly questionScale: string
+  readonly epsilonNano: string
+  readonly counted: Counted
+}
+
+/** Terms of a session to be opened. */
+export function termsOfSession({ threshold, counted, measurement }: SessionPlan): SessionTerms {
+  return {
+    threshold: String(threshold),
+    sensitivity: String(measurement.sensitivity),
+    monotonic: measurement.monotonic,
+    fractionBits: measurement.fractionBits,
+    thresholdScale: String(measurement.thresholdScale),
+    questionScale: String(measurement.questionScale),
+    epsilonNano: String(measurement.loss.epsilonNano),
+    counted,
+  }
+}
+
+/**
+ * Restores the plan of an open session from its terms. The threshold's noise was drawn under these terms, so they
+ * remain in force even if a later release of the software would calibrate differently.
+ * @throws Error if the terms would cost more than the charge.
+ */
+export function sessionUnderTerms(
+  terms: SessionTerms,
+  positives: number,
+): Pick<SessionPlan, 'threshold' | 'counted' | 'measurement'> {
+  const measurement: SparseVectorMeasurement = {
+    positives,
+    sensitivity: BigInt(terms.sensitivity),
+    monotonic: terms.monotonic,
+    fractionBits: terms.fractionBits,
+    thresholdScale: BigInt(terms.thresholdScale),
+    questionScale: BigInt(terms.questionScale),
+    loss: { ...NO_LOSS, epsilonNano: epsilonNano(BigInt(terms.epsilonNano)) },
+  }
+  if (!coversLoss(measurement.loss, sparseVectorMechanism.privacyMap(measurement, measurement)))
+    throw new Error('the terms of a session do not fit what was charged for it')
+  return { threshold: BigInt(terms.threshold), counted: terms.counted, measurement }
+}
+
+/** Numbers of questions for which a preview states the margin. */
+const MARGIN_QUESTIONS = [1, 10, 100, 1_000]
+
+/** Describes a session's noise and accuracy, which are public before it is paid for. */
+export function sessionReport({ dataset, threshold, counted, measurement, contribution }: SessionPlan) {
+  const { positives, sensitivity, monotonic, thresholdScale, questionScale, fractionBits } = measurement
+  const granularity = 2 ** -fractionBits
+  const shares = sparseVectorShares(measurement)
+  const gap = sparseVectorMechanism.accuracy(measurement, DEFAULT_CONFIDENCE)
+  return {
+    dataset: dataset.id,
+    datasetVersion: dataset.version,
+    threshold: Number(threshold),
+    positives,
+    ...(counted.of === 'people' ? { of: counted.of } : {}),
+    ...defined({ contribution }),
+    noise: {
+      mechanism: 'sparse-vector' as const,
+      neighbours: dataset.neighbours,
+      monotonic,
+      sensitivity: Number(sensitivity),
+      granularity,
+      threshold: { scale: Number(thresholdScale) * granularity, epsilon: epsilonNumber(shares.threshold) },
+      questions: { scale: Number(questionScale) * granularity, epsilon: epsilonNumber(shares.questions) },
+    },
+    accuracy: {
+      confidence: DEFAULT_CONFIDENCE,
+      margins: MARGIN_QUESTIONS.map((questions) => ({
+        questions,
+        margin: sparseVectorMargin(measurement, DEFAULT_CONFIDENCE, questions),
+      })),
+      gap: { halfWidth: gap.halfWidth, expectedAbsoluteError: gap.expectedAbsoluteError },
+    },
+  }
+}
+
+/** One answer, its gap in rows or people. */
+export function comparisonReport(answer: ThresholdAnswer, { fractionBits }: SparseVectorMeasurement) {
+  return answer.above ? { above: true, gap: Number(answer.gap) * 2 ** -fractionBits } : { above: false }
+}

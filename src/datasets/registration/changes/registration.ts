@@ -1,0 +1,105 @@
+import { type Column, isLiveSource } from '../../../core/dataset/dataset.ts'
+import {
+  type DatasetDeclaration,
+  declareColumns,
+  declareQueryLimits,
+  defaultDeclarations,
+  requireUnreservedNames,
+  withSelectableLimits,
+} from '../../../core/dataset/declaration.ts'
+import type { CatalogEntry } from '../../../core/dataset/entry.ts'
+import { type Accounting, amountBoughtBy, coversAmount, noAmount } from '../../../privacy/accounting.ts'
+import {
+  deltaFromWire,
+  epsilonFromWire,
+  MAX_BUDGET_EPSILON,
+  type PrivacyLoss,
+} from '../../../privacy/loss.ts'
+import { refuseField } from '../../../privacy/refusal.ts'
+import { fixedDeclarations } from '../sources/sources.ts'
+
+/**
+ * A registration as a custodian sends it. Declarations that its kind of source determines or that have a default are
+ * optional.
+ */
+export type RegistrationRequest = Omit<DatasetDeclaration, OptionalDeclarations> & {
+  readonly [Name in OptionalDeclarations]?: DatasetDeclaration[Name] | undefined
+} & {
+  /** Reason for a second budget over a source that is registered under another id. */
+  readonly separateBudget?: string | undefined
+  readonly budget: CatalogEntry['budget']
+}
+
+type OptionalDeclarations = 'columns' | 'synthetic' | 'timing' | 'failureLimit' | 'queryLimits'
+
+/** A registration whose declaration and budget are valid in themselves. */
+export interface CheckedRegistration {
+  readonly declaration: DatasetDeclaration
+  readonly separateBudget?: string | undefined
+  readonly budget: CatalogEntry['budget']
+  readonly granted: PrivacyLoss
+  readonly columns: readonly Column[]
+}
+
+/**
+ * Checks everything that needs neither the source nor the id's earlier registrations.
+ * @throws Refusal for the first broken rule.
+ */
+export function checkRegistration(request: RegistrationRequest): CheckedRegistration {
+  const { budget, separateBudget } = request
+  const declaration = completeDeclaration(request)
+  const granted = grantedBy(budget, declaration.accounting, 'budget.')
+  const columns = declareColumns(declaration)
+  declareQueryLimits(declaration)
+  requireUnreservedNames(declaration.columns)
+  return { declaration, separateBudget, budget, granted, columns }
+}
+
+/**
+ * Converts a budget to the loss that it grants.
+ * @param prefix of the fields of the budget in the request
+ * @throws Refusal `invalid-request` for a budget that is out of range, or whose amount is 0 under its accounting.
+ */
+export function grantedBy(
+  { epsilon, delta }: CatalogEntry['budget'],
+  accounting: Accounting,
+  prefix: string,
+): PrivacyLoss {
+  const granted = {
+    epsilonNano: epsilonFromWire(epsilon, `${prefix}epsilon`, MAX_BUDGET_EPSILON),
+    deltaAtto: deltaFromWire(delta, `${prefix}delta`),
+  }
+  if (coversAmount(noAmount(accounting), amountBoughtBy(accounting, granted)))
+    throw refuseField('invalid-request', `${prefix}delta`, 'must be greater than 0 under zcdp accounting')
+  return granted
+}
+
+/**
+ * Fills in the declarations that the kind of source determines or that have a default.
+ * @throws Refusal `invalid-request` for a contradiction, or a declaration that is missing.
+ */
+function completeDeclaration({
+  budget: _,
+  separateBudget: __,
+  ...request
+}: RegistrationRequest): DatasetDeclaration {
+  const { kind } = request.source
+  const fixed = fixedDeclarations(request.source)
+  if (fixed.synthetic && request.synthetic === false)
+    throw refuseField('invalid-request', 'synthetic', `must be true for a source of kind ${kind}`)
+  const columns = request.columns ?? fixed.columns
+  if (columns === undefined)
+    throw refuseField('invalid-request', 'columns', `must be declared for a source of kind ${kind}`)
+  if (isLiveSource(request.source) && request.neighbours !== 'add-remove')
+    throw refuseField('invalid-request', 'neighbours', 'must be add-remove for a live table')
+  const synthetic = request.synthetic ?? fixed.synthetic ?? false
+  const { timing, failureLimit, queryLimits } = defaultDeclarations({ synthetic })
+  return {
+    ...request,
+    columns: withSelectableLimits(columns),
+    synthetic,
+    timing: request.timing ?? timing,
+    failureLimit: request.failureLimit ?? failureLimit,
+    queryLimits: { ...queryLimits, ...request.queryLimits },
+  }
+}

@@ -1,0 +1,171 @@
+import type { TableColumn } from '../../core/dataset/dataset.ts'
+import type { PostgresConnection } from '../tables/connection.ts'
+import { printTableName } from '../tables/relation.ts'
+import {
+  requireColumns,
+  type TableDataset,
+  type TableEngine,
+  type TableName,
+} from '../tables/table-engine.ts'
+import { quoteLiteral } from './encodings/literals.ts'
+import { ENUM_PREFIX } from './encodings/source.ts'
+import type { Row, Transactions, TransactionTerms } from './sessions.ts'
+
+/** A table whose schema is known. */
+export type QualifiedName = Required<TableName>
+
+/** A dataset's table whose schema is known. */
+export type QualifiedTable = TableDataset & { readonly table: QualifiedName }
+
+type DefaultSchema = Pick<PostgresConnection, 'schema'>
+
+/** Completes the name of a table by the schema of its connection. */
+export function qualify({ schema, name }: TableName, connection: DefaultSchema): QualifiedName {
+  return { schema: schema ?? connection.schema, name }
+}
+
+/** Completes the name of a dataset's table. */
+export function qualifyTable(table: TableDataset, connection: DefaultSchema): QualifiedTable {
+  return { ...table, table: qualify(table.table, connection) }
+}
+
+/** Terms of statements that read a table: its definition is kept and compared first. */
+export function readingTerms(
+  { table, columns }: QualifiedTable,
+  terms: Pick<TransactionTerms, 'isolation' | 'timeoutMs' | 'signal'>,
+): TransactionTerms {
+  return {
+    ...terms,
+    prepare: [printHold(table), printColumns(table)],
+    check: (rows) => requireColumns(columns, readColumns(rows)),
+  }
+}
+
+/** Facts about tables from the catalog of the database, each read in a transaction of its own. */
+export interface Lookups extends Required<Pick<TableEngine, 'describe' | 'refusal' | 'reachable'>> {
+  /** Returns true if the role may lock a table. */
+  lockable(table: QualifiedName, signal?: AbortSignal): Promise<boolean>
+}
+
+/** Largest number of columns of a view of PostgreSQL; tables have fewer. */
+const MOST_COLUMNS = 1_664
+
+const MAY_WRITE =
+  'its role may change this table: it is a superuser, owns the table, or has INSERT, UPDATE, DELETE or TRUNCATE; ' +
+  'use a role that may only SELECT, or set "allowWritableRole": true'
+
+/** @param onWritable called once, when the connection first accepts a table that its role may change */
+export function createLookups(
+  connection: PostgresConnection,
+  transactions: Transactions,
+  onWritable: () => void,
+): Lookups {
+  const timeoutMs = connection.limits.statementTimeoutMs
+  let hasToldWritable = false
+
+  const ask = (sql: string, signal?: AbortSignal) =>
+    transactions.run({ isolation: 'statement', timeoutMs, signal, prepare: [] }, (session) =>
+      session.rows(sql, MOST_COLUMNS),
+    )
+  const isTrue = async (sql: string, signal?: AbortSignal) => {
+    const [row] = await ask(sql, signal)
+    return row?.[0] === 't'
+  }
+
+  return {
+    describe: async (table, signal) => {
+      const columns = readColumns(await ask(printColumns(qualify(table, connection)), signal))
+      return columns.length === 0 ? undefined : columns
+    },
+    refusal: async (table, signal) => {
+      if (!(await isTrue(printMayWrite(qualify(table, connection)), signal))) return undefined
+      if (!connection.allowWritableRole) return MAY_WRITE
+      if (!hasToldWritable) onWritable()
+      hasToldWritable = true
+      return undefined
+    },
+    reachable: async () => {
+      // Every busy connection either answers or runs out of time.
+      if (transactions.busy()) return true
+      return ask('SELECT 1').then(
+        () => true,
+        () => false,
+      )
+    },
+    lockable: (table, signal) => isTrue(printLockable(table), signal),
+  }
+}
+
+/**
+ * Prints a statement that keeps the definition of a table until the end of the transaction. It waits for changes that
+ * are under way.
+ */
+function printHold(table: QualifiedName): string {
+  return `SELECT 1 FROM ${printTableName(table)} LIMIT 0`
+}
+
+/**
+ * Prints a statement that keeps the definition of a table as {@link printHold} does, but without taking a snapshot, so that
+ * the transaction's snapshot is not older.
+ */
+export function printLock(table: QualifiedName): string {
+  return `LOCK TABLE ${printTableName(table)} IN ACCESS SHARE MODE`
+}
+
+/**
+ * Prints a statement that returns whether the role may use {@link printLock}; no row if there is no table. The command takes
+ * neither materialized views nor foreign tables, and does not count rights on columns.
+ */
+function printLockable(table: QualifiedName): string {
+  return `SELECT c.relkind IN ('r', 'p', 'v') AND has_table_privilege(c.oid, 'SELECT')
+    AND has_schema_privilege(c.relnamespace, 'USAGE')
+  FROM pg_class c WHERE ${isTable(table)}`
+}
+
+/**
+ * Prints a statement that describes the columns of a table, view, materialized view, partitioned table or foreign table.
+ *
+ * NOT NULL holds for tables only; PostgreSQL does not enforce it for foreign tables, even if they are partitions, nor for
+ * rows that are older than a constraint that was not validated.
+ */
+export function printColumns(table: QualifiedName): string {
+  return `SELECT a.attname,
+    CASE WHEN t.typtype = 'e' THEN '${ENUM_PREFIX}' ELSE '' END || format_type(a.atttypid, a.atttypmod),
+    a.attnotnull AND ${ENFORCED},
+    has_schema_privilege(c.relnamespace, 'USAGE') AND has_column_privilege(c.oid, a.attnum, 'SELECT')
+  FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid JOIN pg_type t ON t.oid = a.atttypid
+  WHERE ${isTable(table)} AND a.attnum > 0 AND NOT a.attisdropped
+  ORDER BY a.attnum`
+}
+
+const ENFORCED = `CASE c.relkind
+      WHEN 'r' THEN NOT c.relhassubclass
+      WHEN 'p' THEN NOT EXISTS (
+        SELECT FROM pg_partition_tree(c.oid) p JOIN pg_class f ON f.oid = p.relid WHERE f.relkind = 'f')
+      ELSE FALSE
+    END AND NOT EXISTS (
+      SELECT FROM pg_constraint n
+      WHERE n.conrelid = c.oid AND n.contype = 'n' AND NOT n.convalidated AND a.attnum = ANY (n.conkey))`
+
+/** Prints a statement that returns whether the role may change a table; no row if there is none. */
+function printMayWrite(table: QualifiedName): string {
+  return `SELECT r.rolsuper OR pg_has_role(c.relowner, 'MEMBER')
+    OR has_table_privilege(c.oid, 'DELETE') OR has_table_privilege(c.oid, 'TRUNCATE')
+    OR has_any_column_privilege(c.oid, 'INSERT') OR has_any_column_privilege(c.oid, 'UPDATE')
+  FROM pg_class c, pg_roles r
+  WHERE ${isTable(table)} AND r.rolname = session_user`
+}
+
+function isTable({ schema, name }: QualifiedName): string {
+  return `c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = ${quoteLiteral(schema)})
+    AND c.relname = ${quoteLiteral(name)} AND c.relkind IN ('r', 'v', 'm', 'p', 'f')`
+}
+
+/** Reads the columns that the role may read from the result of {@link printColumns}. */
+function readColumns(rows: readonly Row[]): readonly TableColumn[] {
+  return rows.flatMap(([name, type, notNull, readable]) => {
+    if (typeof name !== 'string' || typeof type !== 'string')
+      throw new RangeError('a column has no name or type')
+    return readable === 't' ? [{ name, type, notNull: notNull === 't' }] : []
+  })
+}

@@ -1,0 +1,182 @@
+import { type Dataset, type DatasetVersion, versionKey } from '../../core/dataset/dataset.ts'
+import { MOST_TEXTS, MOST_VALUES } from '../../core/dataset/value-limits.ts'
+import type { Reading } from '../../core/planner/language/reading.ts'
+import type { Dialect } from '../dialect.ts'
+import { EngineFailure } from '../engine.ts'
+import type { PrintedStatement } from '../printing/printer.ts'
+import { printAggregate, printCellCounting, printIndexCounting, printTextCounting } from '../sql-printer.ts'
+import { readAggregate } from '../sql-result.ts'
+import { type Collector, collectCellCounts, collectIndexCounts, collectTextCounts } from '../value-counts.ts'
+import { printRelation, printSelectedRows, type TableDialect } from './relation.ts'
+import type { TableDataset, TableEngine } from './table-engine.ts'
+
+/** Runs a statement and passes on each row as it arrives. Integers are texts or numbers. */
+export type ReadRows = (statement: PrintedStatement, use: (row: readonly unknown[]) => void) => Promise<void>
+
+/** A database as the queries of its tables need it. */
+export interface TableDatabase {
+  readonly dialect: TableDialect
+  /** Returns a table as it is printed: with its full name, and the facts about its columns that statements rely on. */
+  qualify(table: TableDataset): TableDataset
+  /**
+   * Runs work over a table, as it was given, whose columns are those of its registration.
+   * @param signal cancels the work
+   * @throws EngineFailure
+   */
+  use<Answer>(
+    table: TableDataset,
+    signal: AbortSignal,
+    work: (read: ReadRows) => Promise<Answer>,
+  ): Promise<Answer>
+  /** Largest number of characters of a statement. */
+  readonly longestStatement?: number
+}
+
+/** The tables of a database that are open for queries. None is open at first. */
+export type OpenTables = Required<
+  Pick<
+    TableEngine,
+    'aggregate' | 'countIndexes' | 'countIndexesInCells' | 'countTexts' | 'accepts' | 'open' | 'closeDataset'
+  >
+> & {
+  /** Closes every table and cancels its queries. */
+  closeAll(): void
+}
+
+/** A table with the dialect whose relation is the table. */
+interface OpenTable {
+  readonly table: TableDataset
+  readonly dialect: Dialect
+  readonly closing: AbortController
+}
+
+/** Prints queries over open tables, runs them, and reads their results. */
+export function createOpenTables({ dialect, qualify, use, longestStatement }: TableDatabase): OpenTables {
+  const opened = new Map<string, OpenTable>()
+
+  /** Runs the statement of a reading and collects its rows. */
+  async function collect<Row extends readonly unknown[], Counts>(
+    dataset: Dataset,
+    reading: Reading,
+    collectorOf: (cells: number) => Collector<Row, Counts>,
+    rowOf: (values: readonly unknown[]) => Row,
+  ): Promise<Counts> {
+    const open = opened.get(versionKey(dataset))
+    if (open === undefined) throw new EngineFailure('EngineUnavailable')
+    return use(open.table, open.closing.signal, async (read) => {
+      const { cells, ...statement } = printReading(reading, dataset, open.dialect)
+      const collector = collectorOf(cells)
+      await read(statement, (values) => collector.add(...rowOf(values)))
+      return collector.finish()
+    })
+  }
+
+  const close = (key: string): void => {
+    opened.get(key)?.closing.abort(new EngineFailure('EngineUnavailable'))
+    opened.delete(key)
+  }
+
+  return {
+    aggregate: (dataset, aggregate) =>
+      collect(
+        dataset,
+        { method: 'aggregate', aggregate },
+        (cells) => collectRows(cells, (rows) => readAggregate(aggregate, cells, rows)),
+        (values) => values,
+      ),
+    countIndexes: (dataset, counting) =>
+      collect(
+        dataset,
+        { method: 'countIndexes', counting },
+        () => collectIndexCounts(),
+        (values) => {
+          const [index, count] = requireWidth(values, 2)
+          return [numberOf(index), numberOf(count)]
+        },
+      ),
+    countIndexesInCells: (dataset, counting) =>
+      collect(dataset, { method: 'countIndexesInCells', counting }, collectCellCounts, (values) => {
+        const [cell, index, count] = requireWidth(values, 3)
+        return [numberOf(cell), numberOf(index), numberOf(count)]
+      }),
+    countTexts: (dataset, counting) =>
+      collect(dataset, { method: 'countTexts', counting }, collectTextCounts, (values) => {
+        const [text, count] = requireWidth(values, 2)
+        if (text !== null && typeof text !== 'string') throw new RangeError('a result is not a text')
+        return [text, numberOf(count)]
+      }),
+    accepts: (dataset, reading) => {
+      const open = opened.get(versionKey(dataset))
+      if (open === undefined || longestStatement === undefined) return true
+      return printReading(reading, dataset, open.dialect).sql.length <= longestStatement
+    },
+    open: (given) => {
+      const key = versionKey(given.dataset)
+      if (opened.has(key)) return
+      const closing = new AbortController()
+      opened.set(key, { table: given, dialect: dialectOver(dialect, qualify(given)), closing })
+    },
+    closeDataset: async (dataset: DatasetVersion) => close(versionKey(dataset)),
+    closeAll: () => {
+      for (const key of [...opened.keys()]) close(key)
+    },
+  }
+}
+
+/**
+ * Returns the dialect whose relation is a table.
+ * @throws RangeError for a table whose columns do not fit.
+ */
+function dialectOver(dialect: TableDialect, table: TableDataset): Dialect {
+  // Columns that do not fit are noticed here, not at the first query.
+  printRelation(dialect, table, () => 1)
+  return {
+    ...dialect,
+    relation: (_, bind) => printRelation(dialect, table, bind),
+    selectRows: (_, conditions) => printSelectedRows(dialect, table, conditions),
+  }
+}
+
+/** Prints the statement of a reading. The number of cells is that of its result, where it has cells. */
+function printReading(
+  reading: Reading,
+  dataset: Dataset,
+  dialect: Dialect,
+): PrintedStatement & { readonly cells: number } {
+  switch (reading.method) {
+    case 'aggregate':
+      return printAggregate(reading.aggregate, dataset, dialect)
+    case 'countIndexes':
+      return { ...printIndexCounting(reading.counting, dataset, dialect, MOST_VALUES + 1), cells: 1 }
+    case 'countIndexesInCells':
+      return printCellCounting(reading.counting, dataset, dialect, MOST_VALUES + 1)
+    case 'countTexts':
+      return { ...printTextCounting(reading.counting, dataset, dialect, MOST_TEXTS + 1), cells: 1 }
+  }
+}
+
+/** Collects rows as they are. */
+function collectRows<Result>(
+  most: number,
+  finish: (rows: readonly (readonly unknown[])[]) => Result,
+): Collector<readonly unknown[], Result> {
+  const rows: (readonly unknown[])[] = []
+  return {
+    add: (...row) => {
+      if (rows.length === most) throw new RangeError('the result has more rows than cells')
+      rows.push(row)
+    },
+    finish: () => finish(rows),
+  }
+}
+
+function requireWidth(values: readonly unknown[], width: number): readonly unknown[] {
+  if (values.length !== width) throw new RangeError('a result has another number of columns')
+  return values
+}
+
+function numberOf(value: unknown): number | null {
+  if (value === null || typeof value === 'number') return value
+  if (typeof value !== 'string') throw new RangeError('a result is not a number')
+  return Number(value)
+}

@@ -1,0 +1,106 @@
+import type { AnalystSpending, Budget, Budgets } from '../../ledger/contract/budgets.ts'
+import type { Sessions } from '../../ledger/contract/sessions.ts'
+import { Refusal, unknownDataset } from '../../privacy/refusal.ts'
+import { mayUse, type Principal } from './principal.ts'
+
+/**
+ * Returns the id of a dataset that a principal may use. Every route that takes the id of a dataset calls this first,
+ * directly or through the functions below, so that a dataset that the principal may not use is answered exactly as one that
+ * does not exist.
+ * @throws Refusal `unknown-dataset`
+ */
+export function permittedDataset(principal: Principal, id: string): string {
+  if (!mayUse(principal, id)) throw unknownDataset(id)
+  return id
+}
+
+/**
+ * Returns the catalog's entry for an id.
+ * @throws Refusal `unknown-dataset` if there is none, or the principal may not use the dataset
+ */
+export function requireDataset<Entry>(
+  catalog: { get(id: string): Entry | undefined },
+  principal: Principal,
+  id: string,
+): Entry {
+  const entry = catalog.get(permittedDataset(principal, id))
+  if (entry === undefined) throw unknownDataset(id)
+  return entry
+}
+
+/**
+ * Returns a result of the ledger, unless it is absent because the dataset never had a budget.
+ * @throws Refusal `unknown-dataset`
+ */
+export function requireOpened<Found>(found: Found | undefined, id: string): Found {
+  if (found === undefined) throw unknownDataset(id)
+  return found
+}
+
+/**
+ * Returns the budget of a dataset and the spending of a principal.
+ * @throws Refusal `unknown-dataset` if there is no budget, or the principal may not use the dataset
+ */
+export async function requireBalances(
+  ledger: Budgets,
+  principal: Principal,
+  id: string,
+): Promise<{ readonly budget: Budget; readonly analyst: AnalystSpending }> {
+  const dataset = permittedDataset(principal, id)
+  const [budget, analyst] = await Promise.all([
+    ledger.budget(dataset),
+    ledger.analystSpending(dataset, principal.name),
+  ])
+  if (budget === undefined || analyst === undefined) throw unknownDataset(id)
+  return { budget, analyst }
+}
+
+/**
+ * Refuses a session over a dataset that the principal may not use, as if the session did not exist. The flow of sessions
+ * checks that the session belongs to the principal.
+ * @throws Refusal `unknown-session`
+ */
+export async function requirePermittedSession(
+  ledger: Sessions,
+  principal: Principal,
+  session: string,
+): Promise<void> {
+  if (principal.datasets === undefined) return
+  const found = await ledger.session(session)
+  if (found !== undefined && mayUse(principal, found.dataset)) return
+  throw new Refusal('unknown-session', 'You have no session with this id.')
+}
+
+/** Kinds of sources that contain no data of other principals. */
+const OWN_SOURCES: readonly string[] = ['upload', 'population', 'visits']
+
+/**
+ * Requires that a limited principal examines only its own uploads where the examination leaves no record. Other sources
+ * may belong to datasets that it must not see.
+ * @throws Refusal `forbidden`
+ */
+export function requireOwnSource({ datasets }: Principal, { kind }: { readonly kind: string }): void {
+  if (datasets === undefined || OWN_SOURCES.includes(kind)) return
+  throw new Refusal(
+    'forbidden',
+    'The key is limited to datasets. It can draft and check declarations of its own uploads only.',
+    [{ field: 'source.kind', rule: 'must be "upload"' }],
+  )
+}
+
+/**
+ * Refuses a reason for a separate budget from a limited custodian, who must not open a second budget over the data of other
+ * datasets.
+ * @throws Refusal `forbidden`
+ */
+export function requireAllowedToSeparate(
+  { datasets }: Principal,
+  { separateBudget }: { readonly separateBudget?: string | undefined },
+): void {
+  if (datasets === undefined || separateBudget === undefined) return
+  throw new Refusal(
+    'forbidden',
+    'The key is limited to datasets. Only a custodian for all datasets can open a separate budget over a source.',
+    [{ field: 'separateBudget', rule: 'needs the key of a custodian for all datasets' }],
+  )
+}

@@ -1,0 +1,105 @@
+import type { Amount } from '../../privacy/accounting.ts'
+import type { AnalystSpending, Budget } from './budgets.ts'
+import type { EventReference } from './chain.ts'
+import type { ReleaseFacts, StoredRelease } from './releases.ts'
+import type { Failure } from './suspension.ts'
+
+/** A request to pay for a question. */
+export interface ChargeRequest {
+  readonly dataset: string
+  /** An integer in decimal digits. */
+  readonly datasetVersion: string
+  readonly principal: string
+  /** Unique per principal. */
+  readonly idempotencyKey: string
+  /**
+   * True if the client chose the key. A denial of the key is then permanent, and the charge gets fresh noise instead of
+   * a shared release.
+   */
+  readonly keyChosen: boolean
+  /** SHA-256 of the canonical request, hexadecimal. A key that is reused with another hash is refused. */
+  readonly requestHash: string
+  /** The canonical request, kept for audits, except that of a denied charge. */
+  readonly request: string
+  /** In the units of the dataset's accounting. */
+  readonly price: Amount
+  /** True if analysts of the dataset share releases. */
+  readonly sharing: boolean
+  /** Time limit for this attempt. After it, a repeated request starts another attempt. */
+  readonly leaseMs: number
+  /**
+   * Bytes from which on nothing more is stored for the principal on this dataset. Answers that are under way when it is
+   * reached are stored. Default: no limit.
+   */
+  readonly maxStoredBytes?: number
+}
+
+/** The outcome of a request that would store more than the principal may store on a dataset. Nothing was changed. */
+export interface StorageExceeded {
+  readonly kind: 'storage-exceeded'
+  /**
+   * `bytes`: the stored requests and answers have reached the limit of the request. `denials`: the request would be
+   * denied, and no more denials of the principal are recorded. Without a record the denial of a chosen key could not be
+   * permanent.
+   */
+  readonly by: 'bytes' | 'denials'
+  readonly storedBytes: number
+}
+
+/** A debit under which an answer may be computed and recorded. Only the latest attempt can record it. */
+export interface Charge {
+  readonly id: string
+  readonly attempt: number
+  /** The budget after the debit, or at the start of a further attempt. */
+  readonly budget: Budget
+  /** The analyst's allotment and spending. */
+  readonly analyst: AnalystSpending
+  /** The event that started this attempt. */
+  readonly event: EventReference
+}
+
+/** The outcome of a {@link ChargeRequest}. It is durable when it is returned. */
+export type ChargeOutcome =
+  /** Debited now, or by an earlier attempt without an answer. The caller computes the answer. */
+  | { readonly kind: 'charged'; readonly charge: Charge }
+  /**
+   * Another analyst paid for the same question. The analyst is debited and the dataset is not. The caller answers with
+   * the stored release `shared` and must not read data.
+   */
+  | { readonly kind: 'shared'; readonly charge: Charge; readonly shared: StoredRelease }
+  /** The charge is already answered. `answer` is the stored answer, byte for byte. Nothing was debited. */
+  | { readonly kind: 'answered'; readonly id: string; readonly answer: string }
+  /** An attempt is under way and its lease has not expired. */
+  | { readonly kind: 'in-flight'; readonly retryAfterMs: number }
+  /** The remaining budget or allotment is less than the price. Nothing was debited. */
+  | {
+      readonly kind: 'denied'
+      readonly by: 'dataset' | 'allotment'
+      /** True if this repeats the permanent denial of a chosen key. */
+      readonly sticks: boolean
+      readonly budget: Budget
+      readonly analyst: AnalystSpending
+    }
+  /** The principal has used this key for another request. Nothing was debited. */
+  | { readonly kind: 'key-reused' }
+  /** The dataset is suspended. Nothing was debited and no attempt was started. */
+  | { readonly kind: 'suspended' }
+  | StorageExceeded
+  | { readonly kind: 'no-budget' }
+
+/** The charges and their attempts. The effect of every method is durable when its promise resolves. */
+export interface Charges {
+  /** Debits a request, or returns its stored answer. */
+  charge(request: ChargeRequest): Promise<ChargeOutcome>
+  /**
+   * Records the answer of a charge.
+   * @returns false if `attempt` is not the latest or has ended; the answer must then be discarded
+   */
+  recordAnswer(id: string, attempt: number, answer: string, facts?: ReleaseFacts): Promise<boolean>
+  /**
+   * Records that an attempt failed. The debit stays, and a repeated request can start another attempt at once, unless
+   * the failure suspends the dataset. Does nothing if `attempt` is not the latest or has ended.
+   * @param failure default: a failure that does not count
+   */
+  recordFailure(id: string, attempt: number, failure?: Failure): Promise<void>
+}

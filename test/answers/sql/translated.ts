@@ -1,0 +1,68 @@
+import { type Query, query as querySchema } from '../../../schemas/answers/query.ts'
+import { parseStatement } from '../../../src/answers/sql/parsing/parser.ts'
+import { type Translation, translate } from '../../../src/answers/sql/translation.ts'
+import type { Column, Dataset } from '../../../src/core/dataset/dataset.ts'
+import { plan } from '../../../src/core/planner/plan.ts'
+import { fieldErrorsOf } from '../../../src/http/problem.ts'
+import { Refusal } from '../../../src/privacy/refusal.ts'
+import { column, datasetOf } from '../../engines/fixture.ts'
+
+/** Columns of every type that statements can use, most of them nullable. */
+export const COLUMNS: readonly Column[] = [
+  column.identifier('patient'),
+  column.category('Region', ['North', 'South', "O'Hara"]),
+  column.integer('age', 0n, 20n),
+  column.integer('Visits', 0n, 9n, { nullable: false, invalidValue: { kind: 'refuse' } }),
+  column.number('cost', 250_000_000n, -20n, 20n),
+  column.date('day', '2024-01-25', '2024-03-05'),
+  column.timestamp('seen', '2024-02-27T00:00:00Z', '2024-03-02T23:00:00Z', { step: 3600n }),
+  column.boolean('member'),
+  column.string('note'),
+]
+
+/** A dataset of these columns in which people have several rows. */
+export const visits: Dataset = {
+  ...datasetOf(COLUMNS, 'visits'),
+  privacyUnit: { kind: 'person', column: 'patient', maxRows: 1_000 },
+}
+
+/** A statement as a query that has passed the schema of the wire. */
+export function translated(
+  sql: string,
+  terms: object = { epsilon: 1 },
+  dataset = visits,
+): Translation & { readonly asked: Query } {
+  const translation = translate(sql, parseStatement(sql), dataset)
+  const parsed = querySchema.safeParse({ ...translation.query, ...terms })
+  if (parsed.success) return { ...translation, asked: parsed.data }
+  throw translation.refusalOf(new Refusal('invalid-request', 'invalid', fieldErrorsOf(parsed.error.issues)))
+}
+
+/** The query of a statement, after it was planned. */
+export function queryOf(sql: string, terms: object = { epsilon: 1 }, dataset = visits): Query {
+  const { asked, refusalOf } = translated(sql, terms, dataset)
+  try {
+    plan(asked, dataset, { maxCells: 10_000 })
+  } catch (error) {
+    throw error instanceof Refusal ? refusalOf(error) : error
+  }
+  return asked
+}
+
+/** The query without the fields that are the same in all. */
+export function meaningOf(sql: string, dataset = visits): object {
+  const { query } = translated(sql, { epsilon: 1 }, dataset)
+  queryOf(sql, { epsilon: 1 }, dataset)
+  return query
+}
+
+/** The refusal of a statement. */
+export function refusalOf(sql: string, terms?: object): Refusal {
+  try {
+    queryOf(sql, terms)
+  } catch (error) {
+    if (error instanceof Refusal) return error
+    throw error
+  }
+  throw new Error(`not refused: ${sql}`)
+}

@@ -1,0 +1,485 @@
+import { beforeAll, describe, expect, test } from 'vitest'
+import { loadParser } from '../../../src/answers/sql/parsing/parser.ts'
+import { plan } from '../../../src/core/planner/plan.ts'
+import { noiseReport, reporter } from '../../../src/core/planner/report.ts'
+import { datasetOf } from '../../engines/fixture.ts'
+import { COLUMNS, meaningOf, queryOf, refusalOf, translated, visits } from './translated.ts'
+
+beforeAll(loadParser)
+
+const select = (values: string, rest = '') => `SELECT ${values} FROM visits ${rest}`
+const stated = (asked: ReturnType<typeof queryOf>) => ({
+  noise: noiseReport(plan(asked, visits, { maxCells: 100 })),
+})
+const AGES = { column: 'age', op: '>', value: 3 }
+
+describe('aggregates', () => {
+  test.each([
+    ['COUNT(*)', { kind: 'count' }],
+    ['count(Visits)', { kind: 'count' }],
+    ['COUNT(DISTINCT patient)', { kind: 'count', of: 'people' }],
+    ['COUNT(age)', { kind: 'count', where: { op: 'not', predicate: { column: 'age', op: 'isNull' } } }],
+    ['COUNT(DISTINCT Region)', { kind: 'countDistinct', column: 'Region' }],
+    [
+      "COUNT(DISTINCT date_trunc('month', day))",
+      { kind: 'countDistinct', column: { column: 'day', by: 'month' } },
+    ],
+    ['SUM(cost)', { kind: 'sum', column: 'cost' }],
+    ['AVG("age")', { kind: 'mean', column: 'age' }],
+    ['var_pop(AGE)', { kind: 'variance', column: 'age' }],
+    ['STDDEV_POP(visits.age)', { kind: 'standardDeviation', column: 'age' }],
+    ['MIN(day)', { kind: 'minimum', column: 'day' }],
+    ['MAX(cost)', { kind: 'maximum', column: 'cost' }],
+    ['percentile_cont(0.5) WITHIN GROUP (ORDER BY cost)', { kind: 'median', column: 'cost' }],
+    ['percentile_disc(0.07) WITHIN GROUP (ORDER BY cost)', { kind: 'percentile', column: 'cost', p: 7 }],
+    [
+      'percentile_cont(.9999) WITHIN GROUP (ORDER BY cost DESC)',
+      { kind: 'percentile', column: 'cost', p: 0.01 },
+    ],
+    ['percentile_cont(0) WITHIN GROUP (ORDER BY cost)', { kind: 'minimum', column: 'cost' }],
+    ['percentile_cont(1.0) WITHIN GROUP (ORDER BY cost)', { kind: 'maximum', column: 'cost' }],
+    ['CORR(age, cost)', { kind: 'correlation', columns: ['age', 'cost'] }],
+    ['COVAR_POP(age, cost)', { kind: 'covariance', columns: ['age', 'cost'] }],
+    ['REGR_SLOPE(cost, age)', { kind: 'linearRegression', outcome: 'cost', predictors: ['age'] }],
+    [
+      'REGR_SLOPE(cost, age), REGR_INTERCEPT(cost, age)',
+      { kind: 'linearRegression', outcome: 'cost', predictors: ['age'] },
+    ],
+    [
+      'percentile_cont(0.25) WITHIN GROUP (ORDER BY age), percentile_cont(0.75) WITHIN GROUP (ORDER BY age)',
+      { kind: 'percentile', column: 'age', p: [25, 75] },
+    ],
+    [
+      'COUNT(*), AVG(age), AVG(age), COUNT(DISTINCT patient), percentile_cont(0.5) WITHIN GROUP (ORDER BY age)',
+      {
+        kind: 'groupBy',
+        keys: [],
+        statistics: [
+          { kind: 'count' },
+          { kind: 'mean', column: 'age' },
+          { kind: 'count', of: 'people' },
+          { kind: 'median', column: 'age' },
+        ],
+      },
+    ],
+    [
+      'COUNT(age), SUM(age)',
+      {
+        kind: 'groupBy',
+        keys: [],
+        statistics: [{ kind: 'count' }, { kind: 'sum', column: 'age' }],
+        where: { op: 'not', predicate: { column: 'age', op: 'isNull' } },
+      },
+    ],
+  ])('%s', (values, query) => {
+    expect(meaningOf(select(values))).toEqual(query)
+  })
+})
+
+describe('conditions', () => {
+  const missing = (column: string) => ({ column, op: 'isNull' })
+  const not = (predicate: object) => ({ op: 'not', predicate })
+  test.each([
+    ['age > 3', AGES],
+    ['3 < age', AGES],
+    ['NOT (age <= 3)', AGES],
+    ['NOT age <= +3 IS TRUE', not({ column: 'age', op: '<=', value: 3 })],
+    ['(age > 3) IS TRUE', AGES],
+    ['NOT NOT (age > 3)', AGES],
+    ['age <> 3', { column: 'age', op: '!=', value: 3 }],
+    ['age IN (3)', { column: 'age', op: '=', value: 3 }],
+    ['age IN (1, 2)', { column: 'age', op: 'in', values: [1, 2] }],
+    [
+      'age NOT IN (1, 2)',
+      { op: 'and', predicates: [not({ column: 'age', op: 'in', values: [1, 2] }), not(missing('age'))] },
+    ],
+    ['age BETWEEN 1 AND 5', { column: 'age', op: 'between', lower: 1, upper: 5 }],
+    [
+      'age NOT BETWEEN 1 AND 5',
+      {
+        op: 'or',
+        predicates: [
+          { column: 'age', op: '<', value: 1 },
+          { column: 'age', op: '>', value: 5 },
+        ],
+      },
+    ],
+    ['age IS NULL', missing('age')],
+    ['age IS NOT NULL', not(missing('age'))],
+    ['age IS NOT DISTINCT FROM NULL', missing('age')],
+    ['age IS DISTINCT FROM 3', not({ column: 'age', op: '=', value: 3 })],
+    ['member', { column: 'member', op: '=', value: true }],
+    ['NOT member', { column: 'member', op: '=', value: false }],
+    ['member IS UNKNOWN', missing('member')],
+    ['member IS NOT UNKNOWN', not(missing('member'))],
+    ['member IS NOT FALSE', not({ column: 'member', op: '=', value: false })],
+    ["Region = 'O''Hara'", { column: 'Region', op: '=', value: "O'Hara" }],
+    ["Region = U&'\\004Eorth'", { column: 'Region', op: '=', value: 'North' }],
+    ['Region = $$North$$', { column: 'Region', op: '=', value: 'North' }],
+    ['cost = -1.50', { column: 'cost', op: '=', value: -1.5 }],
+    ['cost < 1e1', { column: 'cost', op: '<', value: 10 }],
+    ["day >= DATE '2024-02-01'", { column: 'day', op: '>=', value: '2024-02-01' }],
+    ["day >= '2024-02-01'::date", { column: 'day', op: '>=', value: '2024-02-01' }],
+    ["seen < '2024-03-01 12:00'", { column: 'seen', op: '<', value: '2024-03-01T12:00Z' }],
+    [
+      "seen < TIMESTAMPTZ '2024-03-01 12:00:00+02'",
+      { column: 'seen', op: '<', value: '2024-03-01T12:00:00+02:00' },
+    ],
+    ["seen < TIMESTAMP '2024-03-01'", { column: 'seen', op: '<', value: '2024-03-01' }],
+    ['age > 3 -- a comment', AGES],
+    [
+      '(age > 3 OR (member OR age IS NULL)) AND NOT (age > 5 OR member)',
+      {
+        op: 'and',
+        predicates: [
+          { op: 'or', predicates: [AGES, { column: 'member', op: '=', value: true }, missing('age')] },
+          { column: 'age', op: '<=', value: 5 },
+          { column: 'member', op: '=', value: false },
+        ],
+      },
+    ],
+  ])('%s', (condition, where) => {
+    expect(meaningOf(select('COUNT(*)', `WHERE ${condition}`))).toEqual({ kind: 'count', where })
+  })
+})
+
+describe('groups', () => {
+  const steps = (lower: number, upper: number) =>
+    Array.from({ length: upper - lower + 1 }, (_, place) => lower + place)
+  test.each([
+    ['Region', 'Region'],
+    ['age', { column: 'age', edges: [...steps(0, 20), 20] }],
+    ['day', { column: 'day', by: 'day' }],
+    ["date_trunc('MONTH', day)", { column: 'day', by: 'month' }],
+    ["date_trunc('hour', seen)", { column: 'seen', by: 'hour' }],
+    ['EXTRACT(YEAR FROM day)', { column: 'day', by: 'year' }],
+    ["date_part('dow', day)", { column: 'day', by: 'dayOfWeek' }],
+    ['EXTRACT(month FROM day)', { column: 'day', by: 'monthOfYear' }],
+    ['width_bucket(age, 0, 20, 2)', { column: 'age', edges: [0, 10, 20, 20] }],
+    ['width_bucket(age, 5, 15, 2)', { column: 'age', edges: [0, 5, 10, 15, 20] }],
+    ['width_bucket(age, -10, 30, 4)', { column: 'age', edges: [0, 10, 20, 20] }],
+    ['width_bucket(age, ARRAY[7.5])', { column: 'age', edges: [0, 8, 20] }],
+    ['width_bucket(cost, -2, 2, 3)', { column: 'cost', edges: [-5, -2, -0.5, 0.75, 2, 5] }],
+  ])('by %s', (key, column) => {
+    expect(meaningOf(select(`${key}, COUNT(*)`, `GROUP BY ${key}`))).toEqual({ kind: 'histogram', column })
+  })
+
+  test('are the same by expression, name and place', () => {
+    const query = {
+      kind: 'groupBy',
+      keys: ['Region', { column: 'day', by: 'month' }],
+      statistics: [{ kind: 'mean', column: 'cost' }],
+    }
+    const values = "Region, date_trunc('month', day) AS m, AVG(cost)"
+    for (const keys of ["Region, date_trunc('month', day)", 'region, m', '1, 2', '"Region", M, 1'])
+      expect(meaningOf(select(values, `GROUP BY ${keys}`)), keys).toEqual(query)
+  })
+
+  test('of two columns with a count alone are a contingency table', () => {
+    expect(meaningOf(select('COUNT(*)', 'GROUP BY Region, member'))).toEqual({
+      kind: 'contingency',
+      columns: ['Region', 'member'],
+    })
+  })
+
+  test('need the aggregates of HAVING and ORDER BY as well', () => {
+    expect(
+      meaningOf(select('Region', 'GROUP BY 1 HAVING COUNT(*) > 10 ORDER BY AVG(cost) DESC')),
+    ).toMatchObject({ statistics: [{ kind: 'count' }, { kind: 'mean', column: 'cost' }] })
+  })
+
+  test('keep the columns apart whose names differ in the case of letters', () => {
+    const [, region] = COLUMNS
+    const dataset = datasetOf(
+      [...COLUMNS.slice(1), { ...region, name: 'REGION' } as (typeof COLUMNS)[0]],
+      'visits',
+    )
+    const meaning = (key: string) => meaningOf(`SELECT ${key}, COUNT(*) FROM visits GROUP BY 1`, dataset)
+    expect(meaning('"REGION"')).toMatchObject({ column: 'REGION' })
+    expect(meaning('"Region"')).toMatchObject({ column: 'Region' })
+    expect(() => meaning('region')).toThrow('double quotes')
+  })
+})
+
+describe('rows', () => {
+  const groups = [
+    {
+      key: { Region: 'North' },
+      values: { count: { value: 4, halfWidth: 2 }, mean_day: { value: '2024-02-01', halfWidth: 3 } },
+    },
+    {
+      key: { Region: 'South' },
+      values: { count: { value: 9, halfWidth: 2 }, mean_day: { value: '2024-02-03', halfWidth: 3 } },
+    },
+    {
+      key: { Region: "O'Hara" },
+      values: { count: { value: 4, halfWidth: 2 }, mean_day: { value: '2024-01-30', halfWidth: 3 } },
+    },
+    {
+      key: { Region: null },
+      values: { count: { value: -1, halfWidth: 2 }, mean_day: { value: '2024-03-05', halfWidth: 3 } },
+    },
+  ]
+  const answer = { result: { groups }, accuracy: { halfWidth: null } }
+  const namesOf = (rest: string) =>
+    translated(select('Region, COUNT(*) AS n, AVG(day) AS "when"', `GROUP BY Region ${rest}`))
+      .rowsOf(answer)
+      .map(([name]) => name)
+
+  test.each([
+    ['', ['North', 'South', "O'Hara", null]],
+    ['ORDER BY Region', ['North', "O'Hara", 'South', null]],
+    ['ORDER BY Region DESC', [null, 'South', "O'Hara", 'North']],
+    ['ORDER BY 1 DESC NULLS LAST', ['South', "O'Hara", 'North', null]],
+    ['ORDER BY n DESC, Region', ['South', 'North', "O'Hara", null]],
+    ['ORDER BY COUNT(*), 1 DESC', [null, "O'Hara", 'North', 'South']],
+    ['ORDER BY "when" LIMIT 2', ["O'Hara", 'North']],
+    ['ORDER BY "when" OFFSET 1 FETCH FIRST 2 ROWS ONLY', ['North', 'South']],
+    ['LIMIT 0', []],
+    ['LIMIT ALL', ['North', 'South', "O'Hara", null]],
+    ['HAVING COUNT(*) > 3', ['North', 'South', "O'Hara"]],
+    ['HAVING COUNT(*) NOT BETWEEN 0 AND 4', ['South', null]],
+    ["HAVING AVG(day) >= '2024-02-01' AND COUNT(*) <> 9", ['North', null]],
+    ["HAVING Region <> 'North'", ['South', "O'Hara"]],
+    ["HAVING NOT (Region = 'North')", ['South', "O'Hara"]],
+    ["HAVING Region IN ('North', NULL) OR Region IS NULL", ['North', null]],
+    ["HAVING Region NOT IN ('North', NULL)", []],
+    ['HAVING NOT (COUNT(*) IN (4, 9))', [null]],
+    ['HAVING 4 < COUNT(*)', ['South']],
+    // The name of an aggregate comes before the column of the same name.
+    ['ORDER BY n DESC LIMIT 1', ['South']],
+  ])('%s', (rest, names) => {
+    expect(namesOf(rest)).toEqual(names)
+  })
+
+  test.each([
+    ["date_trunc('day', seen)", "= '2024-02-29'", ['2024-02-29T00:00:00Z']],
+    ["date_trunc('day', seen)", "= TIMESTAMPTZ '2024-02-29 01:00+01'", ['2024-02-29T00:00:00Z']],
+    ["date_trunc('day', seen)", ">= '2024-03-01 00:00'", ['2024-03-01T00:00:00Z', '2024-03-02T00:00:00Z']],
+    [
+      "date_trunc('day', seen)",
+      "NOT IN ('2024-02-27', '2024-02-28', '2024-02-29 00:00:00Z', '2024-03-01')",
+      ['2024-03-02T00:00:00Z'],
+    ],
+    ["date_trunc('month', day)", "> '2024-01-31'", ['2024-02-01', '2024-03-01']],
+    ['member', '> FALSE', [true]],
+    ['EXTRACT(dow FROM day)', 'BETWEEN 5 AND 9.5', [5, 6]],
+  ])('HAVING %s %s compares values of the type of the group', (key, comparison, values) => {
+    const { asked, rowsOf } = translated(select(`${key}, COUNT(*)`, `GROUP BY 1 HAVING ${key} ${comparison}`))
+    const planned = plan(asked, visits, { maxCells: 100 })
+    if (planned.kind !== 'additive') throw new Error('counts are planned')
+    const noisy = [planned.groupings[0]?.labels.map(() => 0n) ?? []]
+    const kept = rowsOf(reporter(planned)({ kind: 'additive', noisy })).map(([value]) => value)
+    expect(kept.toSorted()).toEqual(values)
+  })
+
+  test.each([
+    ["Region IN ('North', 'South')", ['North', 'South']],
+    ["Region <> 'North'", ['South', "O'Hara"]],
+    ["Region IS DISTINCT FROM 'North'", ['South', "O'Hara", null]],
+    ["Region IS NULL OR (Region = 'South' AND age > 3)", ['South', null]],
+    ["Region = 'South' OR age > 3", ['North', 'South', "O'Hara", null]],
+    ["NOT (Region = 'South' OR age > 3)", ['North', "O'Hara"]],
+  ])('WHERE %s leaves out the groups that it excludes', (condition, names) => {
+    const { rowsOf } = translated(select('Region, COUNT(*), AVG(day)', `WHERE ${condition} GROUP BY 1`))
+    expect(rowsOf(answer).map(([name]) => name)).toEqual(names)
+  })
+
+  test.each([
+    ["date_trunc('month', day)", "day > '2024-01-31' AND day < '2024-03-01'", ['2024-02-01']],
+    ["date_trunc('month', day)", "day IN ('2024-01-31', '2024-03-01')", ['2024-01-01', '2024-03-01']],
+    [
+      "date_trunc('month', day)",
+      "NOT day BETWEEN '2024-02-01' AND '2024-02-29'",
+      ['2024-01-01', '2024-03-01'],
+    ],
+    ["date_trunc('month', day)", 'day IS NULL', [null]],
+    ['width_bucket(age, 0, 20, 2)', 'age = 20 OR age < 5', [1, 3]],
+    ['EXTRACT(month FROM day)', "day >= '2024-03-01'", [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]],
+    ['member', 'NOT member', [false]],
+  ])('the values of %s where %s', (key, condition, values) => {
+    const { asked, rowsOf } = translated(select(`${key}, COUNT(*)`, `WHERE ${condition} GROUP BY 1`))
+    const planned = plan(asked, visits, { maxCells: 100 })
+    if (planned.kind !== 'additive') throw new Error('counts are planned')
+    const noisy = [planned.groupings[0]?.labels.map(() => 0n) ?? []]
+    expect(rowsOf(reporter(planned)({ kind: 'additive', noisy })).map(([value]) => value)).toEqual(values)
+  })
+
+  test('have notes on what is sorted and cut by noisy values', () => {
+    const notesOf = (rest: string) =>
+      translated(select('Region, COUNT(*)', `GROUP BY 1 ${rest}`)).notes.join(' ')
+    expect(notesOf('ORDER BY 2')).toContain('ORDER BY')
+    expect(notesOf('ORDER BY 1')).not.toContain('ORDER BY')
+    expect(notesOf('HAVING COUNT(*) > 1 LIMIT 1')).toMatch(/HAVING.*LIMIT/)
+  })
+
+  test('have a column for each half-width, and names that do not repeat', () => {
+    const { asked, columnsOf, rowsOf } = translated(
+      select('COUNT(*), COUNT(*), Region AS count, AVG(day)', 'GROUP BY 3'),
+    )
+    const { noise } = stated(asked)
+    expect(columnsOf({ noise, round: false })).toEqual([
+      { name: 'count', type: 'integer', halfWidthColumn: 'count_half_width' },
+      { name: 'count_half_width', type: 'number' },
+      { name: 'count_2', type: 'integer', halfWidthColumn: 'count_2_half_width' },
+      { name: 'count_2_half_width', type: 'number' },
+      { name: 'count_3', type: 'text' },
+      { name: 'avg', type: 'date', halfWidthColumn: 'avg_half_width' },
+      { name: 'avg_half_width', type: 'number', unit: 'days' },
+    ])
+    expect(rowsOf(answer)[0]).toEqual([4, 2, 4, 2, 'North', '2024-02-01', 3])
+  })
+
+  const median = 'percentile_cont(0.5) WITHIN GROUP (ORDER BY age)'
+  test.each([
+    ['COUNT(*)', {}, 'integer'],
+    ['COUNT(*)', { mechanism: 'laplace' }, 'number'],
+    ['COUNT(*)', { mechanism: 'laplace', postprocess: { round: true } }, 'integer'],
+    ['COUNT(DISTINCT patient), SUM(Visits)', {}, 'integer'],
+    ['COUNT(DISTINCT age)', {}, 'integer'],
+    ['SUM(age)', {}, 'integer'],
+    ['SUM(age)', { mechanism: 'laplace' }, 'number'],
+    ['SUM(cost)', {}, 'number'],
+    ['AVG(age)', {}, 'number'],
+    ['AVG(age)', { postprocess: { round: true } }, 'integer'],
+    ['AVG(day)', { postprocess: { round: true } }, 'date'],
+    ['MAX(age)', {}, 'integer'],
+    [median, {}, 'integer'],
+    ['MAX(cost)', {}, 'number'],
+    [`COUNT(*), ${median}`, {}, 'integer'],
+  ])('of %s with %j are of type %s', (values, terms, type) => {
+    const { asked, columnsOf } = translated(select(values), { epsilon: 1, ...terms })
+    const round = 'postprocess' in terms
+    const [column] = columnsOf({ noise: stated(asked).noise, round })
+    expect(column?.type).toBe(type)
+  })
+
+  test('of one value, of percentiles and of a regression have half-widths', () => {
+    const values = (sql: string, result: object, halfWidth: number | null) =>
+      translated(select(sql)).rowsOf({ result, accuracy: { halfWidth } } as Parameters<
+        ReturnType<typeof translated>['rowsOf']
+      >[0])
+    expect(values('COUNT(*)', { value: 7 }, 3)).toEqual([[7, 3]])
+    const quartiles = [75, 25]
+      .map((p) => `percentile_cont(${p / 100}) WITHIN GROUP (ORDER BY age)`)
+      .join(', ')
+    const percentiles = [
+      { p: 75, value: 12 },
+      { p: 25, value: 4 },
+    ]
+    expect(values(quartiles, { percentiles }, 30)).toEqual([[12, 30, 4, 30]])
+    const regression = {
+      intercept: { value: 1, halfWidth: null },
+      coefficients: [{ column: 'age', value: 2, halfWidth: 0.5 }],
+      ridge: 1,
+    }
+    expect(values('REGR_INTERCEPT(cost, age), REGR_SLOPE(cost, age)', regression, null)).toEqual([
+      [1, null, 2, 0.5],
+    ])
+  })
+})
+
+/** Refused statements, with ▸ at the place that the refusal names, and what it advises. */
+const REFUSED: Readonly<Record<string, readonly (readonly [marked: string, advice: string])[]>> = {
+  'sql-not-supported': [
+    ['SELECT COUNT(*)\nFROM visits\n▸JOIN other ON TRUE', 'joins'],
+    ['SELECT COUNT(*) FROM visits, ▸other', 'joins'],
+    ['SELECT ▸* FROM visits', 'COUNT(*)'],
+    ['SELECT ▸age FROM visits', 'GROUP BY'],
+    ['SELECT ▸DISTINCT age FROM visits', 'GROUP BY'],
+    ["SELECT ▸'é𝄞', COUNT(*) FROM visits", 'Expressions'],
+    ["SELECT COUNT(*) FROM visits WHERE note = 'é𝄞' AND age ▸+ 1 = 2", 'operator +'],
+    ["SELECT COUNT(*) FROM visits WHERE ▸note LIKE 'a%'", 'IN'],
+    ['SELECT COUNT(*) FROM visits WHERE age = ▸NULL', 'IS NULL'],
+    ['SELECT COUNT(*) FROM visits WHERE age IN (1, ▸NULL)', 'IS NULL'],
+    ['SELECT COUNT(*) FROM visits WHERE age ▸= Visits', 'constant'],
+    ['SELECT COUNT(*) FROM visits WHERE (age ▸= 1) IS UNKNOWN', 'needs a column'],
+    ['SELECT COUNT(*) FROM visits WHERE ▸EXISTS (SELECT 1)', 'subqueries'],
+    ['SELECT COUNT(*) FROM ▸(SELECT age FROM visits) v', 'subqueries'],
+    ['SELECT COUNT(*) FROM visits v, LATERAL ▸((VALUES (1))) w', 'subqueries'],
+    ['▸WITH x AS (SELECT 1) SELECT COUNT(*) FROM x', 'WITH'],
+    ['SELECT COUNT(*) FROM visits ▸UNION SELECT 1', 'batch'],
+    ['SELECT COUNT(*) FROM visits ▸FOR UPDATE', 'Leave'],
+    ['SELECT COUNT(*) ▸FILTER (WHERE member) FROM visits', 'WHERE'],
+    ['SELECT SUM(age) ▸OVER () FROM visits', 'GROUP BY'],
+    ['SELECT COUNT(*) AS filter, COUNT(*) ▸FILTER (WHERE member) FROM visits', 'WHERE'],
+    ['SELECT COUNT(DISTINCT age) FROM visits GROUP BY ▸DISTINCT member', 'Leave'],
+    ['SELECT ▸STDDEV(age) FROM visits', 'STDDEV_POP'],
+    ['SELECT ▸upper(note) FROM visits', 'aggregates are'],
+    ['SELECT SUM(age ▸* 2) FROM visits', 'operator *'],
+    ['SELECT AVG(age), ▸MIN(age) FROM visits', 'percentile_cont(0.01)'],
+    ['SELECT Region, ▸CORR(age, cost) FROM visits GROUP BY 1', 'one statement for each group'],
+    ['SELECT COUNT(*), ▸COUNT(age) FROM visits', 'IS NOT NULL'],
+    ['SELECT Region FROM visits GROUP BY ▸Region', 'COUNT(*)'],
+    ['SELECT COUNT(*) FROM visits GROUP BY cost ▸+ 1', 'width_bucket'],
+    ['SELECT COUNT(*) FROM visits ORDER BY ▸2', 'SELECT list'],
+    ['SELECT member, COUNT(*) FROM visits GROUP BY ▸+1', 'no sign'],
+    [
+      "SELECT COUNT(DISTINCT day), ▸COUNT(DISTINCT date_trunc('month', day)) FROM visits",
+      'a statement of its own',
+    ],
+    ['SELECT COUNT(*) FROM visits HAVING ▸1 = 1', 'aggregates'],
+    ['SELECT COUNT(*) FROM visits LIMIT ▸-1', 'at least 0'],
+    ['SELECT COUNT(*) FROM visits; ▸SELECT 1', 'only one'],
+    ['▸DROP TABLE visits', 'only SELECT'],
+    [' ▸DELETE FROM visits WHERE age > 1', 'only SELECT'],
+    ['SELECT COUNT(*) FROM visits WHERE age = 1▸::int', 'DATE'],
+    ['SELECT COUNT(*) FROM visits WHERE age > ▸0.1000000000000000000001', '17'],
+    ['SELECT COUNT(*) FROM ONLY ▸visits', 'ONLY'],
+    ['SELECT COUNT(*) FROM ▸public.visits', 'schema'],
+  ],
+  'query-does-not-fit': [
+    ['SELECT member x, Region x, COUNT(*) FROM visits GROUP BY 1, 2 ORDER BY ▸x', 'own name'],
+    ['SELECT member x, Region x, COUNT(*) FROM visits GROUP BY ▸x', 'own name'],
+    ["SELECT COUNT(*) FROM visits HAVING COUNT(*) > ▸'3'", 'a number'],
+    ['SELECT COUNT(*) FROM visits HAVING COUNT(*) IN (1, ▸TRUE)', 'a number'],
+    ['SELECT COUNT(*) FROM visits GROUP BY Region HAVING Region > ▸COUNT(*)', 'compared'],
+    ["SELECT COUNT(*) FROM visits GROUP BY day HAVING day = ▸'2024-02-01 10:00'", 'a date'],
+    ['SELECT COUNT(*) FROM ▸other', '"visits"'],
+    ['SELECT COUNT(*) FROM visits WHERE ▸nothing = 1', 'Region, age'],
+    ['SELECT COUNT(*) FROM visits WHERE ▸v.age = 1', '"visits"'],
+    ["SELECT COUNT(*) FROM visits WHERE ▸patient = 'p'", 'identifier'],
+    ['SELECT COUNT(▸patient) FROM visits', 'COUNT(DISTINCT patient)'],
+    ["SELECT COUNT(*) FROM visits WHERE age = 1 OR Region = ▸'West'", 'declared category'],
+    ['SELECT COUNT(*) FROM visits WHERE NOT (member OR age NOT IN (1, ▸0.5))', 'grid'],
+    ["SELECT COUNT(*) FROM visits WHERE seen > DATE ▸'2024-02-29 13:00'", 'a time'],
+    ["SELECT COUNT(*) FROM visits WHERE seen > TIMESTAMP ▸'2024-02-29 13:00+02'", 'a time'],
+    ['SELECT COUNT(*) FROM visits WHERE age = ▸0.5', 'grid'],
+    ["SELECT COUNT(*) FROM visits WHERE age = ▸'1'", 'a number'],
+    ["SELECT COUNT(*) FROM visits WHERE day > ▸'2024-02-30'", "'2024-02-29'"],
+    ["SELECT COUNT(*) FROM visits WHERE Region > ▸'A'", 'numbers'],
+    ['SELECT COUNT(*) FROM visits GROUP BY ▸seen', 'date_trunc'],
+    ['SELECT COUNT(*) FROM visits GROUP BY ▸note', 'free text'],
+    ['SELECT COUNT(*) FROM visits GROUP BY day, ▸EXTRACT(year FROM day)', 'repeat'],
+  ],
+  'invalid-request': [
+    ['SELECT COUNT(*) FROM▸', 'syntax error'],
+    ['SELECT COUNT(*)\n  FROM census▸-small', 'double quotes'],
+    ['', 'SELECT'],
+    ['-- nothing', 'SELECT'],
+  ],
+}
+
+describe('refusals name the place and what to write instead', () => {
+  describe.each(Object.entries(REFUSED))('%s', (code, rows) => {
+    test.each(rows)('%s', (marked, advice) => {
+      const refusal = refusalOf(marked.replace('▸', ''))
+      expect(refusal.code).toBe(code)
+      const [error, ...others] = refusal.errors
+      expect(others).toEqual([])
+      expect(error).toMatchObject({ field: 'sql', rule: expect.stringContaining(advice) })
+      const before = marked.includes('▸') ? marked.split('▸')[0]?.split('\n') : undefined
+      const [line, column] = [before?.length, before && [...(before.at(-1) ?? '')].length + 1]
+      expect([refusal.facts.line, refusal.facts.column]).toEqual([line, column])
+      if (line !== undefined) expect(error?.rule).toMatch(`line ${line}, column ${column}, at`)
+    })
+  })
+
+  test('conditions that are nested too deeply', () => {
+    const nested = (depth: number): string =>
+      depth === 0 ? 'age = 1' : `(${nested(depth - 1)}) ${depth % 2 === 0 ? 'AND' : 'OR'} member`
+    expect(refusalOf(select('COUNT(*)', `WHERE ${nested(20)}`)).code).toBe('invalid-request')
+    expect(refusalOf(select('COUNT(*)', `WHERE ${nested(100)}`)).errors[0]?.rule).toContain('60 levels')
+    expect(queryOf(select('COUNT(*)', `WHERE ${nested(10)}`)).kind).toBe('count')
+  })
+})

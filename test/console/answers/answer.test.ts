@@ -1,0 +1,149 @@
+import { describe, expect, test } from 'vitest'
+import { csvOf, csvOfPart, tableOf } from '../../../console/src/pages/answers/answer-table.ts'
+import type { AnswerDocument } from '../../../console/src/pages/answers/answer-text.ts'
+import { askedProcessing, offeredProcessing } from '../../../console/src/pages/answers/processing.ts'
+import { boundOfNormal, errorDensity } from '../../../console/src/pages/ask/sketch.ts'
+
+const accuracy = { confidence: 0.95, halfWidth: 12, expectedAbsoluteError: 4 } as const
+type Part = Parameters<typeof tableOf>[0]
+
+describe('an answer as a table', () => {
+  test('of cells has their keys, counts and the half-width that they share', () => {
+    const part = {
+      accuracy,
+      result: {
+        cells: [
+          { key: { Sex: 'F', Age: { lower: 0, upper: 18 } }, value: 1_234 },
+          { key: { Sex: null, Age: { lower: 18, upper: 65 } }, value: -3 },
+        ],
+      },
+    } as Part
+    const table = tableOf(part)
+    expect(table?.columns.map(({ title }) => title)).toEqual(['Sex', 'Age', 'count', '±'])
+    expect(table?.rows.map((row) => row.map(({ shown }) => shown))).toEqual([
+      ['F', '0 to 18', '1,234', '12'],
+      ['missing', '18 to 65', '-3', '12'],
+    ])
+  })
+
+  test('of groups has a half-width for each statistic, with the unit that differs from that of the value', () => {
+    const part = {
+      accuracy: {
+        ...accuracy,
+        estimates: { median_Age: { halfWidth: 40, expectedAbsoluteError: null, unit: 'rows' } },
+      },
+      result: {
+        groups: [
+          {
+            key: { Sex: 'F' },
+            values: {
+              mean_Age: { value: 41.23456, halfWidth: 0.31 },
+              median_Age: { value: 41, halfWidth: 40, unit: 'rows' },
+            },
+          },
+        ],
+      },
+    } as unknown as Part
+    const table = tableOf(part)
+    expect(table?.columns.map(({ title }) => title)).toEqual(['Sex', 'mean_Age', '±', 'median_Age', '± rows'])
+    expect(table?.rows[0]?.map(({ shown }) => shown)).toEqual(['F', '41.23', '0.31', '41', '40'])
+    expect(table?.rows[0]?.map(({ value }) => value)).toEqual(['F', 41.23456, 0.31, 41, 40])
+  })
+
+  test('is not made of one value', () => {
+    expect(tableOf({ accuracy, result: { value: 3 } } as Part)).toBeUndefined()
+  })
+
+  test('as CSV keeps values exact, quotes texts and starts no formula', () => {
+    const part = {
+      accuracy,
+      result: { keys: [{ key: 'flu, "type A"', count: 10.123456789 }, { key: '=1+1' }], truncated: false },
+    } as Part
+    const table = tableOf(part)
+    expect(table && csvOf(table)).toBe('value,count,±\r\n"flu, ""type A""",10.123456789,12\r\n\'=1+1,,\r\n')
+  })
+})
+
+describe('a post-processed answer', () => {
+  const rounded = { ...accuracy, halfWidth: 12.5 }
+
+  test('of groups has the measured values beside the others', () => {
+    const groups = (value: number, halfWidth: number) => ({
+      groups: [
+        { key: { Sex: 'F' }, values: { n: { value, halfWidth }, m: { value: 2 * value, halfWidth } } },
+      ],
+    })
+    const estimates = { n: { halfWidth: 3 }, m: { halfWidth: 3 } }
+    const part = {
+      accuracy: { ...rounded, estimates },
+      result: groups(10, 3.5),
+      measured: { accuracy: { ...accuracy, estimates }, result: groups(10.25, 3) },
+    } as unknown as Part
+    const table = tableOf(part)
+    expect(table && csvOf(table)).toBe(
+      'Sex,n,±,"n, measured",±,m,±,"m, measured",±\r\nF,10,3.5,10.25,3,20,3.5,20.5,3\r\n',
+    )
+  })
+
+  test('of one value has the measured one in its CSV', () => {
+    const part = {
+      accuracy: rounded,
+      result: { value: 0 },
+      measured: { accuracy, result: { value: -2.5 } },
+    } as Part
+    expect(csvOfPart(part)).toBe('value,±,"value, measured",±\r\n0,12.5,-2.5,12\r\n')
+  })
+
+  const documentOf = (document: object) => document as unknown as AnswerDocument
+
+  test.each([
+    [{ value: { whole: true, nonNegative: true } }, { round: true, nonNegative: true }],
+    [
+      { n: { nonNegative: true }, correlation: {} },
+      { round: true, nonNegative: false },
+    ],
+    [{ mean_day: { temporal: true } }, { round: false, nonNegative: false }],
+    [
+      { mean_day: { temporal: true }, n: { nonNegative: true } },
+      { round: true, nonNegative: true },
+    ],
+    [undefined, { round: false, nonNegative: false }],
+  ])('is offered by the facts about its values: %j', (domain, offered) => {
+    expect(offeredProcessing(documentOf({ domain }))).toEqual(offered)
+  })
+
+  test('of a batch is offered if all answers with sums and counts allow it', () => {
+    const answers = [{ domain: { value: { nonNegative: true } } }, {}, { domain: { value: {} } }]
+    expect(offeredProcessing(documentOf({ answers }))).toEqual({ round: true, nonNegative: false })
+  })
+
+  test('begins as the question asks for it', () => {
+    const question = { kind: 'count', postprocess: { round: true } }
+    expect(askedProcessing(documentOf({ question }))).toEqual({ round: true, nonNegative: false })
+    const queries = [question, { kind: 'count' }]
+    expect(askedProcessing(documentOf({ question: { queries } }))).toEqual({
+      round: false,
+      nonNegative: false,
+    })
+    expect(askedProcessing(documentOf({}))).toEqual({ round: false, nonNegative: false })
+  })
+})
+
+describe('a sketch of the error', () => {
+  test.each(['laplace', 'gaussian'])('has the stated probability within the half-width: %s', (mechanism) => {
+    const points = errorDensity(mechanism, 30, 0.95)
+    const massOf = (within: number) =>
+      points.filter(({ x }) => Math.abs(x) <= within).reduce((sum, { y }) => sum + y, 0)
+    expect(massOf(30) / massOf(60)).toBeCloseTo(0.95, 1)
+    expect(points[40]).toEqual({ x: 0, y: 1 })
+  })
+
+  // NIST Engineering Statistics Handbook, table of the normal distribution.
+  test.each([
+    [0.95, 1.959964],
+    [0.99, 2.575829],
+    [0.5, 0.67449],
+  ])('the normal bound for %d is %d', (confidence, bound) => {
+    expect(boundOfNormal(confidence)).toBeCloseTo(bound, 5)
+  })
+})

@@ -1,0 +1,281 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { epsilonForRisk } from '../../../console/src/pages/register/budget/budget-risk.ts'
+import {
+  declaredColumn,
+  formOfColumn,
+  openFieldsOf,
+} from '../../../console/src/pages/register/columns/column-form.ts'
+import {
+  type DeclaredBefore,
+  formLikeDataset,
+  formOfDraft,
+  formOfMadeUpPeople,
+  labelOf,
+  openFields,
+  type RegistrationForm,
+  registrationOf,
+  remarksOn,
+  stepOf,
+} from '../../../console/src/pages/register/declaration.ts'
+import { misfitRows } from '../../../console/src/pages/register/misfits.ts'
+import { riskOfPrice } from '../../../console/src/pages/risk/one-of-many/one-of-many.ts'
+import { registration } from '../../../schemas/datasets/dataset.ts'
+import { draftDeclaration } from '../../../src/datasets/registration/drafts/draft.ts'
+
+/** Draft of a small source, as the service proposes it. */
+const DRAFT = draftDeclaration(
+  {
+    source: { kind: 'upload', upload: '0123456789abcdef0123456789abcdef', format: 'csv' },
+    name: 'visits.csv',
+    notes: [],
+    columns: [
+      { name: 'patient_id', type: { kind: 'text' } },
+      { name: 'visited', type: { kind: 'date', dateFormat: 'DD.MM.YYYY' } },
+      { name: 'arrived', type: { kind: 'timestamp' } },
+      {
+        name: 'region',
+        type: { kind: 'text' },
+        sampled: { rows: 9, nulls: 0, distinct: 2, longest: 5, values: ['a', 'b'] },
+      },
+      { name: 'cost', type: { kind: 'number' } },
+      { name: 'age', type: { kind: 'integer' } },
+      { name: 'emergency', type: { kind: 'boolean' } },
+      { name: 'note', type: { kind: 'text' } },
+    ],
+  },
+  false,
+)
+
+function draftedForm(): RegistrationForm {
+  return formOfDraft(DRAFT)
+}
+
+/** Returns the form of the draft with all of its questions answered. */
+function answeredForm(): RegistrationForm {
+  const form = draftedForm()
+  const answers: Readonly<Record<string, object>> = {
+    visited: { lower: '2023-01-01', upper: '2023-12-31' },
+    arrived: {
+      lower: '2023-01-01T00:00:00Z',
+      upper: '2023-12-31T00:00:00Z',
+      step: '60',
+      timeZone: 'Europe/Berlin',
+    },
+    region: { categories: 'north\n\nsouth\n' },
+    cost: { lower: '0', upper: '500', step: '0.01', unit: ' EUR ' },
+    age: { lower: '0', upper: '110' },
+  }
+  return {
+    ...form,
+    columns: form.columns?.map((column) => ({ ...column, ...answers[column.name] })),
+    unit: 'person',
+    maxRows: '20',
+    epsilon: '2',
+  }
+}
+
+describe('The form of a registration', () => {
+  test('asks every question of the draft', () => {
+    const open = openFields(draftedForm()).map(({ field }) => field)
+    const questions = DRAFT.questions.map(({ field }) => field)
+    expect(open.toSorted()).toEqual(questions.toSorted())
+  })
+
+  test('becomes a registration that the service accepts once all questions are answered', () => {
+    const form = answeredForm()
+    expect(openFields(form)).toEqual([])
+    const declared = registration.parse(registrationOf(form))
+    expect(declared.columns?.map(({ name, type }) => [name, type])).toEqual([
+      ['patient_id', 'identifier'],
+      ['visited', 'date'],
+      ['arrived', 'timestamp'],
+      ['region', 'category'],
+      ['cost', 'number'],
+      ['age', 'integer'],
+      ['emergency', 'boolean'],
+      ['note', 'string'],
+    ])
+    expect(declared).toMatchObject({
+      id: 'visits',
+      privacyUnit: { kind: 'person', column: 'patient_id', maxRows: 20 },
+      neighbours: 'add-remove',
+      budget: { epsilon: 2, delta: 0 },
+    })
+    expect(declared.columns?.[3]).toMatchObject({ categories: ['north', 'south'], nullable: true })
+    expect(declared.columns?.[4]).toMatchObject({ unit: 'EUR', step: 0.01 })
+  })
+
+  test('takes over the declaration of a dataset, and keeps its own source and further columns', () => {
+    const limits = { queryLimits: { maxEpsilon: 0.5 }, timing: { slotMs: 100 }, failureLimit: 5 }
+    const declared = registration.parse({ ...registrationOf(answeredForm()), ...limits, sharing: true })
+    const dataset = { ...declared, ...limits, version: '1' } as unknown as DeclaredBefore['dataset']
+    const fresh = draftedForm()
+    const copied = formLikeDataset(
+      { ...fresh, source: { kind: 'file', path: 'new.csv', format: 'csv' } },
+      { dataset, granted: { epsilon: 3, delta: 0 } },
+    )
+    expect(openFields(copied)).toEqual([])
+    expect(registration.parse(registrationOf(copied))).toEqual({
+      ...declared,
+      source: { kind: 'file', path: 'new.csv', format: 'csv' },
+      budget: { epsilon: 3, delta: 0 },
+    })
+    const fewer = { ...dataset, columns: dataset.columns.filter(({ name }) => name !== 'age') }
+    const partial = formLikeDataset(fresh, { dataset: fewer, granted: { epsilon: 3, delta: 1e-6 } })
+    expect(openFields(partial).map(({ label }) => label)).toEqual(['age: lower', 'age: upper'])
+    expect(registrationOf(partial).budget).toEqual({ epsilon: 3, delta: 1e-6 })
+  })
+
+  test('leaves out columns that are not declared, and their questions', () => {
+    const form = draftedForm()
+    const columns = form.columns?.map((column) => ({ ...column, included: column.name === 'note' }))
+    expect(openFields({ ...form, columns, unit: 'row', epsilon: '1' })).toEqual([])
+    expect(registrationOf({ ...form, columns }).columns).toEqual([
+      { name: 'note', type: 'string', nullable: true },
+    ])
+  })
+
+  test('requires a declared identifier for people, a budget, and a delta for zCDP', () => {
+    const form = answeredForm()
+    const fieldsOf = (changes: Partial<RegistrationForm>) =>
+      openFields({ ...form, ...changes }).map(({ field }) => field)
+    const columns = form.columns?.map((column) => ({ ...column, included: column.type !== 'identifier' }))
+    expect(fieldsOf({ columns })).toEqual(['privacyUnit.column'])
+    expect(fieldsOf({ maxRows: '2.5' })).toEqual(['privacyUnit.maxRows'])
+    expect(fieldsOf({ epsilon: '0' })).toEqual(['budget.epsilon'])
+    expect(fieldsOf({ accounting: 'zcdp' })).toEqual(['budget.delta'])
+    expect(fieldsOf({ accounting: 'zcdp', delta: '1e-6' })).toEqual([])
+  })
+
+  test('declares limits and release times only if they were entered', () => {
+    const plain = registrationOf(answeredForm())
+    expect(plain).not.toHaveProperty('timing')
+    expect(plain).not.toHaveProperty('queryLimits')
+    const limited = registrationOf({
+      ...answeredForm(),
+      timing: 'deadline',
+      timingMs: '2000',
+      maxEpsilon: '0.5',
+      failureLimit: '7',
+    })
+    expect(limited).toMatchObject({
+      timing: { deadlineMs: 2000 },
+      queryLimits: { maxEpsilon: 0.5 },
+      failureLimit: 7,
+    })
+    expect(() => registration.parse(limited)).not.toThrow()
+  })
+
+  test.each([
+    { kind: 'population', rows: 10, seed: 's' },
+    { kind: 'visits', people: 5, rows: 10, seed: 's' },
+  ] as const)('of made-up people is complete but for the budget: $kind', (source) => {
+    const form = formOfMadeUpPeople(source)
+    expect(openFields(form).map(({ field }) => field)).toEqual(['budget.epsilon'])
+    expect(() => registration.parse(registrationOf({ ...form, epsilon: '1' }))).not.toThrow()
+  })
+})
+
+test.each([
+  { name: 'a', type: 'integer', lower: 0, upper: 9, step: 1, nullable: true, rankable: { maxValues: 5 } },
+  {
+    name: 'a',
+    type: 'number',
+    lower: 0,
+    upper: 1,
+    step: 0.5,
+    unit: 'm',
+    onInvalidValue: { replaceWith: 0.5 },
+  },
+  { name: 'a', type: 'date', lower: '2020-01-01', upper: '2021-01-01', step: 1, dateFormat: 'YYYYMMDD' },
+  {
+    name: 'a',
+    type: 'timestamp',
+    lower: '2020-01-01',
+    upper: '2021-01-01',
+    step: 60,
+    dateFormat: 'YYYY-MM-DD',
+    timeZone: 'UTC',
+  },
+  { name: 'a', type: 'boolean', constantPerPerson: true, onInvalidValue: { replaceWith: false } },
+  { name: 'a', type: 'category', categories: ['x', 'y z'], description: 'Kind', onInvalidValue: 'refuse' },
+  { name: 'a', type: 'string', selectable: { maxValues: 10, maxLength: 5 } },
+  { name: 'a', type: 'identifier', onInvalidValue: 'dropRow' },
+])('A declared column is the same after it was shown in the form: $type', (declared) => {
+  const form = formOfColumn(declared, 0)
+  expect(openFieldsOf(form)).toEqual([])
+  expect(declaredColumn(form)).toEqual(declared)
+})
+
+test('Refused fields lead to their step and have a name for people', () => {
+  expect(['columns.1.lower', 'privacyUnit.column', 'budget.delta', 'source.path'].map(stepOf)).toEqual([
+    'columns',
+    'people',
+    'budget',
+    'source',
+  ])
+  const declared = registrationOf(answeredForm())
+  expect(labelOf('columns.1.lower', declared)).toBe('visited: lower')
+  expect(labelOf('budget.epsilon', declared)).toBe('budget.epsilon')
+})
+
+test('Remarks of the draft belong to one column: that with position 1 has none of position 10', () => {
+  const remarks = ['columns.1', 'columns.10.lower', 'columns.1.upper'].map((field) => ({
+    field,
+    text: field,
+  }))
+  expect(remarksOn(remarks, { position: 1 }).map(({ field }) => field)).toEqual([
+    'columns.1',
+    'columns.1.upper',
+  ])
+})
+
+describe('The risk of a budget', () => {
+  const terms = fc.record({
+    epsilon: fc.double({ min: 0.001, max: 20, noNaN: true }).map((epsilon) => Number(epsilon.toFixed(6))),
+    delta: fc.constantFrom(0, 1e-9, 1e-6, 0.01),
+    neighbours: fc.constantFrom('add-remove' as const, 'change-one' as const),
+    candidates: fc.integer({ min: 2, max: 1_000_000 }),
+  })
+
+  test('is not exceeded by the epsilon that is chosen for it, and nearly reached', () => {
+    fc.assert(
+      fc.property(
+        terms,
+        fc.double({ min: 0.01, max: 0.999, noNaN: true }),
+        ({ epsilon: _, ...rest }, risk) => {
+          const chosen = epsilonForRisk(risk, rest)
+          if (chosen === undefined) {
+            expect(riskOfPrice(0.01, rest)).toBeGreaterThan(risk)
+            return
+          }
+          expect(riskOfPrice(chosen, rest)).toBeLessThanOrEqual(risk)
+          if (chosen < 20) expect(riskOfPrice(1.11 * chosen, rest)).toBeGreaterThan(risk)
+        },
+      ),
+    )
+  })
+})
+
+test('Values that did not fit are listed by column and rule, with their first places', () => {
+  const rows = misfitRows({
+    invalidValues: [
+      { column: 'fits', values: 0, misfits: [] },
+      {
+        column: 'age',
+        values: 9,
+        misfits: [
+          { rule: 'missing', values: 1, unit: 'line', first: [4] },
+          { rule: 'not-a-number', values: 8, unit: 'record', first: [1, 2, 3, 4, 5] },
+        ],
+      },
+      { column: 'table', values: 1, misfits: [{ rule: 'not-a-date', values: 1 }] },
+    ],
+  })
+  expect(rows).toEqual([
+    { column: 'age', rule: 'is missing', values: 1, places: 'line 4' },
+    { column: 'age', rule: 'is not a number', values: 8, places: 'records 1, 2, 3, 4, 5, …' },
+    { column: 'table', rule: 'is not a date', values: 1, places: '' },
+  ])
+})

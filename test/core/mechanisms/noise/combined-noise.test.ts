@@ -1,0 +1,172 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import {
+  expectedAbsoluteBound,
+  halfWidthBound,
+  type Noise,
+  tailBound,
+  type WeightedNoise,
+} from '../../../../src/core/mechanisms/noise/combined-noise.ts'
+import { discreteGaussianMass } from '../../../../src/core/mechanisms/samplers/discrete-gaussian.ts'
+
+const laplace = (scaleUnits: number, unit = 1): Noise => ({ kind: 'laplace', unit, scaleUnits })
+/** Laplace noise on a grid so fine that it is practically continuous. */
+const fine = (scale: number): Noise => laplace(scale * 2 ** 40, 2 ** -40)
+const normal = (sigma: number): Noise => ({ kind: 'normal', unit: sigma * 2 ** -40, sigma })
+const weighted = (...terms: readonly (readonly [Noise, number])[]): readonly WeightedNoise[] =>
+  terms.map(([noise, weight]) => ({ noise, weight }))
+
+/** All values of a noise with their probabilities. The omitted values have a total probability below 1e-13. */
+function lawOf(noise: Noise): ReadonlyMap<number, number> {
+  if (noise.kind === 'normal') {
+    const sigma = Math.round(noise.sigma / noise.unit)
+    const variance = { numerator: BigInt(sigma) ** 2n, denominator: 1n }
+    const most = 8 * sigma
+    return new Map(
+      Array.from({ length: 2 * most + 1 }, (_, index) => [
+        (index - most) * noise.unit,
+        discreteGaussianMass(BigInt(index - most), variance),
+      ]),
+    )
+  }
+  const most = Math.ceil(noise.scaleUnits * Math.log(1e13))
+  return new Map(
+    Array.from({ length: 2 * most + 1 }, (_, index) => [
+      (index - most) * noise.unit,
+      Math.tanh(0.5 / noise.scaleUnits) * Math.exp(-Math.abs(index - most) / noise.scaleUnits),
+    ]),
+  )
+}
+
+/** The values of a combination with their probabilities, in increasing order. */
+function combinedDistribution(combination: readonly WeightedNoise[]): readonly (readonly [number, number])[] {
+  let sums = new Map([[0, 1]])
+  for (const { noise, weight } of combination) {
+    const next = new Map<number, number>()
+    for (const [value, mass] of lawOf(noise))
+      for (const [sum, before] of sums) {
+        // Sums that are equal up to rounding are one value.
+        const total = Math.round((sum + weight * value) * 1e9) / 1e9
+        next.set(total, (next.get(total) ?? 0) + mass * before)
+      }
+    sums = next
+  }
+  return [...sums].toSorted(([a], [b]) => a - b)
+}
+
+/** The probability that a combination exceeds each of its values: exact, from the far end. */
+function exactTails(combination: readonly WeightedNoise[]): readonly (readonly [number, number])[] {
+  let beyond = 0
+  return combinedDistribution(combination)
+    .toReversed()
+    .map(([value, mass]) => {
+      const tail = [value, beyond] as const
+      beyond += mass
+      return tail
+    })
+}
+
+const COMBINATIONS: readonly (readonly [string, readonly WeightedNoise[]])[] = [
+  ['one', weighted([laplace(3), 2])],
+  ['two of one scale', weighted([laplace(5), 1], [laplace(5), -1])],
+  ['two', weighted([laplace(8), 1], [laplace(3), 2.5])],
+  ['a wide one and a coarse one', weighted([laplace(20), 1], [laplace(0.4), 7])],
+  ['two coarse ones', weighted([laplace(0.2), 3], [laplace(0.1), -5])],
+  ['three', weighted([laplace(6), 1], [laplace(3, 0.5), -4], [laplace(1.5), 2])],
+  ['three of one scale', weighted([laplace(2), 1], [laplace(2), 1], [laplace(2), -1])],
+  [
+    'two normal ones',
+    weighted([{ kind: 'normal', unit: 1, sigma: 30 }, 1], [{ kind: 'normal', unit: 1, sigma: 40 }, -2]),
+  ],
+]
+
+/**
+ * Coarse noise has no close continuous bound. The bound of normal noise is close only for a sigma of very many units.
+ */
+const isClose = (name: string) => !/coarse|normal/.test(name)
+
+describe.each(COMBINATIONS)('%s', (name, combination) => {
+  const tails = exactTails(combination)
+
+  test('the bound of the tail is not below the exact tail, and at most half a unit of each term away from it', () => {
+    const slack = combination.reduce((sum, { noise, weight }) => sum + Math.abs(weight) * noise.unit, 0)
+    for (const [value, exact] of tails) {
+      if (value < 0 || exact < 1e-6) continue
+      expect(tailBound(combination, value), `${value}`).toBeGreaterThanOrEqual(exact * (1 - 1e-6))
+      if (value <= slack) continue
+      // It is at most 1.1 times the exact tail one unit of each term nearer to 0.
+      const nearer = tails.find(([other]) => other <= value - slack)?.[1] ?? 1
+      if (isClose(name)) expect(tailBound(combination, value)).toBeLessThan(1.1 * nearer)
+    }
+  })
+
+  test('half-widths hold', () => {
+    for (const alpha of [0.5, 0.05, 0.001]) {
+      const halfWidth = halfWidthBound(alpha)(combination)
+      const exact = tails.find(([value]) => value <= halfWidth)?.[1] ?? 0
+      expect(2 * exact).toBeLessThanOrEqual(alpha)
+      expect(2 * tailBound(combination, halfWidth * (1 + 1e-6))).toBeLessThanOrEqual(alpha * 1.0001)
+    }
+  })
+
+  test('the expected absolute value is bounded closely', () => {
+    const exact = combinedDistribution(combination).reduce(
+      (sum, [value, mass]) => sum + mass * Math.abs(value),
+      0,
+    )
+    expect(expectedAbsoluteBound(combination)).toBeGreaterThanOrEqual(exact * (1 - 1e-9))
+    if (isClose(name)) expect(expectedAbsoluteBound(combination)).toBeLessThan(1.05 * exact)
+  })
+})
+
+describe('on a fine grid', () => {
+  test('the tail of two Laplace variables is that of their sum', () => {
+    // Scale a, b: (a^2 exp(-t / a) - b^2 exp(-t / b)) / (2 (a^2 - b^2)).
+    for (const t of [0.5, 2, 10, 40])
+      expect(
+        tailBound(weighted([fine(3), 1], [fine(1), 2]), t) /
+          ((9 * Math.exp(-t / 3) - 4 * Math.exp(-t / 2)) / 10),
+      ).toBeCloseTo(1, 6)
+    // The bound exceeds the limit of equal scales, exp(-t) (1 + t / 2) / 2, because it moves the scales apart.
+    for (const t of [0.5, 2, 10]) {
+      const quotient = tailBound(weighted([fine(1), 1], [fine(1), -1]), t) / (Math.exp(-t) * (0.5 + t / 4))
+      expect(quotient).toBeGreaterThanOrEqual(1)
+      expect(quotient).toBeLessThan(1 + 0.01 * t)
+    }
+  })
+
+  test('the half-width of normal variables is 1.96 of their standard deviation', () => {
+    const halfWidth = halfWidthBound(0.05)(weighted([normal(3), 1], [normal(2), -2]))
+    expect(halfWidth / 5).toBeCloseTo(1.959963984540054, 9)
+    expect(halfWidth / 5).toBeGreaterThan(1.959963984540054)
+  })
+
+  const scale = fc.double({ min: 1e-3, max: 1e3, noNaN: true })
+  test('half-widths meet their alpha, and no smaller ones do', () => {
+    const alphas = fc.constantFrom(0.999, 0.5, 0.05, 1e-6, 1e-12)
+    fc.assert(
+      fc.property(fc.array(scale, { minLength: 1, maxLength: 3 }), alphas, (scales, alpha) => {
+        const combination = weighted(...scales.map((each) => [fine(each), 1] as const))
+        const halfWidth = halfWidthBound(alpha)(combination)
+        expect(2 * tailBound(combination, halfWidth)).toBeLessThanOrEqual(alpha * (1 + 1e-8))
+        expect(2 * tailBound(combination, halfWidth * (1 - 1e-4))).toBeGreaterThan(alpha)
+      }),
+    )
+  })
+
+  test('more of any noise is never less likely to exceed a threshold', () => {
+    fc.assert(
+      fc.property(fc.array(scale, { minLength: 1, maxLength: 3 }), scale, fc.nat(2), (scales, t, which) => {
+        const tailOf = (each: readonly number[]) =>
+          tailBound(weighted(...each.map((scale) => [fine(scale), 1] as const)), t)
+        const more = scales.map((each, place) => (place === which ? 1.01 * each : each))
+        expect(tailOf(more)).toBeGreaterThanOrEqual(tailOf(scales) * (1 - 1e-8))
+      }),
+    )
+  })
+})
+
+test('noises of different kinds are not combined', () => {
+  expect(() => tailBound(weighted([normal(1), 1], [fine(1), 1]), 1)).toThrow(RangeError)
+  expect(() => halfWidthBound(0.05)(weighted([fine(1), 1], [normal(1), 1]))).toThrow(RangeError)
+})

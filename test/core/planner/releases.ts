@@ -1,0 +1,39 @@
+import seedrandom from 'seedrandom'
+import type { Measurement } from '../../../src/core/mechanisms/measurement.ts'
+import type { AdditivePlan } from '../../../src/core/planner/additive/shape.ts'
+import { reporter } from '../../../src/core/planner/report.ts'
+import { aggregateRows, type StoredRow } from '../../engines/reference-engine.ts'
+
+/**
+ * Draws the noise of one entry, in output units: the discrete Laplace distribution by its inverse, the others to within
+ * a unit of 2^40.
+ */
+function drawer({ noise }: Measurement, random: () => number): () => bigint {
+  switch (noise.kind) {
+    case 'discrete-laplace': {
+      const scale = Number(noise.scale.numerator) / Number(noise.scale.denominator)
+      const geometric = () => Math.floor(-scale * Math.log(1 - random()))
+      return () => BigInt(geometric() - geometric())
+    }
+    case 'discrete-gaussian': {
+      const sigma = Number(noise.sigma)
+      const normal = () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random())
+      return () => BigInt(Math.round(sigma * normal()))
+    }
+  }
+}
+
+/** Reports of a plan over rows, with seeded noise, so that every run gives the same. */
+export function* releasesOf(planned: AdditivePlan, rows: readonly StoredRow[], draws: number, seed: string) {
+  const source = seedrandom(seed)
+  const exact = aggregateRows(planned.aggregate, rows)
+  const drawers = planned.measurements.map((measurement) => drawer(measurement, source))
+  const reportOf = reporter(planned)
+  for (let draw = 0; draw < draws; draw += 1) {
+    const noisy = exact.map((cells, place) => {
+      const bits = BigInt(planned.measurements[place]?.fractionBits ?? 0)
+      return cells.map((value) => (value << bits) + (drawers[place]?.() ?? 0n))
+    })
+    yield reportOf({ kind: 'additive', noisy })
+  }
+}

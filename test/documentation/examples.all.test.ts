@@ -1,0 +1,151 @@
+import { execFile } from 'node:child_process'
+import { readdir, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { promisify } from 'node:util'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { testService } from '../e2e/service.ts'
+import { installed } from '../installed.ts'
+
+const run = promisify(execFile)
+const folder = path.resolve(import.meta.dirname, '../../examples')
+
+const service = testService({ SOTTO_DEMO: 'true', SOTTO_AUDIT: 'true' })
+let keyFile = ''
+beforeAll(async () => {
+  keyFile = path.join(service.dataDirectory, 'analyst.key')
+  await writeFile(keyFile, `${service.keyOf('analyst')}\n`)
+})
+
+const example = async (command: string, name: string) => {
+  const { stdout } = await run(command, [path.join(folder, name), service.url, keyFile])
+  return stdout
+}
+
+// The test of the Python client runs the notebook.
+test('every example has a test', async () => {
+  expect((await readdir(folder)).sort()).toEqual([
+    'README.md',
+    'audit.py',
+    'first-hour.ipynb',
+    'first-query.sh',
+    'first-query.ts',
+    'first_query.py',
+    'r',
+    'verify_export.py',
+  ])
+})
+
+test.skipIf(!installed('curl'))('curl', async () => {
+  const [previewed, answered] = (await example('sh', 'first-query.sh')).trim().split('\n')
+  expect(JSON.parse(previewed ?? '')).toMatchObject({ affordable: true, cost: { epsilon: 0.1 } })
+  expect(JSON.parse(answered ?? '').result.cells).toHaveLength(5)
+})
+
+test.skipIf(!installed('python3'))('Python', async () => {
+  const printed = await example('python3', 'first_query.py')
+  expect(printed).toMatch(
+    /mean earnings of statisticians: \d{3},\d{3}\n95% sure to be within [\d,]+\ncost: epsilon 0.2; left: epsilon [\d.]+/,
+  )
+})
+
+test.skipIf(!installed('python3'))('the verification of an export finds every change', async () => {
+  for (const epsilon of [0.001, 0.003]) await service.ask('census', { kind: 'count', epsilon }).expect(200)
+  const exported = await fetch(`${service.url}/v1/datasets/census/ledger/export`, {
+    headers: { authorization: `Bearer ${service.keyOf('auditor')}` },
+  })
+  const text = await exported.text()
+  const verify = async (lines: string) => {
+    const file = path.join(service.dataDirectory, 'census.jsonl')
+    await writeFile(file, lines)
+    return run('python3', [path.join(folder, 'verify_export.py'), file]).catch((error) => error)
+  }
+  expect(await verify(text)).toMatchObject({
+    stdout: expect.stringMatching(
+      /^census: \d+ events, head \w{64}\n([1-9]\d*) of \1 requests match their hashes\n$/,
+    ),
+  })
+  const lines = text.trimEnd().split('\n')
+  const place = lines.findIndex((line) => line.includes('\\"epsilon\\":0.001'))
+  const [line = '', next = ''] = lines.slice(place)
+  const changes: readonly (readonly [string[], string])[] = [
+    [
+      lines.with(place, line.replace('\\"epsilon\\":0.001', '\\"epsilon\\":0.002')),
+      'the request does not match',
+    ],
+    [lines.with(place, line.replace(/,"request":.*/, '}')), 'the request is missing'],
+    [lines.with(place, line.replace('"request":"', '"request":"\\ud800')), 'the request does not match'],
+    [lines.with(place, line.replace('"attempt":1', '"attempt":2')), 'the hash does not match'],
+    [lines.toSpliced(place, 2, next, line), 'the event does not follow'],
+    [lines.toSpliced(place, 1), 'the event does not follow'],
+    [lines.with(place + 1, next.replace(/\}$/, ',"request":"{}"}')), 'the event refers to no request'],
+  ]
+  for (const [tampered, reason] of changes) {
+    expect(tampered).not.toEqual(lines)
+    const { code, stderr } = await verify(`${tampered.join('\n')}\n`)
+    expect([code, stderr]).toEqual([1, expect.stringMatching(new RegExp(`^line \\d+: ${reason}.*\n$`))])
+  }
+})
+
+describe.skipIf(!installed('python3'))('an audit', () => {
+  const audit = async (...args: readonly string[]) => {
+    const auditorKeyFile = path.join(service.dataDirectory, 'auditor.key')
+    await writeFile(auditorKeyFile, `${service.keyOf('auditor')}\n`)
+    const { stdout } = await run('python3', [
+      path.join(folder, 'audit.py'),
+      service.url,
+      auditorKeyFile,
+      '4000',
+      ...args,
+    ])
+    const boundOf = (name: string) =>
+      Number(new RegExp(`${name} is at least (\\d[\\d.e-]*), with 99.9% confidence`).exec(stdout)?.[1])
+    return { epsilon: boundOf('epsilon'), delta: boundOf('delta') }
+  }
+
+  test('of epsilon', async () => {
+    const { epsilon, delta } = await audit()
+    // At most the price, and far enough above 0 to show that the two datasets were distinguished.
+    expect(epsilon).toBeLessThanOrEqual(1)
+    expect(epsilon).toBeGreaterThan(0.5)
+    expect(delta).toBe(0)
+  })
+
+  test('of delta', async () => {
+    const query = { kind: 'count', mechanism: 'gaussian', epsilon: 0.1, delta: 0.3 }
+    const { epsilon, delta } = await audit(JSON.stringify(query))
+    expect(epsilon).toBeLessThanOrEqual(0.1)
+    expect(delta).toBeLessThanOrEqual(0.3)
+    expect(delta).toBeGreaterThan(0.15)
+  })
+})
+
+test('TypeScript', async () => {
+  const printed = await example(process.execPath, 'first-query.ts')
+  expect(printed).toContain('Unicorn Wrangler')
+  expect(printed).toMatch(/geometric noise of scale 5\neach cell is within 15 with probability 0.95/)
+})
+
+test.skipIf(!installed('Rscript'))('R (skipped if it is not installed)', async () => {
+  const printed = await example('Rscript', 'r/first-query.R')
+  expect(printed).toContain('Unicorn Wrangler')
+  expect(printed).toMatch(
+    /each cell is within 15 with probability 0.95\ncost: epsilon 0.2; left: epsilon [\d.]+/,
+  )
+})
+
+test('a refusal ends an example with the message of the service', async () => {
+  await writeFile(keyFile, 'sotto_wrong\n')
+  if (installed('python3')) {
+    await expect(example('python3', 'first_query.py')).rejects.toMatchObject({
+      stderr: expect.stringContaining('unauthenticated'),
+    })
+  }
+  if (installed('Rscript')) {
+    await expect(example('Rscript', 'r/first-query.R')).rejects.toMatchObject({
+      stderr: expect.stringContaining('unauthenticated'),
+    })
+  }
+  await expect(example(process.execPath, 'first-query.ts')).rejects.toMatchObject({
+    stderr: expect.stringContaining('unauthenticated'),
+  })
+})

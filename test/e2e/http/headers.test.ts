@@ -1,0 +1,70 @@
+import { connect } from 'node:net'
+import { setTimeout } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { testService } from '../service.ts'
+
+const service = testService({ SOTTO_DEMO: 'true' })
+
+const API_POLICY = "default-src 'none';base-uri 'none';form-action 'none';frame-ancestors 'none'"
+
+test.each([
+  ['an answer', '/v1/datasets/census', 200, true],
+  ['a refusal without a key', '/v1/datasets/census', 401, false],
+  ['an unknown path', '/nowhere', 404, true],
+  ['the OpenAPI document', '/openapi.yaml', 200, false],
+  ['readiness', '/readyz', 200, false],
+])('has strict headers and is never stored: %s', async (_, path, status, hasKey) => {
+  const headers = hasKey ? { authorization: `Bearer ${service.keyOf('analyst')}` } : {}
+  const response = await fetch(service.url + path, { headers })
+  expect(response.status).toBe(status)
+  expect(Object.fromEntries(response.headers)).toMatchObject({
+    'content-security-policy': API_POLICY,
+    'x-content-type-options': 'nosniff',
+    'x-frame-options': 'DENY',
+    'referrer-policy': 'no-referrer',
+    'cache-control': 'no-store',
+    'cross-origin-resource-policy': 'same-origin',
+  })
+  expect(response.headers.has('x-powered-by')).toBe(false)
+  expect(response.headers.has('strict-transport-security')).toBe(false)
+})
+
+test('Swagger UI may load and run its own files only, and is never framed', async () => {
+  const response = await fetch(`${service.url}/docs/`)
+  expect(response.status).toBe(200)
+  const policy = response.headers.get('content-security-policy') ?? ''
+  expect(policy).toContain("default-src 'none'")
+  expect(policy).toContain("script-src 'self';")
+  expect(policy).toContain("frame-ancestors 'none'")
+  expect(policy).not.toMatch(/unsafe-(inline|eval)/)
+  expect(policy).not.toContain('*')
+})
+
+test('a picture may be shown by other pages, and runs nothing', async () => {
+  const plots = 'answer-distribution'
+  const document = await (await fetch(`${service.url}/openapi.yaml`)).text()
+  const link = document.match(new RegExp(`/v1/plots/${plots}\\?[^)"\\\\ ]+`))?.[0] ?? ''
+  const response = await fetch(service.url + link)
+  expect(response.status).toBe(200)
+  expect(response.headers.get('content-security-policy')).toContain("default-src 'none'")
+  expect(response.headers.get('cross-origin-resource-policy')).toBe('cross-origin')
+  expect(response.headers.get('x-content-type-options')).toBe('nosniff')
+})
+
+test.each([
+  ['a malformed address', 'GET /%E0%A4%A HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'],
+  ['bytes that are no request', 'HELLO\r\n\r\n'],
+  ['a header that is too large', `GET / HTTP/1.1\r\nHost: x\r\nX: ${'a'.repeat(40_000)}\r\n\r\n`],
+])('runs nothing, and is not sniffed or stored: %s', async (_, bytes) => {
+  const socket = connect(Number(new URL(service.url).port), '127.0.0.1')
+  let answered = ''
+  socket.on('data', (part) => {
+    answered += part
+  })
+  socket.write(bytes)
+  while (!answered.includes('\r\n\r\n')) await setTimeout(5)
+  socket.destroy()
+  expect(answered.toLowerCase()).toContain(`content-security-policy: ${API_POLICY}`)
+  expect(answered.toLowerCase()).toContain('x-content-type-options: nosniff')
+  expect(answered.toLowerCase()).toContain('cache-control: no-store')
+})

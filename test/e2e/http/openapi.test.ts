@@ -1,0 +1,271 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import type { OpenAPIV3_1 } from 'openapi-types'
+import { beforeAll, expect, test } from 'vitest'
+import { parse } from 'yaml'
+import { answer as answerSchema } from '../../../schemas/answers/answer.ts'
+import type { Role } from '../../../src/http/access/principal.ts'
+import { testService } from '../service.ts'
+
+const METRICS_KEY = 'key-of-the-operator'
+const service = testService({ SOTTO_DEMO: 'true', SOTTO_METRICS_KEY: METRICS_KEY })
+let served = ''
+let document: OpenAPIV3_1.Document
+beforeAll(async () => {
+  served = await (await fetch(`${service.url}/openapi.yaml`)).text()
+  document = parse(served)
+})
+
+const ROLE_OF_SCHEME: Record<string, Role> = {
+  analystKey: 'analyst',
+  custodianKey: 'custodian',
+  auditorKey: 'auditor',
+}
+
+type Operation = OpenAPIV3_1.OperationObject
+const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const
+
+function operations(): readonly { method: (typeof METHODS)[number]; path: string; operation: Operation }[] {
+  return Object.entries(document.paths ?? {}).flatMap(([template, item]) =>
+    METHODS.flatMap((method) => {
+      const operation = item?.[method]
+      return operation === undefined ? [] : [{ method, path: template, operation }]
+    }),
+  )
+}
+
+function schemaOf(part: unknown): Record<string, unknown> {
+  const { $ref, ...schema } = part as { $ref?: string }
+  if ($ref === undefined) return schema
+  const name = $ref.split('/').at(-1) ?? ''
+  return schemaOf(document.components?.schemas?.[name])
+}
+
+test('openapi.yaml is what the code generates (npm run openapi writes it)', async () => {
+  expect(await readFile(resolve(import.meta.dirname, '../../../openapi.yaml'), 'utf8')).toBe(served)
+})
+
+test('it is OpenAPI 3.1 and lists every operation', () => {
+  expect(document.openapi).toBe('3.1.0')
+  expect(operations().map(({ method, path: template }) => `${method} ${template}`)).toEqual([
+    'get /healthz',
+    'get /readyz',
+    'get /metrics',
+    'get /v1/datasets',
+    'post /v1/datasets',
+    'get /v1/datasets/{dataset}',
+    'patch /v1/datasets/{dataset}',
+    'delete /v1/datasets/{dataset}',
+    'get /v1/datasets/{dataset}/versions',
+    'post /v1/datasets/{dataset}/versions',
+    'get /v1/ingestions',
+    'delete /v1/ingestions/{ingestion}',
+    'get /v1/connections',
+    'get /v1/sources',
+    'post /v1/sources',
+    'delete /v1/sources/{source}',
+    'post /v1/drafts',
+    'get /v1/datasets/{dataset}/suspension',
+    'post /v1/datasets/{dataset}/resume',
+    'get /v1/datasets/{dataset}/budget',
+    'put /v1/datasets/{dataset}/budget',
+    'post /v1/datasets/{dataset}/grants',
+    'get /v1/datasets/{dataset}/analysts',
+    'put /v1/datasets/{dataset}/analysts/{analyst}/allotment',
+    'delete /v1/datasets/{dataset}/analysts/{analyst}/allotment',
+    'get /v1/datasets/{dataset}/ledger',
+    'get /v1/datasets/{dataset}/ledger/head',
+    'get /v1/datasets/{dataset}/ledger/export',
+    'get /v1/datasets/{dataset}/ledger/verification',
+    'get /v1/keys',
+    'post /v1/keys',
+    'post /v1/keys/{id}/rotate',
+    'delete /v1/keys/{id}',
+    'get /v1/me',
+    'get /v1/sign-in',
+    'get /v1/administration/events',
+    'get /v1/administration/head',
+    'get /v1/administration/export',
+    'get /v1/administration/verification',
+    'post /v1/datasets/{dataset}/queries',
+    'post /v1/datasets/{dataset}/queries/batch',
+    'post /v1/datasets/{dataset}/queries/batch/preview',
+    'post /v1/datasets/{dataset}/queries/preview',
+    'get /v1/releases',
+    'get /v1/releases/{id}',
+    'post /v1/datasets/{dataset}/sql',
+    'post /v1/datasets/{dataset}/sql/preview',
+    'get /v1/datasets/{dataset}/dummy',
+    'post /v1/datasets/{dataset}/sparse-vector-sessions',
+    'post /v1/datasets/{dataset}/sparse-vector-sessions/preview',
+    'post /v1/sparse-vector-sessions/{id}/questions',
+    'get /v1/sparse-vector-sessions/{id}',
+    'post /v1/mechanisms/compare',
+    'post /v1/risk',
+    'post /v1/risk/epsilon',
+    'post /v1/datasets/{dataset}/evaluations',
+    'post /v1/datasets/{dataset}/evaluations/batch',
+    'get /v1/plots/risk',
+    'get /v1/plots/noise-comparison',
+    'get /v1/plots/answer-distribution',
+    'get /v1/datasets/{dataset}/plots/noisy-table',
+    'post /v1/releases/{id}/postprocess',
+    'get /v1/releases/{id}/plot',
+  ])
+})
+
+test('every operation has a unique operationId in camelCase', () => {
+  const ids = operations().map(({ operation }) => operation.operationId)
+  expect(ids.filter((id) => !/^[a-z]+([A-Z][a-z]+)+$/.test(id ?? ''))).toEqual([])
+  expect(new Set(ids).size).toBe(ids.length)
+  expect(ids).toEqual(
+    expect.arrayContaining(['answerQuery', 'previewQuery', 'answerBatch', 'registerDataset']),
+  )
+})
+
+test('a role may call exactly the operations that list its key', async () => {
+  for (const { method, path: template, operation } of operations()) {
+    const listed = (operation.security ?? []).flatMap((scheme) => Object.keys(scheme))
+    if (!listed.some((scheme) => scheme in ROLE_OF_SCHEME)) continue
+    const path = template.replace('{id}', '0'.repeat(32)).replace(/\{\w+\}/g, 'nowhere')
+    for (const [scheme, role] of Object.entries(ROLE_OF_SCHEME)) {
+      const { body } = await service.as(role)[method](path)
+      expect(body.code === 'forbidden', `${role} ${method} ${path}: ${body.code}`).toBe(
+        !listed.includes(scheme),
+      )
+    }
+  }
+})
+
+test('everyone may preview, and custodians may evaluate', () => {
+  const rolesOf = (id: string) => {
+    const { operation } = operations().find((each) => each.operation.operationId === id) ?? {}
+    return operation?.security?.flatMap((scheme) => Object.keys(scheme).map((name) => ROLE_OF_SCHEME[name]))
+  }
+  for (const id of ['previewQuery', 'previewBatch', 'previewSession'])
+    expect(rolesOf(id)).toEqual(['analyst', 'custodian', 'auditor'])
+  for (const id of ['evaluateQuery', 'plotNoisyTable']) expect(rolesOf(id)).toEqual(['analyst', 'custodian'])
+  for (const id of ['answerQuery', 'answerBatch', 'openSession', 'answerSessionQuestion'])
+    expect(rolesOf(id)).toEqual(['analyst'])
+})
+
+test('a preview is the same for every role', async () => {
+  const query = { kind: 'count', where: { column: 'Age', op: '<', value: 7 }, epsilon: 0.1 }
+  const previewAs = async (role: Role) =>
+    (await service.as(role).post('/v1/datasets/census/queries/preview').send(query).expect(200)).body
+  const seen = await previewAs('analyst')
+  expect(seen).toMatchObject({ cost: { epsilon: 0.1 }, affordable: true })
+  expect(await previewAs('custodian')).toEqual(seen)
+  expect(await previewAs('auditor')).toEqual(seen)
+})
+
+test('a response without a body is documented without content', () => {
+  const withdraw = operations().find(({ operation }) => operation.operationId === 'withdrawDataset')
+  expect(withdraw?.operation.responses?.['204']).toEqual({ description: 'The dataset was withdrawn.' })
+})
+
+test('every reference resolves, and every schema is used', () => {
+  const names = Object.keys(document.components?.schemas ?? {})
+  const referenced = new Set([...served.matchAll(/#\/components\/schemas\/(\w+)/g)].map(([, name]) => name))
+  expect([...referenced].sort()).toEqual(names.sort())
+})
+
+test('no field is marked as read-only', () => {
+  expect(served).not.toContain('readOnly')
+})
+
+test("every operation's example works with the key of its role", async () => {
+  // Operations that others depend on come first, deletions last.
+  const order = (method: string, template: string) =>
+    method === 'delete' ? 3 : template.includes('releases') ? 2 : method === 'post' ? 0 : 1
+  const inOrder = [...operations()].sort((a, b) => order(a.method, a.path) - order(b.method, b.path))
+  await mkdir(resolve(service.dataDirectory, 'survey'))
+  await writeFile(resolve(service.dataDirectory, 'survey/staff.csv'), 'age\n30\n')
+  let uploaded = ''
+  let ingestion = ''
+  let ended: Promise<unknown> | undefined
+  for (const { method, path: template, operation } of inOrder) {
+    const parameters = (operation.parameters ?? []) as readonly OpenAPIV3_1.ParameterObject[]
+    const exampleOf = (name: string): string => {
+      const example = schemaOf(parameters.find((parameter) => parameter.name === name)?.schema ?? {}).example
+      expect(example, `${template} has an example for ${name}`).toBeDefined()
+      return String(example)
+    }
+    if (operation.operationId === 'stopIngestion') ({ id: ingestion, ended } = await startIngestion())
+    // The ids of uploads and ingestions are random.
+    const idOf = (name: string) =>
+      name === 'source' ? uploaded : name === 'ingestion' ? ingestion : exampleOf(name)
+    const path = template.replace(/\{(\w+)\}/g, (_, name: string) => idOf(name))
+    const needed = parameters.filter(({ in: place, required }) => place === 'query' && required)
+    const query = new URLSearchParams(needed.map(({ name }): [string, string] => [name, exampleOf(name)]))
+    const filled = needed.length === 0 ? path : `${path}?${query}`
+    const scheme = Object.keys(operation.security?.[0] ?? {})[0]
+    const role = scheme === undefined ? undefined : ROLE_OF_SCHEME[scheme]
+    const request = service.as(role ?? 'analyst')[method](filled)
+    if (scheme === 'metricsKey') request.set('authorization', `Bearer ${METRICS_KEY}`)
+    else if (role === undefined) request.unset('authorization')
+    const content = (operation.requestBody as OpenAPIV3_1.RequestBodyObject | undefined)?.content
+    const form = content?.['multipart/form-data']
+    const schema = schemaOf((form ?? content?.['application/json'])?.schema ?? {})
+    if (content !== undefined) expect(schema.examples, `${template} has an example body`).toHaveLength(1)
+    const body = content === undefined ? undefined : (schema.examples as readonly object[])[0]
+    for (const [name, text] of Object.entries(form === undefined ? {} : (body ?? {})))
+      request.attach(name, Buffer.from(text), 'example.csv')
+    const response = await (body === undefined || form !== undefined ? request : request.send(body))
+    if (operation.operationId === 'uploadSource') uploaded = response.body.id
+    expect(response.status, `${method} ${filled}: ${response.text}`).toBeLessThan(300)
+  }
+  await ended
+})
+
+/** Starts a registration whose source takes minutes. */
+async function startIngestion(): Promise<{ readonly id: string; readonly ended: Promise<unknown> }> {
+  const custodian = service.as('custodian')
+  const registration = {
+    id: 'visits-of-many',
+    title: 'A source that takes minutes',
+    source: { kind: 'visits', people: 1_000_000, rows: 10_000_000, seed: 'endless' },
+    privacyUnit: { kind: 'person', column: 'patient_id', maxRows: 20 },
+    neighbours: 'add-remove',
+    budget: { epsilon: 1 },
+  }
+  const ended = custodian
+    .post('/v1/datasets')
+    .send(registration)
+    .then(({ body }) => body)
+  const list = async () => (await custodian.get('/v1/ingestions').expect(200)).body.ingestions
+  await expect.poll(list).toHaveLength(1)
+  const [{ id }] = await list()
+  return { id, ended }
+}
+
+test('every kind of query has a working example', async () => {
+  const examples = operations().flatMap(({ path: template, operation }) => {
+    const content = (operation.requestBody as OpenAPIV3_1.RequestBodyObject | undefined)?.content
+    const named = content?.['application/json']?.examples ?? {}
+    return Object.entries(named).map(([name, example]) => ({ template, name, example }))
+  })
+  const queries = examples.filter(({ template }) => template === '/v1/datasets/{dataset}/queries')
+  expect(queries.map(({ name }) => name)[0]).toBe('contingency')
+  expect(queries.length).toBeGreaterThan(12)
+  for (const { template, name, example } of examples) {
+    if (!('value' in example)) throw new Error('an example has a value')
+    const response = await service
+      .as('analyst')
+      .post(template.replace('{dataset}', 'census'))
+      .send(example.value)
+    expect(response.status, `${name}: ${response.text}`).toBe(200)
+    if (template !== '/v1/datasets/{dataset}/queries') continue
+    // The stored document matches the schema of the response, and so does its replay.
+    const { id, kind } = answerSchema.parse(response.body)
+    expect(kind).toBe(name)
+    const release = await service.as('analyst').get(`/v1/releases/${id}`).expect(200)
+    const { cost } = answerSchema.parse(release.body)
+    const replay = await service.ask('census', example.value)
+    expect(answerSchema.parse(replay.body)).toEqual({
+      ...release.body,
+      cost: { epsilon: 0, delta: 0 },
+      paid: cost,
+    })
+  }
+})

@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest'
+import { openTrinoEngine } from '../../../../src/engines/trino/engine.ts'
+import type { Trino } from '../../../servers/trino.ts'
+import { connectionTo } from '../fake-coordinator.ts'
+import { COUNT_AND_SUM, lineItems, TINY_ANSWER } from '../slow-table.ts'
+
+/** Tests that both nodes work, and what is found in them. */
+export function testNodes(trino: Trino): void {
+  test('both work on a query', async () => {
+    const { hostname, port } = new URL(trino.url)
+    const engine = openTrinoEngine(
+      connectionTo(hostname, Number(port), { catalog: 'tpch', schema: 'tiny', user: 'two-nodes' }),
+    )
+    const table = lineItems('tiny')
+    expect(await engine.describe(table.table)).toEqual(expect.arrayContaining([...table.columns]))
+    engine.open(table)
+    expect(await engine.aggregate(table.dataset, COUNT_AND_SUM)).toEqual(TINY_ANSWER)
+    const tasks = await trino.query(
+      'SELECT query_id, node_id, sum(processed_input_rows) FROM system.runtime.tasks JOIN system.runtime.queries USING (query_id) ' +
+        `WHERE "user" = 'two-nodes' AND query LIKE '%sotto_kept_rows%' GROUP BY 1, 2`,
+    )
+    expect(new Set(tasks.map(([id]) => id)).size).toBe(1)
+    expect(new Set(tasks.map(([, node]) => node))).toEqual(new Set(['coordinator', 'worker']))
+    for (const [, , rows] of tasks) expect(Number(rows)).toBeGreaterThan(1_000)
+    await engine.close()
+  })
+
+  test('an unknown table has no description', async () => {
+    const { hostname, port } = new URL(trino.url)
+    const engine = openTrinoEngine(connectionTo(hostname, Number(port), { catalog: 'tpch', schema: 'tiny' }))
+    expect(await engine.describe({ name: 'no such table' })).toBeUndefined()
+    expect(await engine.describe({ schema: "no ' schema", name: 'lineitem' })).toBeUndefined()
+    expect(await engine.reachable()).toBe(true)
+    await engine.close()
+  })
+}

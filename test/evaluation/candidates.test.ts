@@ -1,5 +1,0 @@
-import { test } from 'vitest'
-import { evaluate } from '../../src/evaluation/evaluation.ts'
-import { CANDIDATE_CONTRACT } from './contract/candidates.ts'
-
-test.each(CANDIDATE_CONTRACT)('$name', ({ check }) => check({ evaluate }))

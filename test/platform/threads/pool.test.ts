@@ -1,0 +1,165 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { openStudyPool, type StudyPool } from '../../../src/studies/pools.ts'
+import { rejectedRefusal } from '../../refusal.ts'
+
+let pool: StudyPool
+beforeEach(() => {
+  pool = openStudyPool({ threads: 2, maxWaiting: 16, waitMs: 600_000, maxPerPrincipal: 3 })
+})
+afterEach(() => pool.close())
+
+const neverDisconnects = () => new AbortController().signal
+const patient = () => ({ timeoutMs: 600_000, givenUp: neverDisconnects() })
+const quick = {
+  columns: { days: [1, 2, 3, 10] },
+  released: 3,
+  query: { kind: 'mean' },
+  changed: 1,
+} as const
+/** A computation that takes seconds, the longest that the limits allow. */
+const slow = {
+  columns: { days: Array.from({ length: 100 }, (_, index) => (index * 7919) % 3001) },
+  released: 50,
+  query: { kind: 'sum' },
+  changed: 1,
+} as const
+
+describe('a pool of computations', () => {
+  test('returns results, and does not block the event loop', async () => {
+    let turns = 0
+    const turning = setInterval(() => {
+      turns += 1
+    }, 1)
+    const [column] = await pool.run('risk', { ...slow, columns: slow.columns }, patient())
+    clearInterval(turning)
+    expect(column?.ways.answers).toBe('structure')
+    expect(turns).toBeGreaterThan(10)
+  })
+
+  test('a refusal keeps its fields and facts', async () => {
+    const wide = { ...quick, columns: { days: [1, 2, 3, 4], wide: Array.from({ length: 40 }, (_, i) => i) } }
+    const refusal = await rejectedRefusal(
+      pool.run('risk', { ...wide, released: 20, query: { kind: 'variance' } }, patient()),
+    )
+    expect(refusal.code).toBe('invalid-request')
+    const { code, facts } = await rejectedRefusal(
+      pool.run(
+        'risk',
+        { ...wide, columns: { wide: wide.columns.wide }, released: 20, query: { kind: 'variance' } },
+        patient(),
+      ),
+    )
+    expect(code).toBe('too-many-worlds')
+    expect(facts).toMatchObject({ limit: 100_000 })
+  })
+
+  test('another error does not become a refusal', async () => {
+    const broken = { ...quick, columns: { days: undefined } } as unknown as typeof quick
+    await expect(pool.run('risk', broken, patient())).rejects.toBeInstanceOf(TypeError)
+  })
+
+  test('a computation that takes too long is stopped, and frees its thread', async () => {
+    const tooLong = await Promise.all(
+      [1, 2, 3].map(() =>
+        rejectedRefusal(pool.run('risk', slow, { timeoutMs: 5, givenUp: neverDisconnects() })),
+      ),
+    )
+    expect(tooLong.map(({ code }) => code)).toEqual(Array(3).fill('unavailable'))
+    expect(tooLong[0]?.message).toContain('longer than 0.005 s')
+    expect(await pool.run('risk', quick, patient())).toHaveLength(1)
+  })
+
+  test('a computation is stopped once its client has disconnected, also while it waits for a thread', async () => {
+    const leaving = new AbortController()
+    const runs = Array.from({ length: 6 }, () =>
+      rejectedRefusal(pool.run('risk', slow, { timeoutMs: 60_000, givenUp: leaving.signal })),
+    )
+    leaving.abort()
+    expect((await Promise.all(runs)).map(({ code }) => code)).toEqual(Array(6).fill('unavailable'))
+    expect(await pool.run('risk', quick, patient())).toHaveLength(1)
+  })
+
+  test('computations beyond the limit of the wait are refused', async () => {
+    const leaving = new AbortController()
+    const runs = Array.from({ length: 30 }, () =>
+      rejectedRefusal((async () => pool.run('risk', slow, { timeoutMs: 60_000, givenUp: leaving.signal }))()),
+    )
+    const [first] = await Promise.all([Promise.race(runs)])
+    expect(first).toMatchObject({ code: 'unavailable', facts: { retryAfterSeconds: 1 } })
+    leaving.abort()
+    await Promise.all(runs)
+  })
+
+  test('a principal cannot exceed its limit; others are not affected', async () => {
+    const terms = { ...patient(), principal: 'ada' }
+    const leaving = new AbortController()
+    const runs = [1, 2, 3].map(() =>
+      rejectedRefusal(pool.run('risk', slow, { ...terms, givenUp: leaving.signal })),
+    )
+    const tooMany = await rejectedRefusal((async () => pool.run('risk', quick, terms))())
+    expect(tooMany).toMatchObject({ code: 'unavailable', facts: { retryAfterSeconds: 1 } })
+    const another = pool.run('risk', quick, { ...terms, principal: 'ben' })
+    leaving.abort()
+    await Promise.all(runs)
+    expect(await another).toHaveLength(1)
+    expect(await pool.run('risk', quick, terms)).toHaveLength(1)
+  })
+
+  test('the time limit begins with the computation, not with its wait', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    try {
+      const leaving = new AbortController()
+      const ahead = [1, 2].map(() =>
+        rejectedRefusal(pool.run('risk', slow, { timeoutMs: 600_000, givenUp: leaving.signal })),
+      )
+      const waiting = pool.run('risk', quick, { timeoutMs: 1_000, givenUp: neverDisconnects() })
+      vi.advanceTimersByTime(10_000)
+      leaving.abort()
+      expect(await waiting).toHaveLength(1)
+      await Promise.all(ahead)
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
+  test('a computation that waits too long is refused', async () => {
+    const impatient = openStudyPool({ threads: 1, maxWaiting: 9, waitMs: 100, maxPerPrincipal: 9 })
+    try {
+      // Once its thread has started, the first computation runs at once.
+      await impatient.run('risk', quick, patient()).catch(() => undefined)
+      const first = impatient.run('risk', slow, patient()).catch(() => undefined)
+      const second = await rejectedRefusal(impatient.run('risk', quick, patient()))
+      expect(second).toMatchObject({ code: 'unavailable', facts: { retryAfterSeconds: 1 } })
+      expect(second.message).toContain('did not start within')
+      await first
+    } finally {
+      await impatient.close()
+    }
+  })
+
+  test('computations that wait behind a stopped one are run', async () => {
+    const single = openStudyPool({ threads: 1, maxWaiting: 9, waitMs: 60_000, maxPerPrincipal: 9 })
+    try {
+      for (const killed of ['by leaving', 'by its time limit']) {
+        const leaving = new AbortController()
+        const terms = { timeoutMs: killed === 'by leaving' ? 60_000 : 100, givenUp: leaving.signal }
+        const first = rejectedRefusal(single.run('risk', slow, terms))
+        const behind = [1, 2, 3].map(() => single.run('risk', quick, patient()))
+        if (killed === 'by leaving') setTimeout(() => leaving.abort(), 100)
+        await first
+        expect(await Promise.all(behind)).toHaveLength(3)
+      }
+    } finally {
+      await single.close()
+    }
+  })
+
+  test('a pool that closes stops its computations, and accepts no more', async () => {
+    const run = rejectedRefusal(pool.run('risk', slow, patient()))
+    await pool.close()
+    expect((await run).message).toContain('stopping')
+    expect((await rejectedRefusal((async () => pool.run('risk', quick, patient()))())).message).toContain(
+      'stopping',
+    )
+  })
+})
