@@ -64,6 +64,8 @@ export interface KindEntry {
   readonly phrase: string
   /** True if rows are counted in groups, whose number can be bounded. */
   readonly grouped?: true
+  /** True if it needs a dataset whose privacy unit is a person. */
+  readonly ofPeople?: true
   /** When the total of a person can be clamped: in every question, or only if there is one value per person. */
   readonly clamps?: 'always' | 'perPerson'
   /** Aggregate of SQL that has the same meaning, if there is one. */

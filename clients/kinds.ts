@@ -33,7 +33,7 @@ interface HasColumns {
 export function tableOfKinds(): Readonly<Record<Kind, DescribedKind>> {
   const statistics: Readonly<Record<string, HasColumns>> = groupStatistics
   const entries = Object.entries(questionKinds).map(([kind, known]) => {
-    const { title, phrase, grouped, clamps, columns } = known
+    const { title, phrase, grouped, ofPeople, clamps, columns } = known
     const schema = must(variantOf(query.options, kind), `the schema of ${kind}`)
     const shape: Shape = schema.shape
     const terms = Object.keys(requestTerms).filter((term) => shape[term]?.safeParse(undefined).success)
@@ -41,7 +41,7 @@ export function tableOfKinds(): Readonly<Record<Kind, DescribedKind>> {
     const entry: DescribedKind = {
       title,
       phrase,
-      ...defined({ grouped, clamps, aggregate: aggregateOf(kind as Kind) }),
+      ...defined({ grouped, ofPeople, clamps, aggregate: aggregateOf(kind as Kind) }),
       description: must(schema.description, `the description of ${kind}`),
       fields: fieldsOf(shape, terms, columns),
       terms,

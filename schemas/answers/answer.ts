@@ -23,7 +23,12 @@ const NUMBER_KINDS = [
 const VALUE_KINDS = ['mean', 'median', 'minimum', 'maximum'] as const satisfies readonly QueryKind[]
 
 /** Kinds that return a count for each cell. */
-const TABLE_KINDS = ['histogram', 'contingency', 'topGroups'] as const satisfies readonly QueryKind[]
+const TABLE_KINDS = [
+  'histogram',
+  'contingency',
+  'topGroups',
+  'contributionProfile',
+] as const satisfies readonly QueryKind[]
 
 export const kind = z.enum(QUERY_KINDS)
 

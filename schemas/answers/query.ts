@@ -703,6 +703,19 @@ const keySelectionQuery = z
       'the number of values of one person.',
   })
 
+const { contribution: _, ...uncontributed } = additive
+
+const contributionProfileQuery = z
+  .strictObject({ kind: z.literal('contributionProfile'), ...uncontributed })
+  .meta({
+    id: 'ContributionProfileQuery',
+    examples: [{ kind: 'contributionProfile', epsilon: 0.1 }],
+    description:
+      'Number of people by the number of their rows that satisfy `where`, also of those rows that `maxRows` leaves out of ' +
+      'every other answer. Cells are `1`, `2 to 3`, `4 to 7` and so on by powers of two, divided after `maxRows`, up to ' +
+      '`plausibleRows`. A person is in one cell. Only for datasets whose privacy unit is a person.',
+  })
+
 const variants = [
   countQuery,
   sumQuery,
@@ -723,6 +736,7 @@ const variants = [
   percentileQuery,
   extremeQuery,
   keySelectionQuery,
+  contributionProfileQuery,
 ] as const
 
 /** All kinds of queries. */

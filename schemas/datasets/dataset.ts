@@ -423,11 +423,20 @@ export const privacyUnit = z
       kind: z.literal('person'),
       column: columnName,
       maxRows: z.int().min(1).max(1_000_000),
+      plausibleRows: z
+        .int()
+        .min(1)
+        .max(10_000_000)
+        .optional()
+        .describe(
+          'Largest number of rows of one person that is plausible. People with more count as one group where the rows that ' +
+            'are left out are measured, and how many rows these have stays unknown. Default: 10 times `maxRows`.',
+        ),
     }),
   ])
   .describe(
     'What one person can contribute. `row`: one row. `person`: at most `maxRows` rows, those with the same value in the ' +
-      'identifier `column`; rows beyond are left out when the source is ingested.',
+      'identifier `column`; answers leave out the rows beyond.',
   )
 
 const timing = z

@@ -25,8 +25,9 @@ export interface Dialect {
   /**
    * The relation to select from: a row for each row of the dataset, and under each declared name a column of stored
    * values (64-bit grid indexes, 32-bit category indexes, booleans, texts).
+   * @param extent `plausible` adds the rows that `maxRows` leaves out, up to one more than `plausibleRows` of a person
    */
-  relation(dataset: Dataset, bind: Bind): string
+  relation(dataset: Dataset, bind: Bind, extent?: 'plausible'): string
   /**
    * The relation of the rows for which all of several conditions hold, except those that it leaves to be checked.
    * Absent, or `undefined`, if the relation checks no conditions.

@@ -1,11 +1,12 @@
 import type { Dataset } from '../core/dataset/dataset.ts'
-import type {
-  Aggregate,
-  CellCounting,
-  GroupKey,
-  PersonValue,
-  Predicate,
-  ValueCounting,
+import {
+  type Aggregate,
+  type CellCounting,
+  countsRowsOfPeople,
+  type GroupKey,
+  type PersonValue,
+  type Predicate,
+  type ValueCounting,
 } from '../core/planner/language/aggregate.ts'
 import { must } from '../privacy/must.ts'
 import type { Dialect } from './dialect.ts'
@@ -20,10 +21,16 @@ import {
   printBoundedRows,
   type Unbounded,
 } from './printing/bounding.ts'
-import type { PrintedKey } from './printing/group-keys.ts'
+import { OWN_ROWS, type PrintedKey } from './printing/group-keys.ts'
 import { printPersonExpression } from './printing/people.ts'
 import { printPresent } from './printing/predicates.ts'
-import { GRID, type PrintedStatement, type Printer, printColumn } from './printing/printer.ts'
+import {
+  GRID,
+  type PrintedStatement,
+  type Printer,
+  printColumn,
+  printDatasetRows,
+} from './printing/printer.ts'
 import { printStatistics } from './printing/results.ts'
 import { printCells, printWhere } from './printing/table.ts'
 
@@ -46,12 +53,30 @@ export interface PrintedAggregate extends PrintedStatement {
  */
 export function printAggregate(aggregate: Aggregate, dataset: Dataset, dialect: Dialect): PrintedAggregate {
   const printer: Printer = { dataset, dialect, parameters: [] }
+  if (countsRowsOfPeople(aggregate)) return printPeopleByRows(printer, aggregate)
   const presenceOnly = aggregate.statistics.every(
     (statistic) =>
       statistic.kind === 'count-people' && statistic.column === undefined && statistic.where === undefined,
   )
   const { rows, cells } = printTableRows(printer, aggregate, { presenceOnly })
   return { sql: printStatistics(printer, aggregate, rows), parameters: printer.parameters, cells }
+}
+
+/**
+ * Prints the number of people in each bin of the number of their rows, before anything bounds these.
+ * @throws RangeError for an aggregate with another key or statistic, which planning excludes.
+ */
+function printPeopleByRows(printer: Printer, { groupBy, where, statistics }: Aggregate): PrintedAggregate {
+  if (printer.dataset.privacyUnit.kind !== 'person') throw new RangeError('the dataset has no people')
+  const [statistic] = statistics
+  if (groupBy.length > 1 || statistics.length > 1 || statistic?.kind !== 'count-people')
+    throw new RangeError('only people are counted by the number of their rows')
+  const { conditions, cell, cells } = printCells(printer, groupBy, where)
+  const condition = conditions.map(({ sql }) => ` WHERE ${sql}`).join('')
+  const rows = `${printDatasetRows(printer, 'plausible')}${condition}`
+  const people = `(SELECT count(*) AS ${OWN_ROWS} FROM ${rows} GROUP BY ${PERSON}) AS sotto_people`
+  const sql = `SELECT CAST(${cell} AS VARCHAR), CAST(count(*) AS VARCHAR) FROM ${people} GROUP BY ${cell}`
+  return { sql, parameters: printer.parameters, cells }
 }
 
 /**

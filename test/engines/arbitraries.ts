@@ -324,6 +324,20 @@ export const aggregateOfPeople: fc.Arbitrary<Aggregate> = fc.oneof(
   ),
 )
 
+/** Any count of people by the number of their rows, where nobody is counted with more than 61. */
+export const profileOfPeople: fc.Arbitrary<Aggregate> = fc.record(
+  {
+    where: fc.oneof(predicate, constantPredicate),
+    groupBy: fc.constantFrom<Aggregate['groupBy']>(
+      [{ kind: 'rows-of-person', edges: [1n, 2n, 4n, 7n, 8n, 16n, 32n, 61n, 62n] }],
+      [{ kind: 'rows-of-person', edges: [1n, 62n] }],
+    ),
+    statistics: fc.constant<Aggregate['statistics']>([{ kind: 'count-people' }]),
+    bounding: fc.constant<Aggregate['bounding']>({ kind: 'one-row-each' }),
+  },
+  { requiredKeys: ['groupBy', 'statistics', 'bounding'] },
+)
+
 /** Any counting of the values of one of these columns, in the rows of people. */
 export const countingOfPeople = (column: fc.Arbitrary<string>): fc.Arbitrary<ValueCounting> =>
   fc.record(

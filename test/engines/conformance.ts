@@ -30,6 +30,7 @@ import {
   countingOfPeople,
   countingOfPersonValues,
   numericNames,
+  profileOfPeople,
 } from './arbitraries.ts'
 import { csvOf, encodedTables, queriedTables, type SourceTable } from './conformance-tables.ts'
 import { datasetOf, openTestEngine, withDuckDb } from './fixture.ts'
@@ -176,6 +177,8 @@ export function testConformance(
       same(aggregate, (engine, dataset, query) => engine.aggregate(dataset, query), ofRows))
     it(`computes the same aggregates of ${ofPeople.id}`, () =>
       same(aggregateOfPeople, (engine, dataset, query) => engine.aggregate(dataset, query), ofPeople))
+    it(`counts the same people by the number of their rows of ${ofPeople.id}`, () =>
+      same(profileOfPeople, (engine, dataset, query) => engine.aggregate(dataset, query), ofPeople))
     it(`counts the same indexes of ${ofRows.id}`, () =>
       same(countingOf(numericNames), (engine, dataset, query) => engine.countIndexes(dataset, query), ofRows))
     it(`counts the same indexes of ${ofPeople.id}`, () =>

@@ -45,6 +45,7 @@ export async function writePeople(
       CAST(row_number() OVER own AS INTEGER) AS ${RANK}
       FROM drawn WINDOW own AS (PARTITION BY person ORDER BY place) ORDER BY hash(place)`,
     'DROP TABLE drawn',
+    'CREATE TABLE rows_beyond AS SELECT * FROM rows LIMIT 0',
   )
   const stored = await storedRows(targetPath, [
     ...columns,
@@ -80,6 +81,22 @@ export async function writeSomePeople(
     copy,
     `ATTACH '${join(folder, `${id}.duckdb`)}' AS original (READ_ONLY)`,
     `CREATE TABLE rows AS SELECT * FROM original.rows WHERE ${condition}`,
+    'DETACH original',
+  )
+}
+
+/** Writes the people of another table as ingestion stores them with another `maxRows`: the rows beyond it apart. */
+export async function writeSplitPeople(
+  folder: string,
+  { id }: Dataset,
+  copyId: string,
+  { maxRows, most }: { readonly maxRows: number; readonly most: number },
+): Promise<void> {
+  await withDuckDb(
+    join(folder, `${copyId}.duckdb`),
+    `ATTACH '${join(folder, `${id}.duckdb`)}' AS original (READ_ONLY)`,
+    `CREATE TABLE rows AS SELECT * FROM original.rows WHERE ${RANK} <= ${maxRows}`,
+    `CREATE TABLE rows_beyond AS SELECT * FROM original.rows WHERE ${RANK} > ${maxRows} AND ${RANK} <= ${most}`,
     'DETACH original',
   )
 }

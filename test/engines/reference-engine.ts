@@ -24,6 +24,8 @@ export type StoredRow = Readonly<Record<string, StoredValue>>
 /** Computes an aggregate by its definition: one row after the other, without optimisation or floating point. */
 export function aggregateRows(aggregate: Aggregate, rows: readonly StoredRow[]): bigint[][] {
   const cells = aggregate.groupBy.reduce((product, key) => product * groupKeySize(key), 1)
+  const [only] = aggregate.groupBy
+  if (only?.kind === 'rows-of-person') return [peopleByRows(only.edges, aggregate.where, rows)]
   const rowsOfCells = Array.from({ length: cells }, (): StoredRow[] => [])
   const placed = rows.flatMap((row) => {
     if (aggregate.where !== undefined && !holds(aggregate.where, row)) return []
@@ -34,6 +36,23 @@ export function aggregateRows(aggregate: Aggregate, rows: readonly StoredRow[]):
   return aggregate.statistics.map((statistic) =>
     rowsOfCells.map((rowsOfCell) => statisticOf(statistic, rowsOfCell)),
   )
+}
+
+/** Counts the people in each bin of the number of their rows. */
+function peopleByRows(
+  edges: readonly bigint[],
+  where: Predicate | undefined,
+  rows: readonly StoredRow[],
+): bigint[] {
+  const counts = edges.slice(1).map(() => 0n)
+  const kept = rows.filter((row) => where === undefined || holds(where, row))
+  for (const own of byPerson(kept, (row) => row)) {
+    const bin = edges.findLastIndex((edge) => edge <= BigInt(own.length))
+    const count = counts[bin]
+    if (count === undefined) throw new Error('a person is in no bin')
+    counts[bin] = count + 1n
+  }
+  return counts
 }
 
 /** Counts the values of a numeric column by definition. */
@@ -197,6 +216,7 @@ function cellOf(keys: readonly GroupKey[], row: StoredRow): number | undefined {
 
 function placeOf(key: GroupKey, row: StoredRow): number | undefined {
   if (key.kind === 'predicate') return holds(key.predicate, row) ? 1 : 0
+  if (key.kind === 'rows-of-person') throw new Error('a row alone is in no bin')
   const value = storedValue(row, key.column)
   if (value === null) return key.nullCell ? groupKeySize(key) - 1 : undefined
   switch (key.kind) {

@@ -1361,7 +1361,7 @@ export interface components {
         /** @description Query as it was asked, without the fields that equal their defaults. It can be sent again as it is. */
         AskedQuery: {
             /** @enum {string} */
-            kind: "count" | "sum" | "mean" | "variance" | "standardDeviation" | "covariance" | "correlation" | "linearRegression" | "proportion" | "countDistinct" | "histogram" | "contingency" | "groupBy" | "topGroups" | "noisyMax" | "median" | "percentile" | "minimum" | "maximum" | "keySelection";
+            kind: "count" | "sum" | "mean" | "variance" | "standardDeviation" | "covariance" | "correlation" | "linearRegression" | "proportion" | "countDistinct" | "histogram" | "contingency" | "groupBy" | "topGroups" | "noisyMax" | "median" | "percentile" | "minimum" | "maximum" | "keySelection" | "contributionProfile";
         } & {
             [key: string]: unknown;
         };
@@ -1417,7 +1417,7 @@ export interface components {
                 /** @description Price of the query on its own. */
                 price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
                 /** @enum {string} */
-                kind: "count" | "sum" | "mean" | "variance" | "standardDeviation" | "covariance" | "correlation" | "linearRegression" | "proportion" | "countDistinct" | "histogram" | "contingency" | "groupBy" | "topGroups" | "noisyMax" | "median" | "percentile" | "minimum" | "maximum" | "keySelection";
+                kind: "count" | "sum" | "mean" | "variance" | "standardDeviation" | "covariance" | "correlation" | "linearRegression" | "proportion" | "countDistinct" | "histogram" | "contingency" | "groupBy" | "topGroups" | "noisyMax" | "median" | "percentile" | "minimum" | "maximum" | "keySelection" | "contributionProfile";
                 noise: components["schemas"]["Noise"];
                 accuracy: components["schemas"]["Accuracy"];
                 runs: number;
@@ -1433,7 +1433,7 @@ export interface components {
                 /** @description Price of the query on its own. */
                 price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
                 /** @enum {string} */
-                kind: "count" | "sum" | "mean" | "variance" | "standardDeviation" | "covariance" | "correlation" | "linearRegression" | "proportion" | "countDistinct" | "histogram" | "contingency" | "groupBy" | "topGroups" | "noisyMax" | "median" | "percentile" | "minimum" | "maximum" | "keySelection";
+                kind: "count" | "sum" | "mean" | "variance" | "standardDeviation" | "covariance" | "correlation" | "linearRegression" | "proportion" | "countDistinct" | "histogram" | "contingency" | "groupBy" | "topGroups" | "noisyMax" | "median" | "percentile" | "minimum" | "maximum" | "keySelection" | "contributionProfile";
                 noise: components["schemas"]["Noise"];
                 accuracy: components["schemas"]["Accuracy"];
                 runs: number;
@@ -1451,7 +1451,7 @@ export interface components {
                 /** @description Price of the query on its own. */
                 price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
                 /** @enum {string} */
-                kind: "count" | "sum" | "mean" | "variance" | "standardDeviation" | "covariance" | "correlation" | "linearRegression" | "proportion" | "countDistinct" | "histogram" | "contingency" | "groupBy" | "topGroups" | "noisyMax" | "median" | "percentile" | "minimum" | "maximum" | "keySelection";
+                kind: "count" | "sum" | "mean" | "variance" | "standardDeviation" | "covariance" | "correlation" | "linearRegression" | "proportion" | "countDistinct" | "histogram" | "contingency" | "groupBy" | "topGroups" | "noisyMax" | "median" | "percentile" | "minimum" | "maximum" | "keySelection" | "contributionProfile";
                 noise: components["schemas"]["Noise"];
                 accuracy: components["schemas"]["Accuracy"];
                 runs: number;
@@ -1548,7 +1548,7 @@ export interface components {
             sumOfPrices: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             answers: {
                 /** @enum {string} */
-                kind: "count" | "sum" | "mean" | "variance" | "standardDeviation" | "covariance" | "correlation" | "linearRegression" | "proportion" | "countDistinct" | "histogram" | "contingency" | "groupBy" | "topGroups" | "noisyMax" | "median" | "percentile" | "minimum" | "maximum" | "keySelection";
+                kind: "count" | "sum" | "mean" | "variance" | "standardDeviation" | "covariance" | "correlation" | "linearRegression" | "proportion" | "countDistinct" | "histogram" | "contingency" | "groupBy" | "topGroups" | "noisyMax" | "median" | "percentile" | "minimum" | "maximum" | "keySelection" | "contributionProfile";
                 noise: components["schemas"]["Noise"];
                 accuracy: components["schemas"]["Accuracy"];
                 contribution?: components["schemas"]["AppliedContribution"];
@@ -1950,6 +1950,64 @@ export interface components {
             };
         };
         /**
+         * @description Number of people by the number of their rows that satisfy `where`, also of those rows that `maxRows` leaves out of every other answer. Cells are `1`, `2 to 3`, `4 to 7` and so on by powers of two, divided after `maxRows`, up to `plausibleRows`. A person is in one cell. Only for datasets whose privacy unit is a person.
+         * @example {
+         *       "kind": "contributionProfile",
+         *       "epsilon": 0.1
+         *     }
+         */
+        ContributionProfileQuery: {
+            /** @constant */
+            kind: "contributionProfile";
+            where?: components["schemas"]["Predicate"];
+            /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
+            epsilon?: number;
+            /** @description Accuracy to reach, instead of `epsilon`. The service finds the mechanism with the lowest cost, and charges the smallest epsilon that reaches this accuracy. A preview shows it. */
+            accuracy?: {
+                /** @description Largest accepted error. Greater than 0, in the unit of the answer. */
+                halfWidth: number;
+                /**
+                 * @description Probability with which the half-width must hold.
+                 * @default 0.95
+                 */
+                confidence?: number;
+            };
+            /**
+             * @description Mechanism. Default: the one with the smallest expected error at the given epsilon and delta.
+             * @enum {string}
+             */
+            mechanism?: "geometric" | "laplace" | "gaussian";
+            /**
+             * @description Calibration of the mechanism `gaussian`. Default: `analytic`. `classic` needs an epsilon of at most 1.
+             * @enum {string}
+             */
+            calibration?: "analytic" | "classic";
+            /**
+             * @description Delta that the Gaussian mechanism may use. Other mechanisms charge none of it. At most 18 fractional digits.
+             * @default 0
+             */
+            delta?: number;
+            /**
+             * @description Post-processing of noisy values. It costs nothing.
+             * @default {
+             *       "round": false,
+             *       "nonNegative": false
+             *     }
+             */
+            postprocess?: {
+                /**
+                 * @description Round to the nearest whole number.
+                 * @default false
+                 */
+                round?: boolean;
+                /**
+                 * @description Replace negative values by 0.
+                 * @default false
+                 */
+                nonNegative?: boolean;
+            };
+        };
+        /**
          * @description Pearson correlation of two columns, between -1 and 1. Rows where one of them is NULL are ignored. If a noisy variance is not positive, the value is 0 and its half-width 1. Its accuracy depends on the data, so `accuracy` is not supported.
          * @example {
          *       "kind": "correlation",
@@ -2301,7 +2359,7 @@ export interface components {
             /** @description Description of the rows: their meaning, their origin, their known faults. */
             description?: string;
             source: components["schemas"]["FileSource"] | components["schemas"]["UploadSource"] | components["schemas"]["TableSource"] | components["schemas"]["PopulationSource"] | components["schemas"]["VisitsSource"];
-            /** @description What one person can contribute. `row`: one row. `person`: at most `maxRows` rows, those with the same value in the identifier `column`; rows beyond are left out when the source is ingested. */
+            /** @description What one person can contribute. `row`: one row. `person`: at most `maxRows` rows, those with the same value in the identifier `column`; answers leave out the rows beyond. */
             privacyUnit: {
                 /** @constant */
                 kind: "row";
@@ -2310,6 +2368,8 @@ export interface components {
                 kind: "person";
                 column: string;
                 maxRows: number;
+                /** @description Largest number of rows of one person that is plausible. People with more count as one group where the rows that are left out are measured, and how many rows these have stays unknown. Default: 10 times `maxRows`. */
+                plausibleRows?: number;
             };
             /**
              * @description Definition of neighbouring datasets. `add-remove`: one person more or fewer; the number of rows is private. `change-one`: one person replaced by another; the number of people is public (with the privacy unit `row`, that is the number of rows).
@@ -2753,7 +2813,7 @@ export interface components {
             dataset: string;
             datasetVersion: string;
             /** @enum {string} */
-            kind: "count" | "sum" | "mean" | "variance" | "standardDeviation" | "covariance" | "correlation" | "linearRegression" | "proportion" | "countDistinct" | "histogram" | "contingency" | "groupBy" | "topGroups" | "noisyMax" | "median" | "percentile" | "minimum" | "maximum" | "keySelection";
+            kind: "count" | "sum" | "mean" | "variance" | "standardDeviation" | "covariance" | "correlation" | "linearRegression" | "proportion" | "countDistinct" | "histogram" | "contingency" | "groupBy" | "topGroups" | "noisyMax" | "median" | "percentile" | "minimum" | "maximum" | "keySelection" | "contributionProfile";
             noise: components["schemas"]["Noise"];
             accuracy: components["schemas"]["Accuracy"];
             runs: number;
@@ -2769,7 +2829,7 @@ export interface components {
             dataset: string;
             datasetVersion: string;
             /** @enum {string} */
-            kind: "count" | "sum" | "mean" | "variance" | "standardDeviation" | "covariance" | "correlation" | "linearRegression" | "proportion" | "countDistinct" | "histogram" | "contingency" | "groupBy" | "topGroups" | "noisyMax" | "median" | "percentile" | "minimum" | "maximum" | "keySelection";
+            kind: "count" | "sum" | "mean" | "variance" | "standardDeviation" | "covariance" | "correlation" | "linearRegression" | "proportion" | "countDistinct" | "histogram" | "contingency" | "groupBy" | "topGroups" | "noisyMax" | "median" | "percentile" | "minimum" | "maximum" | "keySelection" | "contributionProfile";
             noise: components["schemas"]["Noise"];
             accuracy: components["schemas"]["Accuracy"];
             runs: number;
@@ -2787,7 +2847,7 @@ export interface components {
             dataset: string;
             datasetVersion: string;
             /** @enum {string} */
-            kind: "count" | "sum" | "mean" | "variance" | "standardDeviation" | "covariance" | "correlation" | "linearRegression" | "proportion" | "countDistinct" | "histogram" | "contingency" | "groupBy" | "topGroups" | "noisyMax" | "median" | "percentile" | "minimum" | "maximum" | "keySelection";
+            kind: "count" | "sum" | "mean" | "variance" | "standardDeviation" | "covariance" | "correlation" | "linearRegression" | "proportion" | "countDistinct" | "histogram" | "contingency" | "groupBy" | "topGroups" | "noisyMax" | "median" | "percentile" | "minimum" | "maximum" | "keySelection" | "contributionProfile";
             noise: components["schemas"]["Noise"];
             accuracy: components["schemas"]["Accuracy"];
             runs: number;
@@ -3831,7 +3891,7 @@ export interface components {
             /** @description Version of the dataset that the release was computed from. */
             datasetVersion: string;
             /** @enum {string} */
-            kind: "count" | "sum" | "mean" | "variance" | "standardDeviation" | "covariance" | "correlation" | "linearRegression" | "proportion" | "countDistinct" | "histogram" | "contingency" | "groupBy" | "topGroups" | "noisyMax" | "median" | "percentile" | "minimum" | "maximum" | "keySelection" | "batch" | "sparseVector";
+            kind: "count" | "sum" | "mean" | "variance" | "standardDeviation" | "covariance" | "correlation" | "linearRegression" | "proportion" | "countDistinct" | "histogram" | "contingency" | "groupBy" | "topGroups" | "noisyMax" | "median" | "percentile" | "minimum" | "maximum" | "keySelection" | "contributionProfile" | "batch" | "sparseVector";
             /** @description Name of the analyst who paid for the release. */
             analyst: string;
             /** @description Question as it was asked: a query, `{"queries"}` of a batch, or the request of a session. */
@@ -4771,7 +4831,7 @@ export interface components {
             dataset: string;
             datasetVersion: string;
             /** @enum {string} */
-            kind: "count" | "sum" | "mean" | "variance" | "standardDeviation" | "covariance" | "correlation" | "linearRegression" | "proportion" | "countDistinct" | "histogram" | "contingency" | "groupBy" | "topGroups" | "noisyMax" | "median" | "percentile" | "minimum" | "maximum" | "keySelection";
+            kind: "count" | "sum" | "mean" | "variance" | "standardDeviation" | "covariance" | "correlation" | "linearRegression" | "proportion" | "countDistinct" | "histogram" | "contingency" | "groupBy" | "topGroups" | "noisyMax" | "median" | "percentile" | "minimum" | "maximum" | "keySelection" | "contributionProfile";
             noise: components["schemas"]["Noise"];
             accuracy: components["schemas"]["Accuracy"];
             contribution?: components["schemas"]["AppliedContribution"];
@@ -4952,7 +5012,7 @@ export interface components {
             /** @description Description of the rows: their meaning, their origin, their known faults. */
             description?: string;
             source: components["schemas"]["FileSource"] | components["schemas"]["UploadSource"] | components["schemas"]["TableSource"] | components["schemas"]["PopulationSource"] | components["schemas"]["VisitsSource"];
-            /** @description What one person can contribute. `row`: one row. `person`: at most `maxRows` rows, those with the same value in the identifier `column`; rows beyond are left out when the source is ingested. */
+            /** @description What one person can contribute. `row`: one row. `person`: at most `maxRows` rows, those with the same value in the identifier `column`; answers leave out the rows beyond. */
             privacyUnit: {
                 /** @constant */
                 kind: "row";
@@ -4961,6 +5021,8 @@ export interface components {
                 kind: "person";
                 column: string;
                 maxRows: number;
+                /** @description Largest number of rows of one person that is plausible. People with more count as one group where the rows that are left out are measured, and how many rows these have stays unknown. Default: 10 times `maxRows`. */
+                plausibleRows?: number;
             };
             /**
              * @description Definition of neighbouring datasets. `add-remove`: one person more or fewer; the number of rows is private. `change-one`: one person replaced by another; the number of people is public (with the privacy unit `row`, that is the number of rows).
@@ -5023,7 +5085,7 @@ export interface components {
          *       }
          *     }
          */
-        Query: components["schemas"]["CountQuery"] | components["schemas"]["SumQuery"] | components["schemas"]["MeanQuery"] | components["schemas"]["VarianceQuery"] | components["schemas"]["StandardDeviationQuery"] | components["schemas"]["CovarianceQuery"] | components["schemas"]["CorrelationQuery"] | components["schemas"]["LinearRegressionQuery"] | components["schemas"]["ProportionQuery"] | components["schemas"]["CountDistinctQuery"] | components["schemas"]["HistogramQuery"] | components["schemas"]["ContingencyQuery"] | components["schemas"]["GroupByQuery"] | components["schemas"]["TopGroupsQuery"] | components["schemas"]["NoisyMaxQuery"] | components["schemas"]["MedianQuery"] | components["schemas"]["PercentileQuery"] | components["schemas"]["ExtremeQuery"] | components["schemas"]["KeySelectionQuery"];
+        Query: components["schemas"]["CountQuery"] | components["schemas"]["SumQuery"] | components["schemas"]["MeanQuery"] | components["schemas"]["VarianceQuery"] | components["schemas"]["StandardDeviationQuery"] | components["schemas"]["CovarianceQuery"] | components["schemas"]["CorrelationQuery"] | components["schemas"]["LinearRegressionQuery"] | components["schemas"]["ProportionQuery"] | components["schemas"]["CountDistinctQuery"] | components["schemas"]["HistogramQuery"] | components["schemas"]["ContingencyQuery"] | components["schemas"]["GroupByQuery"] | components["schemas"]["TopGroupsQuery"] | components["schemas"]["NoisyMaxQuery"] | components["schemas"]["MedianQuery"] | components["schemas"]["PercentileQuery"] | components["schemas"]["ExtremeQuery"] | components["schemas"]["KeySelectionQuery"] | components["schemas"]["ContributionProfileQuery"];
         /** @description Limits on each query, each query of a batch and each session. Under either accounting they apply to the epsilon that the query states, or that the requested accuracy needs. An absent limit permits everything. */
         QueryLimits: {
             /** @description Least epsilon of a query or session, above 0, with at most 9 fractional digits. */
@@ -5106,7 +5168,7 @@ export interface components {
             /** @description Description of the rows: their meaning, their origin, their known faults. */
             description?: string;
             source: components["schemas"]["FileSource"] | components["schemas"]["UploadSource"] | components["schemas"]["TableSource"] | components["schemas"]["PopulationSource"] | components["schemas"]["VisitsSource"];
-            /** @description What one person can contribute. `row`: one row. `person`: at most `maxRows` rows, those with the same value in the identifier `column`; rows beyond are left out when the source is ingested. */
+            /** @description What one person can contribute. `row`: one row. `person`: at most `maxRows` rows, those with the same value in the identifier `column`; answers leave out the rows beyond. */
             privacyUnit: {
                 /** @constant */
                 kind: "row";
@@ -5115,6 +5177,8 @@ export interface components {
                 kind: "person";
                 column: string;
                 maxRows: number;
+                /** @description Largest number of rows of one person that is plausible. People with more count as one group where the rows that are left out are measured, and how many rows these have stays unknown. Default: 10 times `maxRows`. */
+                plausibleRows?: number;
             };
             /**
              * @description Definition of neighbouring datasets. `add-remove`: one person more or fewer; the number of rows is private. `change-one`: one person replaced by another; the number of people is public (with the privacy unit `row`, that is the number of rows).
@@ -5207,7 +5271,7 @@ export interface components {
             /** @description Description of the rows: their meaning, their origin, their known faults. */
             description?: string;
             source: components["schemas"]["FileSourceInput"] | components["schemas"]["UploadSourceInput"] | components["schemas"]["TableSourceInput"] | components["schemas"]["PopulationSourceInput"] | components["schemas"]["VisitsSourceInput"];
-            /** @description What one person can contribute. `row`: one row. `person`: at most `maxRows` rows, those with the same value in the identifier `column`; rows beyond are left out when the source is ingested. */
+            /** @description What one person can contribute. `row`: one row. `person`: at most `maxRows` rows, those with the same value in the identifier `column`; answers leave out the rows beyond. */
             privacyUnit: {
                 /** @constant */
                 kind: "row";
@@ -5216,6 +5280,8 @@ export interface components {
                 kind: "person";
                 column: string;
                 maxRows: number;
+                /** @description Largest number of rows of one person that is plausible. People with more count as one group where the rows that are left out are measured, and how many rows these have stays unknown. Default: 10 times `maxRows`. */
+                plausibleRows?: number;
             };
             /**
              * @description Definition of neighbouring datasets. `add-remove`: one person more or fewer; the number of rows is private. `change-one`: one person replaced by another; the number of people is public (with the privacy unit `row`, that is the number of rows).
@@ -6357,7 +6423,7 @@ export interface components {
         };
         TableAnswer: {
             /** @enum {string} */
-            kind: "histogram" | "contingency" | "topGroups";
+            kind: "histogram" | "contingency" | "topGroups" | "contributionProfile";
             result: components["schemas"]["TableResult"];
             /** @description Identifies the release. GET /v1/releases/{id} returns it again at no cost. */
             id: string;
@@ -6418,7 +6484,7 @@ export interface components {
         };
         TableAnswerOfBatch: {
             /** @enum {string} */
-            kind: "histogram" | "contingency" | "topGroups";
+            kind: "histogram" | "contingency" | "topGroups" | "contributionProfile";
             result: components["schemas"]["TableResult"];
             noise: components["schemas"]["Noise"];
             accuracy: components["schemas"]["Accuracy"];
@@ -6453,7 +6519,7 @@ export interface components {
         };
         TableDummyAnswer: {
             /** @enum {string} */
-            kind: "histogram" | "contingency" | "topGroups";
+            kind: "histogram" | "contingency" | "topGroups" | "contributionProfile";
             result: components["schemas"]["TableResult"];
             dataset: string;
             datasetVersion: string;
@@ -8937,7 +9003,7 @@ export interface operations {
                 /** @description Returns only releases on this dataset. */
                 dataset?: string;
                 /** @description Returns only releases of this kind of query, `batch`, or `sparseVector` for sessions. */
-                kind?: "count" | "sum" | "mean" | "variance" | "standardDeviation" | "covariance" | "correlation" | "linearRegression" | "proportion" | "countDistinct" | "histogram" | "contingency" | "groupBy" | "topGroups" | "noisyMax" | "median" | "percentile" | "minimum" | "maximum" | "keySelection" | "batch" | "sparseVector";
+                kind?: "count" | "sum" | "mean" | "variance" | "standardDeviation" | "covariance" | "correlation" | "linearRegression" | "proportion" | "countDistinct" | "histogram" | "contingency" | "groupBy" | "topGroups" | "noisyMax" | "median" | "percentile" | "minimum" | "maximum" | "keySelection" | "contributionProfile" | "batch" | "sparseVector";
                 /** @description Returns only releases of this analyst. Analysts list their own releases only. */
                 analyst?: string;
                 /** @description Returns only releases that were answered at this time or later. */

@@ -478,4 +478,11 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
     },
     terms: ['epsilon', 'accuracy', 'contribution'],
   },
+  contributionProfile: {
+    title: 'People by number of rows',
+    phrase: 'people by number of rows',
+    ofPeople: true,
+    fields: {},
+    terms: ['epsilon', 'accuracy', 'mechanism', 'calibration', 'delta', 'postprocess'],
+  },
 }

@@ -68,6 +68,7 @@ function valuesIn(key: GroupKey, cell: number): Values | undefined {
       return { kind: 'range', lower, upper: end - 1n }
     }
     case 'predicate':
+    case 'rows-of-person':
       return undefined
   }
 }

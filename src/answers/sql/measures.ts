@@ -48,6 +48,7 @@ export const AGGREGATES_OF = {
   groupBy: [],
   noisyMax: [],
   keySelection: [],
+  contributionProfile: [],
 } satisfies { readonly [Kind in KindName]: readonly string[] }
 
 const OF_COLUMN = ['sum', 'mean', 'variance', 'standardDeviation', 'minimum', 'maximum'] as const

@@ -1,6 +1,6 @@
 import { type Dialect, quoteIdentifier, type SqlValueType, standardSql } from '../dialect.ts'
 import { LARGEST_IN_64_BITS } from '../grid.ts'
-import { ROWS_TABLE } from './instance.ts'
+import { ROWS_BEYOND_TABLE, ROWS_TABLE } from './instance.ts'
 
 const TYPES = {
   bigint: 'BIGINT',
@@ -12,10 +12,12 @@ const TYPES = {
 /** A leading U+FEFF, which DuckDB's client takes for a byte order mark and drops. */
 const BYTE_ORDER_MARK = 'chr(65279)'
 
+const PLAUSIBLE_ROWS = `(SELECT * FROM ${quoteIdentifier(ROWS_TABLE)} UNION ALL SELECT * FROM ${quoteIdentifier(ROWS_BEYOND_TABLE)}) AS sotto_plausible`
+
 /** DuckDB's SQL over a file that `ingest` made. The sum of BIGINTs is a HUGEINT, which no number of rows overflows. */
 export const duckDbDialect: Dialect = {
   ...standardSql,
-  relation: () => quoteIdentifier(ROWS_TABLE),
+  relation: (_, __, extent) => (extent === 'plausible' ? PLAUSIBLE_ROWS : quoteIdentifier(ROWS_TABLE)),
   // Values are always bound, so that aggregates of one shape share a prepared statement. DuckDB does not always infer
   // the type of a parameter.
   value: (value, type, bind) => `$${bind(value)}::${TYPES[type]}`,

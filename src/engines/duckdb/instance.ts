@@ -3,6 +3,9 @@ import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api'
 /** The table of an ingested file. */
 export const ROWS_TABLE = 'rows'
 
+/** The table beside it with the rows that `maxRows` leaves out; absent where rows are the privacy units. */
+export const ROWS_BEYOND_TABLE = 'rows_beyond'
+
 /** Limits for an instance. */
 export interface InstanceLimits {
   readonly threads: number

@@ -124,6 +124,7 @@ export function isConstantColumn(name: string, dataset: Dataset): boolean {
 export function keepsWholePeople(key: GroupKey, dataset: Dataset): boolean {
   switch (key.kind) {
     case 'predicate':
+    case 'rows-of-person':
       return true
     case 'category':
     case 'boolean':
@@ -140,9 +141,16 @@ export function isPresentInWholePeople(column: string, dataset: Dataset): boolea
 
 /** True if all rows of a person are in the same cell of a key. */
 export function isConstantKey(key: GroupKey, dataset: Dataset): boolean {
-  return key.kind === 'predicate'
-    ? isConstantPredicate(key.predicate, dataset)
-    : isConstantColumn(key.column, dataset)
+  switch (key.kind) {
+    case 'predicate':
+      return isConstantPredicate(key.predicate, dataset)
+    case 'rows-of-person':
+      return true
+    case 'category':
+    case 'boolean':
+    case 'bins':
+      return isConstantColumn(key.column, dataset)
+  }
 }
 
 function limitsOf(

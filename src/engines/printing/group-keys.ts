@@ -1,8 +1,12 @@
-import type { GroupKey } from '../../core/planner/language/aggregate.ts'
+import { type GroupKey, groupKeySize } from '../../core/planner/language/aggregate.ts'
+import { must } from '../../privacy/must.ts'
 import { greatestCommonDivisor } from '../../privacy/rational.ts'
 import { quoteIdentifier } from '../dialect.ts'
 import { type PrintedCondition, printPredicate, printPresent } from './predicates.ts'
 import { columnOf, GRID, OUTERMOST_INDEX, type Printer, printColumn, printValue } from './printer.ts'
+
+/** The column with the number of a person's rows, where people are counted by it. */
+export const OWN_ROWS = quoteIdentifier('sotto_own_rows')
 
 /** A group key as SQL. */
 export interface PrintedKey {
@@ -31,6 +35,12 @@ export function printGroupKey(printer: Printer, key: GroupKey): PrintedKey {
     case 'predicate': {
       const holds = printPredicate(printer, key.predicate)
       return { membership: undefined, cell: `CASE WHEN ${holds} THEN 1 ELSE 0 END`, cells: 2 }
+    }
+    case 'rows-of-person': {
+      // A parameter that a statement binds must occur in it.
+      const first = () => printValue(printer, must(key.edges[0], 'the first edge'), 'bigint')
+      const cell = printCellOfBins(printer, key, OWN_ROWS, first)
+      return { membership: undefined, cell, cells: groupKeySize(key) }
     }
   }
 }
@@ -64,7 +74,7 @@ function printBins(printer: Printer, key: Bins): PrintedKey {
   if (cycle !== undefined && !isCycle(cycle)) throw new RangeError('a group key has no cells')
   const first = printValue(printer, lower, 'bigint')
   const within = `${column} >= ${first} AND ${column} < ${printValue(printer, upper, 'bigint')}`
-  const cell = printCellOfBins(printer, key, column, first)
+  const cell = printCellOfBins(printer, key, column, () => first)
   const between = { kind: 'index-between', column: key.column, lower, upper: upper - 1n } as const
   const isNull = { kind: 'is-null', column: key.column } as const
   return nullCell
@@ -84,16 +94,21 @@ type Bins = Extract<GroupKey, { kind: 'bins' }>
 /**
  * Prints the cell of a value that is in one of the bins: a quotient, an entry of a table, or the result of a search.
  */
-function printCellOfBins(printer: Printer, { edges, cycle }: Bins, column: string, first: string): string {
+function printCellOfBins(
+  printer: Printer,
+  { edges, cycle }: Pick<Bins, 'edges' | 'cycle'>,
+  column: string,
+  printFirst: () => string,
+): string {
   const { dialect } = printer
   const widths = edges.slice(1).map((edge, index) => edge - (edges[index] ?? edge))
   if (widths.some((width) => width <= 0n)) throw new RangeError('the edges of bins must increase')
   // Every bin is a whole number of parts of this width.
   const part = widths.reduce(greatestCommonDivisor, 0n)
-  const partOf = () =>
-    part === 1n
-      ? `(${column} - ${first})`
-      : dialect.quotient(`(${column} - ${first})`, printValue(printer, part, 'bigint'))
+  const partOf = () => {
+    const distance = `(${column} - ${printFirst()})`
+    return part === 1n ? distance : dialect.quotient(distance, printValue(printer, part, 'bigint'))
+  }
   const parts = widths.map((width) => width / part)
   // The number of a bin is not negative, so that the sign of remainders does not matter.
   if (parts.every((each) => each === 1n))

@@ -46,9 +46,9 @@ export function printValue({ dialect, parameters }: Printer, value: SqlValue, ty
   return dialect.value(value, type, (bound) => parameters.push(bound))
 }
 
-/** Prints the relation of the dataset's rows. */
-export function printDatasetRows({ dataset, dialect, parameters }: Printer): string {
-  return dialect.relation(dataset, (bound) => parameters.push(bound))
+/** Prints the relation of the dataset's rows; `extent` as for {@link Dialect.relation}. */
+export function printDatasetRows({ dataset, dialect, parameters }: Printer, extent?: 'plausible'): string {
+  return dialect.relation(dataset, (bound) => parameters.push(bound), extent)
 }
 
 /** Prints an index to compare with; all indexes beyond every stored one compare the same. */

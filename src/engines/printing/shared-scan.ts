@@ -1,6 +1,12 @@
 import { columnNamed, type Dataset } from '../../core/dataset/dataset.ts'
 import { gridPoints } from '../../core/dataset/value-limits.ts'
-import type { Aggregate, Predicate, Statistic } from '../../core/planner/language/aggregate.ts'
+import {
+  type Aggregate,
+  countsRowsOfPeople,
+  type GroupKey,
+  type Predicate,
+  type Statistic,
+} from '../../core/planner/language/aggregate.ts'
 import { defined } from '../../privacy/defined.ts'
 import { must } from '../../privacy/must.ts'
 import { type Dialect, quoteIdentifier } from '../dialect.ts'
@@ -64,16 +70,30 @@ interface Addend {
  */
 export function scanColumns(aggregate: Aggregate, dataset: Dataset): ReadonlySet<string> | undefined {
   const { groupBy, where, statistics, bounding } = aggregate
+  if (countsRowsOfPeople(aggregate)) return undefined
   if (!statistics.every((statistic) => isShareable(statistic, dataset))) return undefined
   if (!keepsAllRows(bounding, dataset, groupBy.length === 0)) return undefined
   const columnsIn = (predicate: Predicate | undefined) =>
     predicate === undefined ? [] : columnsOf(predicate)
   const columns = new Set([
     ...columnsIn(where),
-    ...groupBy.flatMap((key) => (key.kind === 'predicate' ? columnsOf(key.predicate) : [key.column])),
+    ...groupBy.flatMap(columnsOfKey),
     ...statistics.flatMap((statistic) => ('where' in statistic ? columnsIn(statistic.where) : [])),
   ])
   return groupCount(columns, dataset) <= MOST_GROUPS ? columns : undefined
+}
+
+function columnsOfKey(key: GroupKey): readonly string[] {
+  switch (key.kind) {
+    case 'predicate':
+      return columnsOf(key.predicate)
+    case 'rows-of-person':
+      return []
+    case 'category':
+    case 'boolean':
+    case 'bins':
+      return [key.column]
+  }
 }
 
 /**

@@ -5,6 +5,7 @@ import {
   type TableColumn,
 } from '../../core/dataset/dataset.ts'
 import type { Predicate } from '../../core/planner/language/aggregate.ts'
+import { plausibleRowsOf } from '../../privacy/neighbours.ts'
 import { type Bind, type Dialect, quoteIdentifier, type SelectedRows } from '../dialect.ts'
 import {
   DIGESTED_TYPES,
@@ -82,18 +83,21 @@ const UNGUARDED: Selection = { conditions: [], guarded: false }
  * The text can follow `FROM`. See decision 42.
  *
  * @param bind adds the secret key that orders the rows of people; absent for a dialect without parameters
+ * @param extent as for {@link Dialect.relation}
  * @throws RangeError for a column whose types do not fit, which registration excludes.
  */
 export function printRelation(
   dialect: TableDialect,
   table: TableDataset,
   bind: Bind = rejectParameter,
+  extent?: 'plausible',
 ): string {
   const encoded = encodeColumns(dialect, table).map(withinLength)
   const { unit } = table
-  return unit.kind === 'row'
-    ? printRelationOfRows(dialect, encoded, table.table, { conditions: [], guarded: true })
-    : printRowsOfPeople(dialect, encoded, unit, table.table, bind)
+  if (unit.kind === 'row')
+    return printRelationOfRows(dialect, encoded, table.table, { conditions: [], guarded: true })
+  const most = extent === 'plausible' ? plausibleRowsOf(unit) + 1 : unit.maxRows
+  return printRowsOfPeople(dialect, encoded, { ...unit, maxRows: most }, table.table, bind)
 }
 
 function rejectParameter(): never {

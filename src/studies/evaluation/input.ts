@@ -92,7 +92,7 @@ async function readWithinLimits(
  */
 function withoutContribution(planned: Plan, limits: EvaluationDependencies['limits']): Plan | undefined {
   const { query, dataset, loss } = planned
-  if (!hasTruths(planned) || query.contribution === undefined) return undefined
+  if (!hasTruths(planned) || !('contribution' in query) || query.contribution === undefined) return undefined
   const { contribution: _, accuracy: __, ...question } = query
   try {
     return plan({ ...question, epsilon: epsilonNumber(loss.epsilonNano) }, dataset, limits)

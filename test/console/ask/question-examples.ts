@@ -89,6 +89,7 @@ export const QUESTIONS: readonly Readonly<Record<string, unknown>>[] = [
   { kind: 'topGroups', keys: ['Occupation', { column: 'day', by: 'year', to: '2024' }], k: 3, epsilon: 0.1 },
   { kind: 'noisyMax', candidates: { column: 'Occupation' }, k: 2, gap: true, noise: 'gumbel', epsilon: 0.1 },
   { kind: 'noisyMax', candidates: { column: { column: 'day', by: 'hour' } }, epsilon: 0.1 },
+  { kind: 'contributionProfile', epsilon: 0.1 },
   {
     kind: 'noisyMax',
     candidates: {

@@ -16,9 +16,10 @@ import {
   LARGEST,
   numericNames,
   predicate,
+  profileOfPeople,
 } from '../arbitraries.ts'
 import { column, openTestEngine, withDuckDb } from '../fixture.ts'
-import { peopleDataset, writePeople, writeSomePeople } from '../people-table.ts'
+import { peopleDataset, writePeople, writeSomePeople, writeSplitPeople } from '../people-table.ts'
 import {
   aggregateRows,
   countCellIndexesOf,
@@ -69,6 +70,25 @@ describe('over rows of people', () => {
     expect(Math.max(...numbers.values())).toBeGreaterThan(20)
     expect(Math.min(...numbers.values())).toBeLessThan(3)
     expect(skewed?.rows.some((row) => row.group === null)).toBe(true)
+  })
+
+  it('people are counted by the number of their rows as the reference does, whatever bounds these', async () => {
+    const [ofAll] = datasets.filter(({ dataset }) => dataset.id === 'skewed')
+    const rows = ofAll?.rows.filter((row) => Number(row[RANK]) <= 61) ?? []
+    const { dataset } = ofAll ?? expect.unreachable()
+    const split = {
+      ...dataset,
+      id: 'split',
+      privacyUnit: { kind: 'person', column: 'id', maxRows: 2 },
+    } as const
+    await writeSplitPeople(folder.path, dataset, split.id, { maxRows: 2, most: 61 })
+    await engine.open(split)
+    await fc.assert(
+      fc.asyncProperty(profileOfPeople, async (given) => {
+        expect(await engine.aggregate(split, given)).toEqual(aggregateRows(given, rows))
+      }),
+      { numRuns: cases(60) },
+    )
   })
 
   it('aggregates equal the reference for any bounding', async () => {

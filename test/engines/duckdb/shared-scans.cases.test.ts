@@ -115,6 +115,7 @@ function narrowPredicate(predicate: Predicate): Predicate {
 }
 
 function narrowKey(key: GroupKey): GroupKey {
+  if (key.kind === 'rows-of-person') return key
   return key.kind === 'predicate'
     ? { ...key, predicate: narrowPredicate(key.predicate) }
     : { ...key, column: narrowColumn(key.column) }

@@ -56,6 +56,8 @@ const ADDITIVE: readonly (readonly [Wire, Tight])[] = [
   [{ kind: 'histogram', column: 'Sex', of: 'people' }, 'both'],
   [{ kind: 'contingency', columns: ['Sex', 'Region'], contribution: { groups: 2 } }, 'both'],
   [{ kind: 'contingency', columns: ['Sex', 'Member'], of: 'people', where: SOME_ROWS }, 'add-remove'],
+  [{ kind: 'contributionProfile' }, 'both'],
+  [{ kind: 'contributionProfile', where: SOME_ROWS, ...GAUSSIAN }, 'both'],
   [{ kind: 'sum', column: 'Age', contribution: { perPerson: { lower: 2, upper: 7 } } }, 'both'],
   [
     {

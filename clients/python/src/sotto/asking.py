@@ -28,6 +28,7 @@ class Asking:
     noisy_max = asks(queries.noisy_max)
     count_distinct = asks(queries.count_distinct)
     key_selection = asks(queries.key_selection)
+    contribution_profile = asks(queries.contribution_profile)
 
 
 class AsyncAsking:
@@ -52,3 +53,4 @@ class AsyncAsking:
     noisy_max = asks_async(queries.noisy_max)
     count_distinct = asks_async(queries.count_distinct)
     key_selection = asks_async(queries.key_selection)
+    contribution_profile = asks_async(queries.contribution_profile)

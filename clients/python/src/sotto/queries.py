@@ -30,6 +30,7 @@ else:
 
 __all__ = [
     "contingency",
+    "contribution_profile",
     "correlation",
     "count",
     "count_distinct",
@@ -234,3 +235,14 @@ def key_selection(
     `contribution` bounds the number of values of one person.
     """
     return Query("keySelection", {"column": column, "delta": delta, "counts": counts}, options)
+
+
+@query_kind
+def contribution_profile(**options: Unpack[NoisyOptions]) -> Query[Table]:
+    """Number of people by the number of their rows that satisfy `where`, also of those rows that `maxRows` leaves out
+    of every other answer.
+
+    Cells are `1`, `2 to 3`, `4 to 7` and so on by powers of two, divided after `maxRows`, up to `plausibleRows`. A
+    person is in one cell. Only for datasets whose privacy unit is a person.
+    """
+    return Query("contributionProfile", {}, options)

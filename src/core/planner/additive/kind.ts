@@ -12,9 +12,15 @@ import type { Dataset } from '../../dataset/dataset.ts'
 import { addNoise, type Measurement, type MechanismName } from '../../mechanisms/measurement.ts'
 import { accuracy, privacyMap } from '../../mechanisms/mechanism.ts'
 import type { UniformSource } from '../../mechanisms/samplers/uniform-source.ts'
-import { cellCount, type Statistic } from '../language/aggregate.ts'
+import { cellCount, countsRowsOfPeople, type Statistic } from '../language/aggregate.ts'
 import { NUMBERS, requireColumnOf } from '../language/column-rules.ts'
-import { contributionReport, ONE_ROW_PER_PERSON, quotient, requireNoClamp } from '../language/contribution.ts'
+import {
+  contributionAsked,
+  contributionReport,
+  ONE_ROW_PER_PERSON,
+  quotient,
+  requireNoClamp,
+} from '../language/contribution.ts'
 import type { CellIntegers } from '../language/reading.ts'
 import type { PlanFacts, PlanKind, PlanLimits } from '../plans/plan-kind.ts'
 import {
@@ -57,7 +63,7 @@ export function planAdditiveQuery<Asked extends AdditiveQuery>(
   offer: Offer,
 ): AdditivePlan {
   requireCalibrationFits(query)
-  requireNoClamp(query.contribution, parts.hasTotals?.(query) ?? false)
+  requireNoClamp(contributionAsked(query), parts.hasTotals?.(query) ?? false)
   const shape = planAdditive(query, parts, dataset, limits)
   requireNonNegative(query, shape)
   requireSuppositionsFit(query, shape)
@@ -110,7 +116,7 @@ function ofRows(statistic: Statistic, dataset: Dataset): Statistic {
 
 /** The contribution of each person. Of several statistics, the one whose noise grows most states the factor. */
 function contributionOf(
-  { contribution }: AdditiveQuery,
+  query: AdditiveQuery,
   { aggregate, bounding }: AdditiveShape,
   measurements: readonly Measurement[],
   dataset: Dataset,
@@ -126,7 +132,7 @@ function contributionOf(
           : quotient(sensitivity.l1, one.l1)
       }),
     )
-  return defined({ contribution: contributionReport(bounding, factor, contribution?.perPerson) })
+  return defined({ contribution: contributionReport(bounding, factor, contributionAsked(query)?.perPerson) })
 }
 
 /** @throws Refusal for several statistics, or for a half-width that only the answer can state or that needs suppositions. */
@@ -170,7 +176,8 @@ export const additive: PlanKind<AdditivePlan, AdditiveExact, AdditiveRelease> = 
     return mechanism === 'gaussian' ? { mechanism, calibration, delta: query.delta } : { mechanism }
   },
   domain: domainOfEstimates,
-  rowsThatCount: ({ aggregate }) => aggregate.where,
+  // A person with one row that counts elsewhere is in a bin here for the rows that count here, also those beyond `maxRows`.
+  rowsThatCount: ({ aggregate }) => (countsRowsOfPeople(aggregate) ? undefined : aggregate.where),
   mostValues: ({ aggregate, estimates }) => cellCount(aggregate) * estimates.length,
   leastHalfWidthRows,
   replacementLoss,

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Dataset } from '../../dataset/dataset.ts'
 import type { Aggregate, Predicate, Statistic } from '../language/aggregate.ts'
-import { planBounding } from '../language/contribution.ts'
+import { contributionAsked, planBounding } from '../language/contribution.ts'
 import { planPredicate, widestBounding } from '../language/predicate.ts'
 import type { PlanLimits } from '../plans/plan-kind.ts'
 import {
@@ -25,7 +25,8 @@ export function planAdditive<Asked extends AdditiveQuery>(
   const { groupings: groupingsOf = none, keys: keysOf = none } = parts
   const groupings = groupingsOf(query, dataset, limits)
   const own = parts.ownBounding?.(query, dataset)
-  const bounding = own ?? planBounding(query.contribution, dataset, groupings.length === 0 ? 'one' : 'groups')
+  const bounding =
+    own ?? planBounding(contributionAsked(query), dataset, groupings.length === 0 ? 'one' : 'groups')
   const where = query.where === undefined ? undefined : planPredicate(query.where, dataset, 'where')
   const statistics: Statistic[] = []
   const conditions: Predicate[] = where === undefined ? [] : [where]

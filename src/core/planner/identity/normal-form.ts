@@ -2,7 +2,7 @@ import type { ContributionRequest, QueryRequest } from '../../../../schemas/answ
 import { DEFAULT_CONFIDENCE, epsilonFromWire, epsilonNumber } from '../../../privacy/loss.ts'
 import type { Dataset } from '../../dataset/dataset.ts'
 import { questionKindOf } from '../kinds/question-kinds.ts'
-import type { ContributionReport } from '../language/contribution.ts'
+import { type ContributionReport, contributionAsked } from '../language/contribution.ts'
 import { type Plan, planKindOf } from '../plans/plan-kinds.ts'
 import { measuredAccuracy } from '../report.ts'
 import type { SessionPlan, SessionRequest } from '../session.ts'
@@ -49,7 +49,7 @@ export function normalSession(
 
 /** The rows that a query counts, and the bounds on those of each person. */
 function selectionOf({ query, dataset, contribution }: Plan): Fields {
-  const bounds = contributionOf(contribution, query.contribution, dataset)
+  const bounds = contributionOf(contribution, contributionAsked(query), dataset)
   if (query.where === undefined) return bounds
   const { predicate, every } = normalPredicate(query.where, dataset)
   // Under change-one the number of rows is public, and a query with any condition does not rely on it.

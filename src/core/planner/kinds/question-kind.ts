@@ -34,6 +34,8 @@ export interface QuestionKind<Kind extends KindName> {
   readonly phrase: string
   /** True if it counts rows in groups, whose number `contribution` can bound. */
   readonly grouped?: true
+  /** True if it needs a dataset whose privacy unit is a person. */
+  readonly ofPeople?: true
   /** When `contribution` can clamp the total of a person: in every question, or only if each person has one value. */
   readonly clamps?: 'always' | 'perPerson'
   /** The columns that its fields take. A value per person has rules of its own: {@link PERSON_VALUE_COLUMNS}. */

@@ -1,3 +1,4 @@
+import { contributionProfile } from './contribution-profile/kind.ts'
 import { count } from './count/kind.ts'
 import { countDistinct } from './count-distinct/kind.ts'
 import { groupBy } from './group-by/kind.ts'
@@ -39,6 +40,7 @@ export const questionKinds: { readonly [Kind in KindName]: QuestionKind<Kind> } 
   noisyMax,
   countDistinct,
   keySelection,
+  contributionProfile,
 }
 
 /** Everything the planner knows about the kind of a question. */

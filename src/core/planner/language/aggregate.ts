@@ -126,6 +126,12 @@ export type GroupKey =
     }
   /** The rows that do not satisfy a predicate, then those that do. */
   | { readonly kind: 'predicate'; readonly predicate: Predicate }
+  /**
+   * Bin i holds the people with edges[i] <= n < edges[i + 1], where n is the number of their rows in the source that
+   * satisfy the condition of the aggregate, also of those that `maxRows` leaves out; n is at most one more than the
+   * dataset's `plausibleRows`. It is the only key, and the one statistic is `count-people`: a person is in one cell.
+   */
+  | { readonly kind: 'rows-of-person'; readonly edges: readonly bigint[] }
 
 /** Number of cells of one key. */
 export function groupKeySize(key: GroupKey): number {
@@ -138,7 +144,14 @@ export function groupKeySize(key: GroupKey): number {
       return (key.cycle?.length ?? key.edges.length - 1) + (key.nullCell ? 1 : 0)
     case 'predicate':
       return 2
+    case 'rows-of-person':
+      return key.edges.length - 1
   }
+}
+
+/** True for an aggregate that counts people by the number of their rows, before anything bounds these. */
+export function countsRowsOfPeople({ groupBy }: Pick<Aggregate, 'groupBy'>): boolean {
+  return groupBy.some(({ kind }) => kind === 'rows-of-person')
 }
 
 /** Number of cells of an aggregate. */

@@ -1,4 +1,4 @@
-import type { ContributionRequest } from '../../../../schemas/answers/query.ts'
+import type { ContributionRequest, Query } from '../../../../schemas/answers/query.ts'
 import { refuseField, refuseQuery } from '../../../privacy/refusal.ts'
 import type { Dataset } from '../../dataset/dataset.ts'
 import type { Bounding } from './aggregate.ts'
@@ -19,6 +19,11 @@ export type ContributionReport = (
   readonly perPerson?: { readonly lower: number; readonly upper: number }
   /** Scale of the noise, divided by the scale that one row per person would need. */
   readonly factor: number
+}
+
+/** The bounds that a query asks for; `undefined` without any, and for a kind that has none. */
+export function contributionAsked(query: Query): ContributionRequest | undefined {
+  return 'contribution' in query ? query.contribution : undefined
 }
 
 /** Cells that a query has, for contribution bounding: one, or several groups. */

@@ -9,6 +9,7 @@ import {
   type Aggregate,
   type Bounding,
   cellCount,
+  countsRowsOfPeople,
   type GroupKey,
   groupKeySize,
   type PersonValue,
@@ -141,6 +142,9 @@ interface RowBounds {
   readonly cells?: bigint
 }
 
+/** A person is in one bin of the number of rows, however many there are. */
+const ONCE: RowBounds = { rows: 1n, rowsPerCell: 1n }
+
 function rowBounds(bounding: Bounding, { privacyUnit }: Dataset): RowBounds {
   if (privacyUnit.kind === 'row') {
     if (bounding.kind !== 'one-row-each') throw new RangeError('a row needs no bounding')
@@ -177,6 +181,8 @@ function isConstant(key: GroupKey, dataset: Dataset): boolean {
     case 'boolean':
     case 'bins':
       return columnNamed(dataset, key.column)?.constantPerPerson === true
+    case 'rows-of-person':
+      return true
     case 'predicate':
       return false
   }
@@ -197,7 +203,7 @@ interface Contribution {
 }
 
 function contributionOf(statistic: Statistic, aggregate: Aggregate, dataset: Dataset): Contribution {
-  const bounds = rowBounds(aggregate.bounding, dataset)
+  const bounds = countsRowsOfPeople(aggregate) ? ONCE : rowBounds(aggregate.bounding, dataset)
   const reachable = smaller(bounds.cells ?? bounds.rows, reachableCells(aggregate.groupBy, dataset))
   const cells = smaller(reachable, bounds.rows)
   const rows = {

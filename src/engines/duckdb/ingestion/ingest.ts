@@ -17,6 +17,7 @@ import type { IngestionCounts } from '../../../core/dataset/entry.ts'
 import { publishFile } from '../../../platform/files/durable-file.ts'
 import { defined } from '../../../privacy/defined.ts'
 import { must } from '../../../privacy/must.ts'
+import { plausibleRowsOf } from '../../../privacy/neighbours.ts'
 import { Refusal, refuseField } from '../../../privacy/refusal.ts'
 import { quoteIdentifier } from '../../dialect.ts'
 import { EngineFailure } from '../../engine.ts'
@@ -80,7 +81,7 @@ const MOST_PEOPLE = 2 ** 31 - 1
 /**
  * Writes the file that queries read: the declared columns of a source file, every value converted to its declared type
  * by the rules of `encodings/`. Identifiers are not stored. Where people are the privacy units, each row has the number
- * of its person and its rank among that person's rows instead, and rows beyond `maxRows` are left out.
+ * of its person and its rank among that person's rows instead, and rows beyond `maxRows` are in a table of their own.
  * See decision 2.
  *
  * @param ingestion its columns and privacy unit are those of a checked declaration
@@ -276,7 +277,8 @@ export function positionedUnit(unit: Ingestion['privacyUnit'], columns: readonly
   const position = columns.findIndex(({ type, name }) => type === 'identifier' && name === unit.column)
   if (position === -1)
     throw refuseField('invalid-request', 'privacyUnit.column', 'must be a declared column of type identifier')
-  return { kind: 'person', position, maxRows: unit.maxRows, key: unit.key }
+  const { maxRows, key } = unit
+  return { kind: 'person', position, maxRows, plausibleRows: plausibleRowsOf(unit), key }
 }
 
 /** Reads a row of counts. */

@@ -16,6 +16,7 @@ import {
 import type { DeclaredLimit } from '../../source-rules.ts'
 import { encodeValue, printEncoded, storedType } from '../encodings/encode.ts'
 import type { Encoding, Parameter, Statement } from '../encodings/source.ts'
+import { ROWS_BEYOND_TABLE } from '../instance.ts'
 
 /** Codes of the ways in which a value can be a misfit, in staged rows. 0: it fits. */
 const MISFIT_CODES: Readonly<Record<MisfitKind, number>> = { missing: 1, unfit: 2 }
@@ -31,6 +32,8 @@ export type IngestedUnit =
       /** Position of the identifier among the declared columns. */
       readonly position: number
       readonly maxRows: number
+      /** Largest number of rows of a person that are kept apart from those that queries read. */
+      readonly plausibleRows: number
       /** The secret key of the digests that choose and order a person's rows: 64 hexadecimal digits. */
       readonly key: string
     }
@@ -168,7 +171,7 @@ function printStore(staged: readonly StagedColumn[], unit: IngestedUnit, table: 
   return {
     repetitions: unit.kind === 'row' ? printRepetitions(staged) : [],
     people: unit.kind === 'row' ? undefined : printPeople(staged, unit),
-    store: [unit.kind === 'row' ? printRows(staged, table) : printRowsOfPeople(staged, unit, table)],
+    store: unit.kind === 'row' ? [printRows(staged, table)] : printRowsOfPeople(staged, unit, table),
     limits: staged.flatMap(({ column }, position) => printLimits(column, position, table)),
   }
 }
@@ -364,12 +367,33 @@ function printPeople(encoded: readonly StagedColumn[], { position, key }: Person
 
 /**
  * Stores at most `maxRows` rows of each person, those that come first in the order of the keyed digest, with their
- * ranks. Columns that are constant per person get the value of the first row.
+ * ranks, and beside them the rows after these, up to one more than `plausibleRows`. Columns that are constant per person
+ * get the value of the first row.
  */
 function printRowsOfPeople(
   encoded: readonly StagedColumn[],
-  { position, maxRows, key }: PersonUnit,
+  unit: PersonUnit,
   table: string,
+): readonly string[] {
+  const { position, maxRows, plausibleRows } = unit
+  const person = at(encoded, position).kept
+  const kept = printRankedRows(encoded, unit, table, `${RANK_COLUMN} <= ${maxRows}`)
+  const ofExceeding = `SELECT ${person} FROM staged WHERE ${printStays(encoded)} GROUP BY ${person} HAVING count(*) > ${maxRows}`
+  const beyond = `${RANK_COLUMN} BETWEEN ${maxRows + 1} AND ${plausibleRows + 1}`
+  return [kept, printRankedRows(encoded, unit, ROWS_BEYOND_TABLE, beyond, `${person} IN (${ofExceeding})`)]
+}
+
+/**
+ * Prints a table of rows with their people and ranks.
+ * @param ranks a condition on the rank
+ * @param people a condition on the staged rows that holds for all rows of a person or for none
+ */
+function printRankedRows(
+  encoded: readonly StagedColumn[],
+  { position, key }: PersonUnit,
+  table: string,
+  ranks: string,
+  people = 'true',
 ): string {
   const stored = storedColumns(encoded)
   const digested = stored.map(({ column, kept }) => ({ type: DIGESTED_TYPES[column.type], sql: kept }))
@@ -384,7 +408,7 @@ function printRowsOfPeople(
   WITH digested AS (
     SELECT ${list([...stored.map(({ kept }) => kept), 'person', ...digests.map(({ name, sql }) => `${sql} AS ${name}`)])}
     FROM staged JOIN people ON ${at(encoded, position).kept} = identifier
-    WHERE ${printStays(encoded)}
+    WHERE ${printStays(encoded)} AND ${people}
   ), ranked AS (
     SELECT ${list([
       ...values,
@@ -394,7 +418,7 @@ function printRowsOfPeople(
     FROM digested
     WINDOW own AS (PARTITION BY digested.person ORDER BY ${digests.map(({ name }) => `digested.${name}`).join(', ')})
   )
-  SELECT * REPLACE (CAST(${RANK_COLUMN} AS INTEGER) AS ${RANK_COLUMN}) FROM ranked WHERE ${RANK_COLUMN} <= ${maxRows}`
+  SELECT * REPLACE (CAST(${RANK_COLUMN} AS INTEGER) AS ${RANK_COLUMN}) FROM ranked WHERE ${ranks}`
 }
 
 function list(expressions: readonly string[]): string {

@@ -4,6 +4,7 @@ import { type Query, type QueryPredicate, query as querySchema } from '../../../
 import { readAggregate } from '../../../../src/answers/release.ts'
 import type { Dataset } from '../../../../src/core/dataset/dataset.ts'
 import { normalForm } from '../../../../src/core/planner/identity/normal-form.ts'
+import { contributionAsked } from '../../../../src/core/planner/language/contribution.ts'
 import { plan } from '../../../../src/core/planner/plan.ts'
 import type { Plan } from '../../../../src/core/planner/plans/plan-kinds.ts'
 import { canonicalJson } from '../../../../src/ledger/canonical.ts'
@@ -197,9 +198,10 @@ function respelledQuery(query: Query, original: Plan, draw: Draw): Wire {
     spelled.p = Array.isArray(query.p) ? (query.p.length === 1 ? query.p[0] : query.p) : [query.p]
   if (query.kind === 'noisyMax')
     spelled.noise = original.kind === 'noisy-max' ? original.measurement.noise : undefined
-  if (query.contribution === undefined && maxRows !== undefined) spelled.contribution = { rows: maxRows }
-  if (query.contribution?.groups !== undefined)
-    spelled.contribution = { ...query.contribution, rowsPerGroup: query.contribution.rowsPerGroup ?? 1 }
+  const contribution = contributionAsked(query)
+  if (contribution === undefined && maxRows !== undefined) spelled.contribution = { rows: maxRows }
+  if (contribution?.groups !== undefined)
+    spelled.contribution = { ...contribution, rowsPerGroup: contribution.rowsPerGroup ?? 1 }
   const sums =
     original.kind === 'groups' ? original.sums : original.kind === 'additive' ? original : undefined
   const mechanism = sums?.measurements[0]?.mechanism

@@ -34,6 +34,7 @@ const QUERIES: readonly (readonly [
   ['outcome', { kind: 'linearRegression', outcome: ID, predictors: ['Age'] }],
   ['predictors.0', { kind: 'linearRegression', outcome: 'Age', predictors: [ID] }],
   ['of.column', { kind: 'proportion', of: OF_ID }],
+  ['where.column', { kind: 'contributionProfile', where: OF_ID }],
   ['column', { kind: 'countDistinct', column: ID }],
   ['column', { kind: 'histogram', column: ID }],
   ['column.column', { kind: 'histogram', column: { column: ID, edges: [0, 1] } }],

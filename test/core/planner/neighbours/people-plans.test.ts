@@ -59,6 +59,8 @@ const wire = fc.oneof(
     { kind: 'keySelection', column: 'Note', delta: 1e-6, counts: false },
     { kind: 'countDistinct', column: 'Note' },
     { kind: 'countDistinct', column: 'Region' },
+    { kind: 'contributionProfile' },
+    { kind: 'contributionProfile', where: elders },
     { kind: 'covariance', columns: ['Age', 'Income'] },
     { kind: 'correlation', columns: ['Age', 'Balance'] },
     { kind: 'linearRegression', outcome: 'Age', predictors: ['Balance', 'Income'] },
@@ -138,7 +140,9 @@ test('is planned within its price, or refused by a field', () => {
         expect(planKindOf(each).replacementLoss(each).epsilonNano <= 2n * each.loss.epsilonNano).toBe(true)
         expect(noiseReport(each).neighbours).toBe(of.neighbours)
         expect(accuracyReport(each).confidence).toBe(0.95)
-        expect(each.contribution?.factor).toBeGreaterThan(0)
+        // A profile counts each person once, so nothing bounds it.
+        if (query.kind === 'contributionProfile') expect(each.contribution).toBeUndefined()
+        else expect(each.contribution?.factor).toBeGreaterThan(0)
       },
     ),
     { numRuns: 1_000 },

@@ -117,6 +117,24 @@ describe('the rows of a person', () => {
     expect(counts.rowsBeyondMaxRows).toBeGreaterThan(100)
   })
 
+  it('beyond maxRows are kept apart, up to one more than plausibleRows', async () => {
+    const lines = sampleLines(200, 8)
+    const unit = { kind: 'person', column: 'patient', maxRows: 3, plausibleRows: 20, key: KEY } as const
+    const { targetPath, rows } = await ingestLines(lines, { privacyUnit: unit })
+    const ranks = await withDuckDb(
+      targetPath,
+      'SELECT sotto_person, sotto_rank FROM rows_beyond ORDER BY sotto_person, sotto_rank',
+    )
+    const sizes = [...Map.groupBy(lines, ([patient]) => patient).values()].map((own) => own.length)
+    const beyond = Map.groupBy(ranks, ([person]) => Number(person))
+    expect([...beyond.values()].map((own) => own.map(([, rank]) => Number(rank)))).toEqual(
+      expect.arrayContaining([[4], Array.from({ length: 18 }, (_, place) => 4 + place)]),
+    )
+    expect(ranks).toHaveLength(sizes.reduce((sum, size) => sum + Math.max(0, Math.min(size, 21) - 3), 0))
+    // Those who exceed keep as many rows as maxRows allows.
+    for (const person of beyond.keys()) expect(rows.filter((row) => row.person === person)).toHaveLength(3)
+  })
+
   it('do not depend on any other person', async () => {
     const lines = sampleLines(40, 2)
     const all = byPerson((await ingestLines(lines)).rows)

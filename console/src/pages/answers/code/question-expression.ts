@@ -32,10 +32,12 @@ function madeText(question: AskedQuestion, variable: string, language: Language)
  */
 function functionText(question: AskedQuestion, prefix: string, language: Language): string | undefined {
   const { kind, ...fields } = question
-  const known = Object.entries(entryOf(question)?.fields ?? {})
+  const entry = entryOf(question)
+  if (entry === undefined) return undefined
+  const known = Object.entries(entry.fields)
   const positions = known.filter(([, { optional, type }]) => optional === undefined && type !== 'number')
   const isGiven = positions.every(([name, { type }]) => type !== 'statistics' && name in fields)
-  if (known.length === 0 || !isGiven) return undefined
+  if (!isGiven) return undefined
   const given = positions.flatMap(([name, field]) => argumentTexts(field, fields[name], language))
   if (given.includes(undefined)) return undefined
   const others = Object.entries(fields).filter(([field]) => positions.every(([name]) => name !== field))

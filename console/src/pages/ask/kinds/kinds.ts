@@ -48,10 +48,11 @@ export function conditionColumns(dataset: DatasetFacts): readonly Column[] {
   return dataset.columns.filter(({ type }) => type !== 'identifier')
 }
 
-/** Returns the kinds that a dataset has the columns for. */
+/** Returns the kinds that fit a dataset's privacy unit and its columns. */
 export function offeredKinds(dataset: DatasetFacts): readonly (readonly [Kind, KindEntry])[] {
-  return (Object.entries(KINDS) as [Kind, KindEntry][]).filter(([, { fields }]) =>
-    hasColumnsFor(fields, dataset),
+  return (Object.entries(KINDS) as [Kind, KindEntry][]).filter(
+    ([, { fields, ofPeople }]) =>
+      (ofPeople === undefined || dataset.privacyUnit.kind === 'person') && hasColumnsFor(fields, dataset),
   )
 }
 

@@ -7,6 +7,7 @@ import {
   boundedBy,
   type ContributionChoices,
   contributionChoices,
+  contributionOf,
   initialClamp,
   withBound,
   withClamp,
@@ -55,7 +56,7 @@ function BoundChoice({ choices, question, onChange }: ContributionPart) {
 }
 
 function LimitFields({ choices, question, onChange }: ContributionPart) {
-  const { contribution = {} } = question
+  const contribution = contributionOf(question) ?? {}
   const limit = (name: 'rows' | 'groups' | 'rowsPerGroup', label: string, usual?: number) => (
     <NumberInputField
       label={label}
@@ -82,7 +83,7 @@ function LimitFields({ choices, question, onChange }: ContributionPart) {
 
 /** Clamping bounds of each person's total, or of the value that replaces a person's rows. */
 function ClampFields({ choices, question, onChange }: ContributionPart) {
-  const bounds = question.contribution?.perPerson
+  const bounds = contributionOf(question)?.perPerson
   const end = (name: 'lower' | 'upper', label: string) => (
     <NumberInputField
       label={label}

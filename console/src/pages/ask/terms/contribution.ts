@@ -3,7 +3,8 @@ import { KINDS } from '../../../api/kinds.ts'
 import type { Column, DatasetFacts } from '../../datasets/dataset.ts'
 import { fieldValue, type Question, withField } from '../question/question.ts'
 
-type Contribution = NonNullable<Question['contribution']>
+type Bounded = Extract<Question, { contribution?: object }>
+type Contribution = NonNullable<Bounded['contribution']>
 type Clamp = NonNullable<Contribution['perPerson']>
 
 /** Bound on the rows of each person: the limit of the dataset, or a smaller number of rows or of groups. */
@@ -21,12 +22,12 @@ export interface ContributionChoices {
   readonly clamped: Column | undefined
 }
 
-/** Returns the bounds that a question may state, or undefined if the rows of a dataset are not people's. */
+/** Returns the bounds that a question may state, or undefined if rows are not people's or the kind has none. */
 export function contributionChoices(
   question: Question,
   { columns, privacyUnit }: DatasetFacts,
 ): ContributionChoices | undefined {
-  if (privacyUnit.kind === 'row') return undefined
+  if (privacyUnit.kind === 'row' || !KINDS[question.kind].terms.includes('contribution')) return undefined
   const columnNamed = (wanted: unknown) => columns.find(({ name }) => name === wanted)
   // Each person counts once for each undeclared value.
   const hasKeys = Object.entries(KINDS[question.kind].fields).some(
@@ -59,8 +60,14 @@ function clampedColumn(question: Question): unknown {
   return isClamped ? fieldValue(question, 'column') : undefined
 }
 
+/** Returns the bounds that a question states; undefined without any, and for a kind that has none. */
+export function contributionOf(question: Question): Contribution | undefined {
+  return 'contribution' in question ? question.contribution : undefined
+}
+
 /** Returns what bounds the rows of each person in a question. */
-export function boundedBy({ contribution }: Question): BoundedBy {
+export function boundedBy(question: Question): BoundedBy {
+  const contribution = contributionOf(question)
   if (contribution === undefined) return 'dataset'
   if ('groups' in contribution) return 'groups'
   return 'rows' in contribution ? 'rows' : 'dataset'
@@ -68,7 +75,7 @@ export function boundedBy({ contribution }: Question): BoundedBy {
 
 /** Returns a question in which another bound limits the rows of each person. */
 export function withBound(question: Question, by: BoundedBy, { maxRows }: ContributionChoices): Question {
-  const { perPerson } = question.contribution ?? {}
+  const { perPerson } = contributionOf(question) ?? {}
   const limit = by === 'dataset' ? {} : { [by]: Math.max(1, Math.floor(maxRows / 2)) }
   return withContribution(question, { ...limit, ...defined({ perPerson }) })
 }
@@ -80,12 +87,12 @@ export function withLimit(
   value: number,
 ): Question {
   const limit = name === 'rowsPerGroup' && value === 1 ? undefined : value
-  return withContribution(question, withField(question.contribution ?? {}, name, limit))
+  return withContribution(question, withField(contributionOf(question) ?? {}, name, limit))
 }
 
 /** Returns a question that clamps the total of each person, or does not. */
 export function withClamp(question: Question, clamp: Clamp | undefined): Question {
-  return withContribution(question, withField(question.contribution ?? {}, 'perPerson', clamp))
+  return withContribution(question, withField(contributionOf(question) ?? {}, 'perPerson', clamp))
 }
 
 /** Returns the first bounds of a clamp: those of one row and 0, or of a number of rows. */
@@ -100,10 +107,11 @@ export function initialClamp(question: Question, { clamped: column, maxRows }: C
 
 /** Returns a question without the bounds that it cannot state. */
 export function withFittingContribution(question: Question, dataset: DatasetFacts): Question {
-  if (question.contribution === undefined) return question
+  const asked = contributionOf(question)
+  if (asked === undefined) return question
   const choices = contributionChoices(question, dataset)
   if (choices === undefined) return withField(question, 'contribution', undefined)
-  const { groups, rowsPerGroup, perPerson, ...others } = question.contribution
+  const { groups, rowsPerGroup, perPerson, ...others } = asked
   const isGrouped = choices.groups && groups !== undefined
   const fitting = {
     groups: isGrouped ? groups : undefined,
