@@ -141,16 +141,10 @@ export function isPresentInWholePeople(column: string, dataset: Dataset): boolea
 
 /** True if all rows of a person are in the same cell of a key. */
 export function isConstantKey(key: GroupKey, dataset: Dataset): boolean {
-  switch (key.kind) {
-    case 'predicate':
-      return isConstantPredicate(key.predicate, dataset)
-    case 'rows-of-person':
-      return true
-    case 'category':
-    case 'boolean':
-    case 'bins':
-      return isConstantColumn(key.column, dataset)
-  }
+  if (key.kind === 'rows-of-person') return true
+  return key.kind === 'predicate'
+    ? isConstantPredicate(key.predicate, dataset)
+    : isConstantColumn(key.column, dataset)
 }
 
 function limitsOf(

@@ -32,6 +32,15 @@ export const BY_REGION = [
 /** A person can be in one of the two, because the column is constant per person. */
 export const BY_SEX = [people(1, of('Sex', 'M')), people(0.5, of('Sex', 'F'))]
 
+/** A person can be in three of the four, even of a dataset that keeps one row of each. */
+export const PROFILES_BY_REGION = BY_REGION.map(({ epsilon, where }): Wire => {
+  return { kind: 'contributionProfile', epsilon, where, mechanism: 'geometric' }
+})
+
+/** A dataset that keeps one row of each person. */
+export const keepingOneRow = (neighbours: Neighbours, units: number): Dataset =>
+  tinyPeople(neighbours, units, 1)
+
 /** The largest part of a batch's price that its answers spend together on any pair of neighbours, and the price. */
 export function spentByBatch(
   wires: readonly Wire[],

@@ -1,10 +1,12 @@
 import { expect, test } from 'vitest'
 import type { planBatch } from '../../../src/core/planner/batch.ts'
+import { defined } from '../../../src/privacy/defined.ts'
+import type { Neighbours } from '../../../src/privacy/neighbours.ts'
 import { type SourceChange, withChangedSource } from '../../mutants/changed-source.ts'
 import { selectMutants } from '../../mutants/select-mutants.ts'
 import { importPlanner, type Mistake, stability, violations } from '../mistaken-planner.ts'
 import { RIVALS, SOME_ROWS, type Wire } from '../queries.ts'
-import { BY_REGION, spentByBatch } from './people-batches.ts'
+import { BY_REGION, keepingOneRow, PROFILES_BY_REGION, spentByBatch } from './people-batches.ts'
 import { NOTES, peoplePairsFor, peoplePlanner, REGIONS } from './people-queries.ts'
 
 /*
@@ -154,7 +156,27 @@ test.each(selectMutants(import.meta.dirname, MISTAKES, ({ mutations }) => mutati
   },
 )
 
-const BATCH_MISTAKES: readonly { readonly name: string; readonly mutation: SourceChange }[] = [
+interface BatchMistake {
+  readonly name: string
+  readonly mutation: SourceChange
+  readonly seenBy: readonly Wire[]
+  readonly datasetOf?: typeof keepingOneRow
+  /** Kinds of neighbours under which tiny datasets show it; default: both. */
+  readonly under?: readonly Neighbours[]
+}
+
+const BATCH_MISTAKES: readonly BatchMistake[] = [
+  {
+    name: 'profiles taken to count only the rows that are kept',
+    mutation: {
+      file: 'core/planner/additive/kind.ts',
+      find: '(countsRowsOfPeople(aggregate) ? undefined : aggregate.where)',
+      replace: 'aggregate.where',
+    },
+    seenBy: PROFILES_BY_REGION,
+    datasetOf: keepingOneRow,
+    under: ['add-remove'],
+  },
   {
     name: 'disjoint rows taken for disjoint people',
     mutation: {
@@ -162,6 +184,7 @@ const BATCH_MISTAKES: readonly { readonly name: string; readonly mutation: Sourc
       find: 'return column.constantPerPerson === true',
       replace: 'return true',
     },
+    seenBy: BY_REGION,
   },
   {
     name: 'a person in one of the queries that separate rows',
@@ -170,16 +193,21 @@ const BATCH_MISTAKES: readonly { readonly name: string; readonly mutation: Sourc
       find: "disjoint === 'units' || privacyUnit.kind === 'row' ? 1 : privacyUnit.maxRows",
       replace: '1',
     },
+    seenBy: BY_REGION,
   },
 ]
 
 test.each(selectMutants(import.meta.dirname, BATCH_MISTAKES, ({ mutation }) => [mutation]))(
   '$name: detected by the joint distribution',
-  async ({ mutation }) => {
+  async ({ mutation, seenBy, datasetOf, under = ['add-remove', 'change-one'] }) => {
     await withChangedSource([mutation], {}, async (load) => {
       const mistaken = await load<{ planBatch: typeof planBatch }>('core/planner/batch.ts')
-      for (const neighbours of ['add-remove', 'change-one'] as const) {
-        const { share } = spentByBatch(BY_REGION, neighbours, { planBatch: mistaken.planBatch })
+      for (const neighbours of under) {
+        const { share } = spentByBatch(
+          seenBy,
+          neighbours,
+          defined({ planBatch: mistaken.planBatch, datasetOf }),
+        )
         expect(share, neighbours).toBeGreaterThan(1.01)
       }
     })

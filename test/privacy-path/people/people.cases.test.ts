@@ -25,7 +25,7 @@ import {
   withSensitivitiesFarTooSmall,
   withSensitivitiesTooSmall,
 } from '../wrong-plans.ts'
-import { BY_REGION, BY_SEX, spentByBatch } from './people-batches.ts'
+import { BY_REGION, BY_SEX, keepingOneRow, PROFILES_BY_REGION, spentByBatch } from './people-batches.ts'
 import {
   NOTES,
   PEOPLE_QUERIES,
@@ -259,6 +259,12 @@ describe.each(KINDS_OF_NEIGHBOURS)('batches under %s', (neighbours) => {
     expect(share).toBeLessThanOrEqual(1 + 1e-9)
     expect(price).toBe(neighbours === 'add-remove' ? 1.75 : 1.875)
     if (neighbours === 'add-remove') expect(share).toBeGreaterThan(1 - 1e-9)
+  })
+
+  test('profiles that separate rows cost all of them, however few rows of a person the dataset keeps', () => {
+    const { share, price } = spentByBatch(PROFILES_BY_REGION, neighbours, { datasetOf: keepingOneRow })
+    expect(share).toBeLessThanOrEqual(1 + 1e-9)
+    expect(price).toBe(1.875)
   })
 
   test('queries that separate people cost one, or two where a person is replaced', () => {
