@@ -112,7 +112,7 @@ async function registerRoutes(
   ready: () => Promise<boolean>,
 ): Promise<void> {
   const { authenticator, keys, keyActs, signIn, verification, connections, consoleDirectory } = dependencies
-  const { catalog, versionUses, registry, drafts, uploads, uploadMaxBytes, dummies } = dependencies
+  const { catalog, versionUses, registry, coverage, drafts, uploads, uploadMaxBytes, dummies } = dependencies
   const { ledger, signer, engine, admission, noiseSource, limits, leaseMs, clock } = dependencies
   const { maxStoredBytes, traces, sqlPool, riskPool, evaluationPool, plotPool, auditDirectory } = dependencies
   const { metrics, metricsAccess } = dependencies
@@ -124,8 +124,8 @@ async function registerRoutes(
   await app.register(operationRoutes, { ready, verification, connections })
   if (metricsAccess !== undefined) await app.register(metricsRoutes, { metrics, metricsAccess })
   await app.register(datasetsRoutes, { catalog, ledger, connections })
-  await app.register(registrationsRoutes, { registry })
-  await app.register(versionsRoutes, { catalog, registry })
+  await app.register(registrationsRoutes, { registry, coverage })
+  await app.register(versionsRoutes, { catalog, registry, coverage })
   await app.register(datasetChangesRoutes, { registry })
   await app.register(ingestionsRoutes, { registry })
   await app.register(connectionsRoutes, { connections })

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { type Logger, pino } from 'pino'
 import { registerAuditedDatasets } from './answers/audit/audited-datasets.ts'
+import { createCoverageMeasurement } from './answers/coverage.ts'
 import { openAnswers } from './answers/open.ts'
 import { longestDelayMs } from './answers/release-time.ts'
 import { SOFTWARE_VERSION } from './answers/software-version.ts'
@@ -72,6 +73,9 @@ export async function startService(
     const { catalog, registry, ledger, metrics, tls } = parts
     if (config.demo) await registerDemo(registry, catalog, ledger)
     if (config.audit) await registerAuditedDatasets(registry, catalog, ledger, config.dataDirectory)
+    // A version that was published just before the process ended.
+    const measured = Promise.all(catalog.list().map(parts.coverage.measurePublished))
+    opened.defer(async () => void (await measured))
     const app = await buildApp(parts)
     if (config.replicated) opened.defer(followRegistrations(registry, logger))
     app.addHook('onClose', () => opened.disposeAsync())
@@ -141,13 +145,17 @@ async function openParts(
   for (const pool of Object.values(pools)) opened.defer(() => pool.close())
   const answers = openAnswers(config, metrics.waited, opened)
   const { registry, engine, dummyPool } = datasets
+  const coverage = createCoverageMeasurement({
+    ...{ ...answers, ...defined({ signer: stores.signer }), ledger, engine, registry },
+    onError: (err) => logger.error({ err }, 'what maxRows leaves out of a dataset could not be measured'),
+  })
   return defined({
     ...stores,
     ...datasets,
     ...identity,
     ...pools,
     ...answers,
-    ...{ connections, disk, tls, logger, metrics },
+    ...{ connections, coverage, disk, tls, logger, metrics },
     traces: await openTraces(config.traces, SOFTWARE_VERSION, logger, opened),
     signIn: oidc,
     trustedProxies: config.trustedProxies,

@@ -74,6 +74,7 @@ export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (
 }
 
 /** Facts of a registration that everybody who may use the dataset sees. */
-export function publicFacts({ declaration, dataset: { version, rows, people }, registeredAt }: CatalogEntry) {
-  return { ...declaration, version, rows, people, registeredAt }
+export function publicFacts({ declaration, dataset, registeredAt }: CatalogEntry) {
+  const { version, rows, people, coverage } = dataset
+  return { ...declaration, version, rows, people, coverage, registeredAt }
 }

@@ -8,6 +8,7 @@ import {
   triedRegistration,
   type versionQuery,
 } from '../../schemas/datasets/dataset.ts'
+import type { CoverageMeasurement } from '../../src/answers/coverage.ts'
 import { describeBudgetRisk } from '../../src/answers/documents/disclosure.ts'
 import type { CatalogEntry } from '../../src/core/dataset/entry.ts'
 import { requireAnswered } from '../../src/core/dataset/open-questions.ts'
@@ -23,10 +24,14 @@ import { publicFacts } from './datasets.ts'
 
 interface RegistrationsOptions {
   readonly registry: Pick<Registry, 'register' | 'tryRegistration'>
+  readonly coverage: Pick<CoverageMeasurement, 'measurePublished'>
 }
 
 /** Registration of datasets. */
-export const registrationsRoutes: FastifyPluginAsyncZod<RegistrationsOptions> = async (app, { registry }) => {
+export const registrationsRoutes: FastifyPluginAsyncZod<RegistrationsOptions> = async (
+  app,
+  { registry, coverage },
+) => {
   const tags = ['Datasets']
 
   app.post(
@@ -62,7 +67,8 @@ export const registrationsRoutes: FastifyPluginAsyncZod<RegistrationsOptions> = 
         const disclosureRisk = describeBudgetRisk({ dataset, granted, candidates })
         return reply.code(200).send({ dryRun: true, id: dataset.id, ingestion, disclosureRisk })
       }
-      const { entry, granted, created } = await registry.register(body, custodian)
+      const { entry: registered, granted, created } = await registry.register(body, custodian)
+      const entry = await coverage.measurePublished(registered)
       const disclosureRisk = describeBudgetRisk({ dataset: entry.dataset, granted, candidates })
       return reply.code(created ? 201 : 200).send({ ...registeredFacts(entry), disclosureRisk })
     },

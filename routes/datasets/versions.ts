@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import {
   changedDatasetParameters,
+  dataset,
   datasetParameters,
   newVersion,
   publishedVersion,
@@ -9,19 +10,25 @@ import {
   versionList,
   versionQuery,
 } from '../../schemas/datasets/dataset.ts'
+import type { CoverageMeasurement } from '../../src/answers/coverage.ts'
 import type { Catalog } from '../../src/datasets/catalog/catalog.ts'
 import type { Registry } from '../../src/datasets/registration/registry.ts'
 import { permittedDataset, requireDataset } from '../../src/http/access/permitted-datasets.ts'
 import { EVERYONE, principalOf } from '../../src/http/access/roles.ts'
+import { publicFacts } from './datasets.ts'
 import { admit, registeredFacts, requireAnsweredBody } from './registrations.ts'
 
 interface VersionsOptions {
   readonly catalog: Catalog
   readonly registry: Pick<Registry, 'publishVersion' | 'tryVersion'>
+  readonly coverage: CoverageMeasurement
 }
 
 /** Versions of the rows of datasets. */
-export const versionsRoutes: FastifyPluginAsyncZod<VersionsOptions> = async (app, { catalog, registry }) => {
+export const versionsRoutes: FastifyPluginAsyncZod<VersionsOptions> = async (
+  app,
+  { catalog, registry, coverage },
+) => {
   const tags = ['Datasets']
 
   app.get(
@@ -77,7 +84,29 @@ export const versionsRoutes: FastifyPluginAsyncZod<VersionsOptions> = async (app
         return reply.code(200).send({ dryRun: true, id, unchanged: isUnchanged, ingestion })
       }
       const { entry, created } = await registry.publishVersion(id, body, by)
-      return reply.code(created ? 201 : 200).send(registeredFacts(entry))
+      return reply.code(created ? 201 : 200).send(registeredFacts(await coverage.measurePublished(entry)))
+    },
+  )
+
+  app.post(
+    '/v1/datasets/:dataset/coverage',
+    {
+      config: { roles: ['custodian'] },
+      schema: {
+        tags,
+        operationId: 'measureCoverage',
+        summary: 'Measure what maxRows leaves out of a dataset',
+        description:
+          'Charges the `leftOut` of the dataset to its budget and publishes what was measured about the present version. For ' +
+          'a live table, and for a version that could not be measured when it was published. A measurement that was paid ' +
+          'for is repeated without a charge. Where each row is a privacy unit, nothing is left out and nothing is charged.',
+        params: changedDatasetParameters,
+        response: { 200: dataset },
+      },
+    },
+    async (request) => {
+      const entry = requireDataset(catalog, principalOf(request), request.params.dataset)
+      return publicFacts(await coverage.measure(entry))
     },
   )
 }

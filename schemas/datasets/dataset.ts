@@ -500,6 +500,43 @@ const queryLimits = z
       'the query states, or that the requested accuracy needs. An absent limit permits everything.',
   })
 
+const leftOut = z
+  .strictObject({
+    epsilon: z
+      .number()
+      .describe(
+        'Epsilon charged for each version, at least 0, with at most 9 fractional digits; 0 measures nothing.',
+      ),
+  })
+  .meta({
+    id: 'LeftOut',
+    description:
+      'What the measurement of the rows that `maxRows` leaves out costs. It is charged to the budget after each version of ' +
+      'a file or a snapshot is published, and for a live table when a custodian asks for it. Only where the privacy unit is ' +
+      'a person. Default: 1 % of the epsilon of the budget.',
+  })
+
+const interval = z.strictObject({ value: z.number(), lower: z.number(), upper: z.number() })
+
+/** What `maxRows` leaves out of a version. */
+export const coverage = z
+  .strictObject({
+    release: z.string().describe('Id of the release from which it was computed, a `contributionProfile`.'),
+    confidence: z.number().describe('Probability with which each interval contains the true number.'),
+    shareRead: interval.describe('Share of the rows that queries read.'),
+    rowsLeftOut: interval.describe('Rows that queries do not read, of each person up to `plausibleRows`.'),
+    people: interval.describe('People with more than `maxRows` rows.'),
+    implausiblePeople: interval.describe(
+      'People with more than `plausibleRows` rows. How many more they have is unknown, and not part of the other numbers.',
+    ),
+  })
+  .meta({
+    id: 'Coverage',
+    description:
+      'What `maxRows` leaves out of this version, as a whole, measured with noise. The intervals include the noise and the ' +
+      'width of the groups of people by their numbers of rows. Absent where it was not measured.',
+  })
+
 const source = z.discriminatedUnion('kind', [
   fileSource,
   uploadSource,
@@ -533,6 +570,7 @@ const declaration = {
       'If true, a question that one analyst has paid for is answered to other analysts with the stored release. It is ' +
         'charged to their own allotment and not to the dataset again.',
     ),
+  leftOut: leftOut.optional(),
 }
 
 const separateBudget = z
@@ -627,6 +665,7 @@ export const dataset = z
       .describe(
         'Number of people. Only with `change-one` neighbours and the privacy unit `person`, where it is public.',
       ),
+    coverage: coverage.optional(),
     registeredAt: z.iso.datetime(),
     suspended: suspensionReason
       .optional()
@@ -812,6 +851,7 @@ export const versionList = z
         publishedAt: z.iso.datetime().describe('Time in UTC.'),
         rows: dataset.shape.rows,
         people: dataset.shape.people,
+        coverage: coverage.optional(),
       }),
     ).describe('The newest first.'),
   })

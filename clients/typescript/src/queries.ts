@@ -142,8 +142,8 @@ export const keySelection = (
 
 /**
  * Number of people by the number of their rows that satisfy `where`, also of those rows that `maxRows` leaves
- * out of every other answer. Cells are `1`, `2 to 3`, `4 to 7` and so on by powers of two, divided after
- * `maxRows`, up to `plausibleRows`. A person is in one cell. Only for datasets whose privacy unit is a
- * person.
+ * out of every other answer. Cells are `1`, `2`, `3`, `4 to 5`, `6 to 7` and so on, two for each power of
+ * two, divided after `maxRows`, up to `plausibleRows`. A person is in one cell. Only for datasets whose
+ * privacy unit is a person.
  */
 export const contributionProfile = (options: NoisyOptions = {}) => query('contributionProfile', {}, options)

@@ -134,6 +134,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/datasets/{dataset}/coverage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Measure what maxRows leaves out of a dataset
+         * @description Charges the `leftOut` of the dataset to its budget and publishes what was measured about the present version. For a live table, and for a version that could not be measured when it was published. A measurement that was paid for is repeated without a charge. Where each row is a privacy unit, nothing is left out and nothing is charged.
+         */
+        post: operations["measureCoverage"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/ingestions": {
         parameters: {
             query?: never;
@@ -1949,13 +1969,7 @@ export interface components {
                 upper: number;
             };
         };
-        /**
-         * @description Number of people by the number of their rows that satisfy `where`, also of those rows that `maxRows` leaves out of every other answer. Cells are `1`, `2 to 3`, `4 to 7` and so on by powers of two, divided after `maxRows`, up to `plausibleRows`. A person is in one cell. Only for datasets whose privacy unit is a person.
-         * @example {
-         *       "kind": "contributionProfile",
-         *       "epsilon": 0.1
-         *     }
-         */
+        /** @description Number of people by the number of their rows that satisfy `where`, also of those rows that `maxRows` leaves out of every other answer. Cells are `1`, `2`, `3`, `4 to 5`, `6 to 7` and so on, two for each power of two, divided after `maxRows`, up to `plausibleRows`. A person is in one cell. Only for datasets whose privacy unit is a person. */
         ContributionProfileQuery: {
             /** @constant */
             kind: "contributionProfile";
@@ -2280,6 +2294,37 @@ export interface components {
             };
             supposed?: components["schemas"]["Suppositions"];
         };
+        /** @description What `maxRows` leaves out of this version, as a whole, measured with noise. The intervals include the noise and the width of the groups of people by their numbers of rows. Absent where it was not measured. */
+        Coverage: {
+            /** @description Id of the release from which it was computed, a `contributionProfile`. */
+            release: string;
+            /** @description Probability with which each interval contains the true number. */
+            confidence: number;
+            /** @description Share of the rows that queries read. */
+            shareRead: {
+                value: number;
+                lower: number;
+                upper: number;
+            };
+            /** @description Rows that queries do not read, of each person up to `plausibleRows`. */
+            rowsLeftOut: {
+                value: number;
+                lower: number;
+                upper: number;
+            };
+            /** @description People with more than `maxRows` rows. */
+            people: {
+                value: number;
+                lower: number;
+                upper: number;
+            };
+            /** @description People with more than `plausibleRows` rows. How many more they have is unknown, and not part of the other numbers. */
+            implausiblePeople: {
+                value: number;
+                lower: number;
+                upper: number;
+            };
+        };
         /** @description Number of statistics from which `mechanism` has a smaller error than `against`, up to the largest compared number. Null if it has no smaller error at the largest number. */
         Crossing: {
             mechanism: components["schemas"]["ComparedMechanism"];
@@ -2387,6 +2432,7 @@ export interface components {
              * @default false
              */
             sharing: boolean;
+            leftOut?: components["schemas"]["LeftOut"];
             columns: (components["schemas"]["IntegerColumn"] | components["schemas"]["NumberColumn"] | components["schemas"]["DateColumn"] | components["schemas"]["TimestampColumn"] | components["schemas"]["BooleanColumn"] | components["schemas"]["CategoryColumn"] | components["schemas"]["StringColumn"] | components["schemas"]["IdentifierColumn"])[];
             /** @description True for made-up data that describes no real person. */
             synthetic: boolean;
@@ -2402,6 +2448,7 @@ export interface components {
             rows?: number;
             /** @description Number of people. Only with `change-one` neighbours and the privacy unit `person`, where it is public. */
             people?: number;
+            coverage?: components["schemas"]["Coverage"];
             /** Format: date-time */
             registeredAt: string;
             /**
@@ -3814,6 +3861,16 @@ export interface components {
             /** @description Value of `before` for the next page. Absent on the last page. */
             next?: number;
         };
+        /** @description What the measurement of the rows that `maxRows` leaves out costs. It is charged to the budget after each version of a file or a snapshot is published, and for a live table when a custodian asks for it. Only where the privacy unit is a person. Default: 1 % of the epsilon of the budget. */
+        LeftOut: {
+            /** @description Epsilon charged for each version, at least 0, with at most 9 fractional digits; 0 measures nothing. */
+            epsilon: number;
+        };
+        /** @description What the measurement of the rows that `maxRows` leaves out costs. It is charged to the budget after each version of a file or a snapshot is published, and for a live table when a custodian asks for it. Only where the privacy unit is a person. Default: 1 % of the epsilon of the budget. */
+        LeftOutInput: {
+            /** @description Epsilon charged for each version, at least 0, with at most 9 fractional digits; 0 measures nothing. */
+            epsilon: number;
+        };
         /**
          * @description Linear regression by least squares, from noisy sums of products. Rows where the outcome or a predictor is NULL are ignored. The half-widths hold for all coefficients together, and include the bias of the ridge.
          * @example {
@@ -5040,6 +5097,7 @@ export interface components {
              * @default false
              */
             sharing: boolean;
+            leftOut?: components["schemas"]["LeftOut"];
             columns: (components["schemas"]["IntegerColumn"] | components["schemas"]["NumberColumn"] | components["schemas"]["DateColumn"] | components["schemas"]["TimestampColumn"] | components["schemas"]["BooleanColumn"] | components["schemas"]["CategoryColumn"] | components["schemas"]["StringColumn"] | components["schemas"]["IdentifierColumn"])[];
             /** @description True for made-up data that describes no real person. */
             synthetic: boolean;
@@ -5055,6 +5113,7 @@ export interface components {
             rows?: number;
             /** @description Number of people. Only with `change-one` neighbours and the privacy unit `person`, where it is public. */
             people?: number;
+            coverage?: components["schemas"]["Coverage"];
             /** Format: date-time */
             registeredAt: string;
             /**
@@ -5196,6 +5255,7 @@ export interface components {
              * @default false
              */
             sharing: boolean;
+            leftOut?: components["schemas"]["LeftOut"];
             columns: (components["schemas"]["IntegerColumn"] | components["schemas"]["NumberColumn"] | components["schemas"]["DateColumn"] | components["schemas"]["TimestampColumn"] | components["schemas"]["BooleanColumn"] | components["schemas"]["CategoryColumn"] | components["schemas"]["StringColumn"] | components["schemas"]["IdentifierColumn"])[];
             /** @description True for made-up data that describes no real person. */
             synthetic: boolean;
@@ -5211,6 +5271,7 @@ export interface components {
             rows?: number;
             /** @description Number of people. Only with `change-one` neighbours and the privacy unit `person`, where it is public. */
             people?: number;
+            coverage?: components["schemas"]["Coverage"];
             /** Format: date-time */
             registeredAt: string;
             /**
@@ -5299,6 +5360,7 @@ export interface components {
              * @default false
              */
             sharing?: boolean;
+            leftOut?: components["schemas"]["LeftOutInput"];
             /** @description Optional for a population; the default is all of its columns. */
             columns?: (components["schemas"]["IntegerColumnInput"] | components["schemas"]["NumberColumnInput"] | components["schemas"]["DateColumnInput"] | components["schemas"]["TimestampColumnInput"] | components["schemas"]["BooleanColumnInput"] | components["schemas"]["CategoryColumnInput"] | components["schemas"]["StringColumnInput"] | components["schemas"]["IdentifierColumnInput"])[];
             /** @description True for made-up data that describes no real person. Default: true for a population, false for a file. */
@@ -7164,6 +7226,7 @@ export interface components {
                 rows?: number;
                 /** @description Number of people. Only with `change-one` neighbours and the privacy unit `person`, where it is public. */
                 people?: number;
+                coverage?: components["schemas"]["Coverage"];
             }[];
         };
         /** @description Visits of made-up patients to a clinic, with the columns patient_id, visited, region, age, diagnosis, cost, emergency. */
@@ -7579,6 +7642,47 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PublishedVersion"];
+                };
+            };
+            /** @description The request was refused. */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request failed. */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    measureCoverage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The dataset. */
+                dataset: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Dataset"];
                 };
             };
             /** @description The request was refused. */

@@ -229,7 +229,17 @@ export interface Dataset {
   /** Number of failures after a charge at which the dataset is suspended for analysts. */
   readonly failureLimit: number
   readonly queryLimits: QueryLimits
+  /** Epsilon that measures what `maxRows` leaves out; 0 if that is not measured. Absent where rows are the privacy units. */
+  readonly leftOutNano?: EpsilonNano
+  /** What was measured about this version. */
+  readonly coverage?: Coverage
 }
+
+/** What `maxRows` leaves out of a version, as its custodian has published it. */
+export type Coverage = NonNullable<Declared['coverage']>
+
+/** An estimate and the ends of its interval. */
+export type Interval = Coverage['people']
 
 /** The parts of a dataset that identify one version of its rows. */
 export type DatasetVersion = Pick<Dataset, 'id' | 'version'>

@@ -2,7 +2,7 @@ import type { z } from 'zod'
 import type { dataset } from '../../../schemas/datasets/dataset.ts'
 import { decimalFromNumber } from '../../privacy/decimal.ts'
 import { defined } from '../../privacy/defined.ts'
-import { EPSILON_FRACTION_DIGITS, epsilonFromWire } from '../../privacy/loss.ts'
+import { EPSILON_FRACTION_DIGITS, epsilonFromWire, epsilonNano } from '../../privacy/loss.ts'
 import { divideRoundingDown } from '../../privacy/rational.ts'
 import { type FieldError, refuseField, requireNone } from '../../privacy/refusal.ts'
 import type { Column, Dataset, GridColumn, InvalidValueRule, QueryLimits, StringColumn } from './dataset.ts'
@@ -18,7 +18,7 @@ const LARGEST_INDEX = 2n ** 53n
 /** A custodian's declaration of a dataset's public facts. */
 export type DatasetDeclaration = Omit<
   z.output<typeof dataset>,
-  'version' | 'reachable' | 'rows' | 'people' | 'registeredAt' | 'suspended'
+  'version' | 'reachable' | 'rows' | 'people' | 'coverage' | 'registeredAt' | 'suspended'
 >
 
 /** A custodian's declaration of one column. */
@@ -78,6 +78,7 @@ export function declareDataset(declaration: DatasetDeclaration, version: string,
     timing: declaration.timing,
     failureLimit: declaration.failureLimit,
     queryLimits: declareQueryLimits(declaration),
+    ...declareLeftOut(declaration),
     ...(units === undefined || neighbours === 'add-remove'
       ? {}
       : privacyUnit.kind === 'row'
@@ -127,6 +128,21 @@ export function declareQueryLimits({ queryLimits }: Pick<DatasetDeclaration, 'qu
   return defined({ minEpsilonNano, maxEpsilonNano, minHalfWidth })
 }
 
+/**
+ * Converts the price of measuring what `maxRows` leaves out.
+ * @throws Refusal `invalid-request` for one that is out of range, or where rows are the privacy units.
+ */
+export function declareLeftOut({
+  leftOut,
+  privacyUnit,
+}: Pick<DatasetDeclaration, 'leftOut' | 'privacyUnit'>): Pick<Dataset, 'leftOutNano'> {
+  if (leftOut === undefined) return {}
+  if (privacyUnit.kind === 'row')
+    throw refuseField('invalid-request', 'leftOut', 'applies only where the privacy unit is a person')
+  const { epsilon } = leftOut
+  return { leftOutNano: epsilon === 0 ? epsilonNano(0n) : epsilonFromWire(epsilon, 'leftOut.epsilon') }
+}
+
 /** Start of the names of columns that ingestion adds. */
 const RESERVED_PREFIX = 'sotto_'
 
@@ -170,6 +186,8 @@ function checkPrivacyUnit({ privacyUnit, columns }: DatasetDeclaration, report: 
           'privacyUnit.column',
           `must be a column of type identifier; ${column.name} is of type ${column.type}`,
         )
+      const { maxRows, plausibleRows = maxRows } = privacyUnit
+      if (plausibleRows < maxRows) report('privacyUnit.plausibleRows', `must be at least maxRows, ${maxRows}`)
     }
   }
 }

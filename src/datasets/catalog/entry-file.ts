@@ -4,12 +4,13 @@ import type { Dataset } from '../../core/dataset/dataset.ts'
 import { type DatasetDeclaration, declareDataset } from '../../core/dataset/declaration.ts'
 import type { CatalogEntry, RemovedEntry } from '../../core/dataset/entry.ts'
 import { defined } from '../../privacy/defined.ts'
+import { entry } from '../../privacy/must.ts'
 
 /** The file of an entry in the dataset's folder. */
 export const ENTRY_FILE = 'dataset.json'
 
 /** Version of the stored form. Raised with every change. */
-const FORMAT = 2
+const FORMAT = 3
 
 /**
  * Stored form of an entry, beside {@link FORMAT}: the original declaration and the facts that cannot be derived from it, or a note of its
@@ -77,20 +78,23 @@ export function parseEntry(file: string, text: string): CatalogEntry | RemovedEn
   }
   if (stored.state === 'removed') return stored
   const { state: _, version, rows, people, ...facts } = stored
-  const dataset = datasetOf(facts.declaration, version, rows ?? people, facts.versions[0]?.version)
-  return { ...facts, dataset }
+  return { ...facts, dataset: datasetOf(facts.declaration, facts.versions, rows ?? people) }
 }
 
 /**
- * Converts a declaration to a version of a dataset, as {@link declareDataset} does.
- * @param firstVersion number of the first version of the registration
+ * Converts a declaration to the last version of a dataset, as {@link declareDataset} does.
+ * @param versions all versions of the registration
+ * @param units public number of privacy units
  */
 export function datasetOf(
   declaration: DatasetDeclaration,
-  version: string,
+  versions: CatalogEntry['versions'],
   units: number | undefined,
-  firstVersion: string | undefined,
 ): Dataset {
-  const dataset = declareDataset(declaration, version, units)
-  return firstVersion === undefined || firstVersion === version ? dataset : { ...dataset, firstVersion }
+  const [first, last] = [entry(versions, 0), entry(versions, versions.length - 1)]
+  return {
+    ...declareDataset(declaration, last.version, units),
+    ...(first === last ? {} : { firstVersion: first.version }),
+    ...defined({ coverage: last.coverage }),
+  }
 }

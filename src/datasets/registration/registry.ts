@@ -3,6 +3,7 @@ import { Refusal } from '../../privacy/refusal.ts'
 import type { RowsOpener } from '../catalog/catalog.ts'
 import { describeDataset } from './changes/describe.ts'
 import { publishVersion, tryVersion } from './changes/new-version.ts'
+import { recordCoverage } from './changes/record-coverage.ts'
 import { register, tryRegistration } from './changes/register.ts'
 import { replaceBudget } from './changes/replace-budget.ts'
 import { withdraw } from './changes/withdraw.ts'
@@ -57,6 +58,7 @@ export function createRegistry(dependencies: RegistryDependencies) {
     publishVersion: inContext(publishVersion),
     tryVersion: inContext(tryVersion),
     describe: inContext(describeDataset),
+    recordCoverage: inContext(recordCoverage),
     replaceBudget: inContext(replaceBudget),
     withdraw: inContext(withdraw),
     listIngestions: ingestions.list,

@@ -67,19 +67,19 @@ test('a damaged entry stops the start', async () => {
   await mkdir(path.join(directory, 'alpha'))
   await writeFile(
     path.join(directory, 'alpha', 'dataset.json'),
-    '{"format":2,"state":"registered","version":"9b19d719"}',
+    '{"format":3,"state":"registered","version":"9b19d719"}',
   )
   await expect(openCatalog(directory)).rejects.toThrow('damaged')
 })
 
-test.each([1, 3])('an entry of format %d stops the start', async (format) => {
+test.each([2, 4])('an entry of format %d stops the start', async (format) => {
   const catalog = await openCatalog(directory)
   await catalog.add(entryOf('alpha', 'add-remove'))
   const file = path.join(directory, 'alpha', 'dataset.json')
   const stored = JSON.parse(await readFile(file, 'utf8'))
   await writeFile(file, JSON.stringify({ ...stored, format }))
   await expect(openCatalog(directory)).rejects.toThrow(
-    `has format ${format}; this release of Sotto uses format 2 only`,
+    `has format ${format}; this release of Sotto uses format 3 only`,
   )
 })
 

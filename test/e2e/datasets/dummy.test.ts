@@ -374,7 +374,8 @@ test('a suspended dataset can be practised on, with the answers of any other', a
 
 test('a dataset without budget can be practised on, and a withdrawn one cannot', async () => {
   await register('leaving', { source: await csv('leaving.csv', 10), budget: { epsilon: 0.5 } })
-  await ask('leaving', { kind: 'count', epsilon: 0.5 }).expect(200)
+  // The rest has measured what maxRows leaves out.
+  await ask('leaving', { kind: 'count', epsilon: 0.495 }).expect(200)
   expect((await ask('leaving', COUNT)).body.code).toBe('budget-insufficient')
   await practise('leaving', COUNT).expect(200)
   const before = await fileOf('leaving')

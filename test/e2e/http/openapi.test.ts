@@ -58,6 +58,7 @@ test('it is OpenAPI 3.1 and lists every operation', () => {
     'delete /v1/datasets/{dataset}',
     'get /v1/datasets/{dataset}/versions',
     'post /v1/datasets/{dataset}/versions',
+    'post /v1/datasets/{dataset}/coverage',
     'get /v1/ingestions',
     'delete /v1/ingestions/{ingestion}',
     'get /v1/connections',

@@ -21,7 +21,7 @@ export async function describeDataset(
     const declaration = describeAgain(entry.declaration, change)
     if (canonicalJson(declaration) === canonicalJson(entry.declaration)) return entry
     const { version, rows, people } = entry.dataset
-    const dataset = datasetOf(declaration, version, rows ?? people, entry.versions[0]?.version)
+    const dataset = datasetOf(declaration, entry.versions, rows ?? people)
     const facts = { version, changed: changedParts(change) }
     await ledger.recordAct({ kind: 'dataset-described', principal, subject: id, facts })
     await requireAlone()

@@ -1,4 +1,5 @@
 import type { Dataset } from '../../../core/dataset/dataset.ts'
+import { declareDataset } from '../../../core/dataset/declaration.ts'
 import type { CatalogEntry } from '../../../core/dataset/entry.ts'
 import { defined } from '../../../privacy/defined.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
@@ -69,10 +70,9 @@ function entryOf({ replaces, ...ingested }: IngestedVersion, version: string): C
   const { declaration, ingestion } = ingested
   const before = replaces?.versions ?? []
   const units = ingestion.people ?? ingestion.rowsStored
-  const dataset = datasetOf(declaration, version, units, before[0]?.version)
-  const { rows, people } = dataset
+  const { rows, people } = declareDataset(declaration, version, units)
   const publishedAt = new Date().toISOString()
-  const published = defined({ version, publishedAt, rows, people })
+  const versions = [...before, defined({ version, publishedAt, rows, people })]
   const registeredAt = replaces?.registeredAt ?? publishedAt
-  return { ...ingested, dataset, registeredAt, versions: [...before, published] }
+  return { ...ingested, dataset: datasetOf(declaration, versions, units), registeredAt, versions }
 }

@@ -1,7 +1,8 @@
-import { type Column, isLiveSource } from '../../../core/dataset/dataset.ts'
+import { type Column, type Dataset, isLiveSource } from '../../../core/dataset/dataset.ts'
 import {
   type DatasetDeclaration,
   declareColumns,
+  declareLeftOut,
   declareQueryLimits,
   defaultDeclarations,
   requireUnreservedNames,
@@ -9,10 +10,14 @@ import {
 } from '../../../core/dataset/declaration.ts'
 import type { CatalogEntry } from '../../../core/dataset/entry.ts'
 import { type Accounting, amountBoughtBy, coversAmount, noAmount } from '../../../privacy/accounting.ts'
+import { defined } from '../../../privacy/defined.ts'
 import {
   deltaFromWire,
   epsilonFromWire,
+  epsilonNano,
+  epsilonNumber,
   MAX_BUDGET_EPSILON,
+  MAX_QUERY_EPSILON,
   type PrivacyLoss,
 } from '../../../privacy/loss.ts'
 import { refuseField } from '../../../privacy/refusal.ts'
@@ -30,7 +35,7 @@ export type RegistrationRequest = Omit<DatasetDeclaration, OptionalDeclarations>
   readonly budget: CatalogEntry['budget']
 }
 
-type OptionalDeclarations = 'columns' | 'synthetic' | 'timing' | 'failureLimit' | 'queryLimits'
+type OptionalDeclarations = 'columns' | 'synthetic' | 'timing' | 'failureLimit' | 'queryLimits' | 'leftOut'
 
 /** A registration whose declaration and budget are valid in themselves. */
 export interface CheckedRegistration {
@@ -51,8 +56,15 @@ export function checkRegistration(request: RegistrationRequest): CheckedRegistra
   const granted = grantedBy(budget, declaration.accounting, 'budget.')
   const columns = declareColumns(declaration)
   declareQueryLimits(declaration)
+  requireAffordable(declareLeftOut(declaration), granted)
   requireUnreservedNames(declaration.columns)
   return { declaration, separateBudget, budget, granted, columns }
+}
+
+/** @throws Refusal `invalid-request` if the budget does not pay for one measurement of what is left out. */
+function requireAffordable({ leftOutNano }: Pick<Dataset, 'leftOutNano'>, granted: PrivacyLoss): void {
+  if (leftOutNano === undefined || leftOutNano <= granted.epsilonNano) return
+  throw refuseField('invalid-request', 'leftOut.epsilon', 'must be at most the epsilon of the budget')
 }
 
 /**
@@ -79,8 +91,8 @@ export function grantedBy(
  * @throws Refusal `invalid-request` for a contradiction, or a declaration that is missing.
  */
 function completeDeclaration({
-  budget: _,
-  separateBudget: __,
+  budget,
+  separateBudget: _,
   ...request
 }: RegistrationRequest): DatasetDeclaration {
   const { kind } = request.source
@@ -101,5 +113,16 @@ function completeDeclaration({
     timing: request.timing ?? timing,
     failureLimit: request.failureLimit ?? failureLimit,
     queryLimits: { ...queryLimits, ...request.queryLimits },
+    ...(request.privacyUnit.kind === 'person' ? { leftOut: leftOutOf(budget) } : {}),
+    ...defined({ leftOut: request.leftOut }),
   }
+}
+
+/**
+ * The price of measuring what `maxRows` leaves out, unless it is declared: a hundredth of the budget's epsilon, or the most
+ * that a query may cost.
+ */
+function leftOutOf({ epsilon }: CatalogEntry['budget']): DatasetDeclaration['leftOut'] {
+  const hundredth = epsilonFromWire(epsilon, 'budget.epsilon', MAX_BUDGET_EPSILON) / 100n
+  return { epsilon: Math.min(epsilonNumber(epsilonNano(hundredth)), MAX_QUERY_EPSILON) }
 }

@@ -8,14 +8,15 @@ export interface Band {
 }
 
 /**
- * Returns the bands by which a profile tells the people of a dataset apart: powers of two up to `plausibleRows`, divided
- * after `maxRows`, so that everyone in a band either keeps all rows or loses some.
+ * Returns the bands by which a profile tells the people of a dataset apart. They begin at the powers of two and half-way
+ * between these, up to `plausibleRows`, and after `maxRows`, so that everyone in a band either keeps all rows or loses some.
+ * Narrower bands cost nothing, because a person is in one band; but sums over people add up the noise of more counts.
  */
 export function bandsOf(unit: PersonUnit): readonly Band[] {
   const last = plausibleRowsOf(unit) + 1
   const lowers = new Set([unit.maxRows + 1, last])
-  for (let power = 1; power < last; power *= 2) lowers.add(power)
-  const sorted = [...lowers].sort((one, other) => one - other)
+  for (let power = 1; power < last; power *= 2) lowers.add(power).add(Math.ceil(1.5 * power))
+  const sorted = [...lowers].filter((lower) => lower <= last).sort((one, other) => one - other)
   return sorted.map((lower, place) => {
     const next = sorted[place + 1]
     return next === undefined ? { lower } : { lower, upper: next - 1 }
