@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { amount, debit, paid, receipt } from '../budgets/budget.ts'
-import { datasetId } from '../datasets/dataset.ts'
+import { coverage, datasetId } from '../datasets/dataset.ts'
 import { listOf, neighbours } from '../values.ts'
 import { releaseRisk } from './disclosure.ts'
 import { MAX_BATCH_QUERIES, QUERY_KINDS } from './query.ts'
@@ -268,6 +268,26 @@ export const contribution = z
       'The number of rows that the bounds leave out is not revealed.',
   })
 
+/** What an answer leaves out besides noise. */
+export const coverageReport = z
+  .strictObject({
+    statement: z.string().describe('What the half-width covers, and what is left out, in words.'),
+    shareRead: coverage.shape.shareRead.optional(),
+    offer: z
+      .looseObject({ kind: z.literal('contributionProfile'), epsilon: z.number() })
+      .optional()
+      .describe(
+        'Question that counts people by all of their rows that satisfy the same condition, at the price of its epsilon. Add the ' +
+          'condition of a group to ask about the group.',
+      ),
+  })
+  .meta({
+    id: 'CoverageReport',
+    description:
+      'What the answer leaves out besides noise. Only for datasets whose privacy unit is a person. The share is that of the ' +
+      'whole dataset; it is absent where it was not measured.',
+  })
+
 const unit = z.enum(['rows', 'people', 'days', 'seconds'])
 
 const errorReport = z.strictObject({
@@ -417,6 +437,7 @@ export const answerFacts = {
   noise,
   accuracy,
   contribution,
+  coverage: coverageReport.optional(),
   question: askedQuery.optional(),
   ...debit,
   ...provenance,
@@ -481,6 +502,7 @@ export const preview = z
     noise,
     accuracy,
     contribution,
+    coverage: coverageReport.optional(),
     ...debit,
     affordable,
     disclosureRisk: releaseRisk,
@@ -491,6 +513,7 @@ const queryOfBatch = {
   noise,
   accuracy,
   contribution,
+  coverage: coverageReport.optional(),
   price: amount.describe('Cost of the query on its own.'),
 }
 

@@ -3,7 +3,7 @@ import { MAX_QUERY_EPSILON } from '../../src/privacy/loss.ts'
 import { amount, debit, paid, receipt } from '../budgets/budget.ts'
 import { datasetId } from '../datasets/dataset.ts'
 import { hexId, listOf, neighbours, nextBefore, pageBefore, pageLimit } from '../values.ts'
-import { contribution, provenance } from './answer.ts'
+import { contribution, coverageReport, provenance } from './answer.ts'
 import { releaseRisk } from './disclosure.ts'
 import { countedContribution, where } from './query.ts'
 
@@ -76,6 +76,7 @@ const facts = {
   ...terms,
   of: z.literal('people').optional().describe('Present if the session counts people instead of rows.'),
   contribution,
+  coverage: coverageReport.optional(),
   noise: z
     .strictObject({
       mechanism: z.literal('sparse-vector'),

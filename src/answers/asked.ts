@@ -1,6 +1,7 @@
 import type { Dataset } from '../core/dataset/dataset.ts'
 import type { UniformSource } from '../core/mechanisms/samplers/uniform-source.ts'
 import { type BatchPlan, batchReport, planQueries, priceReport } from '../core/planner/batch.ts'
+import { coverageReport } from '../core/planner/coverage.ts'
 import { shortestQuery } from '../core/planner/identity/asked-query.ts'
 import { normalForm } from '../core/planner/identity/normal-form.ts'
 import { plan } from '../core/planner/plan.ts'
@@ -55,7 +56,7 @@ export function askQuery(query: Query, dataset: Dataset, { engine, limits }: Lim
     price,
     plans: [planned],
     describe: (releases) => entry(releases, 0),
-    show: (document) => queryShown(document, query),
+    show: (document) => withCoverage(queryShown(document, query), planned),
   }
 }
 
@@ -84,6 +85,11 @@ export async function askBatch(
     }),
     show: (document) => batchShown(document, queries),
   }
+}
+
+/** A stored answer may have been recorded before the coverage of its version was measured. */
+function withCoverage(document: object, planned: Plan): object {
+  return 'coverage' in document ? { ...document, coverage: coverageReport(planned) } : document
 }
 
 /** @throws Refusal as {@link requireAccepted} does, with the place of the query. */
@@ -133,6 +139,7 @@ export async function releaseOf(planned: Plan, { engine, noiseSource }: Reading,
     accuracy,
     domain: domainOf(planned),
     contribution,
+    coverage: coverageReport(planned),
   })
   return queryShown(measured, planned.query)
 }

@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Dataset } from '../core/dataset/dataset.ts'
 import { type BatchPlan, batchReport, planQueries, priceReport } from '../core/planner/batch.ts'
+import { coverageReport } from '../core/planner/coverage.ts'
 import { plan } from '../core/planner/plan.ts'
 import { type Plan, planKindOf } from '../core/planner/plans/plan-kinds.ts'
 import { priceOf } from '../core/planner/price/price.ts'
@@ -101,6 +102,7 @@ function describePlan(planned: Plan) {
     noise: noiseReport(planned),
     accuracy: accuracyReport(planned),
     contribution: planned.contribution,
+    coverage: coverageReport(planned),
   })
 }
 

@@ -1572,6 +1572,7 @@ export interface components {
                 noise: components["schemas"]["Noise"];
                 accuracy: components["schemas"]["Accuracy"];
                 contribution?: components["schemas"]["AppliedContribution"];
+                coverage?: components["schemas"]["CoverageReport"];
                 /** @description Cost of the query on its own. */
                 price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             }[];
@@ -2323,6 +2324,25 @@ export interface components {
                 value: number;
                 lower: number;
                 upper: number;
+            };
+        };
+        /** @description What the answer leaves out besides noise. Only for datasets whose privacy unit is a person. The share is that of the whole dataset; it is absent where it was not measured. */
+        CoverageReport: {
+            /** @description What the half-width covers, and what is left out, in words. */
+            statement: string;
+            /** @description Share of the rows that queries read. */
+            shareRead?: {
+                value: number;
+                lower: number;
+                upper: number;
+            };
+            /** @description Question that counts people by all of their rows that satisfy the same condition, at the price of its epsilon. Add the condition of a group to ask about the group. */
+            offer?: {
+                /** @constant */
+                kind: "contributionProfile";
+                epsilon: number;
+            } & {
+                [key: string]: unknown;
             };
         };
         /** @description Number of statistics from which `mechanism` has a smaller error than `against`, up to the largest compared number. Null if it has no smaller error at the largest number. */
@@ -3161,6 +3181,7 @@ export interface components {
             noise: components["schemas"]["Noise"];
             accuracy: components["schemas"]["Accuracy"];
             contribution?: components["schemas"]["AppliedContribution"];
+            coverage?: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
@@ -3218,6 +3239,7 @@ export interface components {
             noise: components["schemas"]["Noise"];
             accuracy: components["schemas"]["Accuracy"];
             contribution?: components["schemas"]["AppliedContribution"];
+            coverage?: components["schemas"]["CoverageReport"];
             /** @description Cost of the query on its own. */
             price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
@@ -3255,6 +3277,7 @@ export interface components {
             noise: components["schemas"]["Noise"];
             accuracy: components["schemas"]["Accuracy"];
             contribution?: components["schemas"]["AppliedContribution"];
+            coverage?: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
@@ -3672,6 +3695,7 @@ export interface components {
             noise: components["schemas"]["Noise"];
             accuracy: components["schemas"]["Accuracy"];
             contribution?: components["schemas"]["AppliedContribution"];
+            coverage?: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
@@ -3729,6 +3753,7 @@ export interface components {
             noise: components["schemas"]["Noise"];
             accuracy: components["schemas"]["Accuracy"];
             contribution?: components["schemas"]["AppliedContribution"];
+            coverage?: components["schemas"]["CoverageReport"];
             /** @description Cost of the query on its own. */
             price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
@@ -3766,6 +3791,7 @@ export interface components {
             noise: components["schemas"]["Noise"];
             accuracy: components["schemas"]["Accuracy"];
             contribution?: components["schemas"]["AppliedContribution"];
+            coverage?: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
@@ -4384,6 +4410,7 @@ export interface components {
             noise: components["schemas"]["Noise"];
             accuracy: components["schemas"]["Accuracy"];
             contribution?: components["schemas"]["AppliedContribution"];
+            coverage?: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
@@ -4441,6 +4468,7 @@ export interface components {
             noise: components["schemas"]["Noise"];
             accuracy: components["schemas"]["Accuracy"];
             contribution?: components["schemas"]["AppliedContribution"];
+            coverage?: components["schemas"]["CoverageReport"];
             /** @description Cost of the query on its own. */
             price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
@@ -4542,6 +4570,7 @@ export interface components {
             noise: components["schemas"]["Noise"];
             accuracy: components["schemas"]["Accuracy"];
             contribution?: components["schemas"]["AppliedContribution"];
+            coverage?: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
@@ -4611,6 +4640,7 @@ export interface components {
              */
             of?: "people";
             contribution?: components["schemas"]["AppliedContribution"];
+            coverage?: components["schemas"]["CoverageReport"];
             noise: components["schemas"]["SessionNoise"];
             accuracy: components["schemas"]["SessionAccuracy"];
             /** @description Number of answers `above` left in the session. */
@@ -4693,6 +4723,7 @@ export interface components {
             noise: components["schemas"]["Noise"];
             accuracy: components["schemas"]["Accuracy"];
             contribution?: components["schemas"]["AppliedContribution"];
+            coverage?: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
@@ -4750,6 +4781,7 @@ export interface components {
             noise: components["schemas"]["Noise"];
             accuracy: components["schemas"]["Accuracy"];
             contribution?: components["schemas"]["AppliedContribution"];
+            coverage?: components["schemas"]["CoverageReport"];
             /** @description Cost of the query on its own. */
             price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
@@ -4787,6 +4819,7 @@ export interface components {
             noise: components["schemas"]["Noise"];
             accuracy: components["schemas"]["Accuracy"];
             contribution?: components["schemas"]["AppliedContribution"];
+            coverage?: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
@@ -4892,6 +4925,7 @@ export interface components {
             noise: components["schemas"]["Noise"];
             accuracy: components["schemas"]["Accuracy"];
             contribution?: components["schemas"]["AppliedContribution"];
+            coverage?: components["schemas"]["CoverageReport"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
             /** @description Only for an analyst with an allotment: the analyst's share of the cap. */
@@ -5394,6 +5428,7 @@ export interface components {
             noise: components["schemas"]["Noise"];
             accuracy: components["schemas"]["Accuracy"];
             contribution?: components["schemas"]["AppliedContribution"];
+            coverage?: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
@@ -5451,6 +5486,7 @@ export interface components {
             noise: components["schemas"]["Noise"];
             accuracy: components["schemas"]["Accuracy"];
             contribution?: components["schemas"]["AppliedContribution"];
+            coverage?: components["schemas"]["CoverageReport"];
             /** @description Cost of the query on its own. */
             price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
@@ -5488,6 +5524,7 @@ export interface components {
             noise: components["schemas"]["Noise"];
             accuracy: components["schemas"]["Accuracy"];
             contribution?: components["schemas"]["AppliedContribution"];
+            coverage?: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
@@ -5757,6 +5794,7 @@ export interface components {
             noise: components["schemas"]["Noise"];
             accuracy: components["schemas"]["Accuracy"];
             contribution?: components["schemas"]["AppliedContribution"];
+            coverage?: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
@@ -5814,6 +5852,7 @@ export interface components {
             noise: components["schemas"]["Noise"];
             accuracy: components["schemas"]["Accuracy"];
             contribution?: components["schemas"]["AppliedContribution"];
+            coverage?: components["schemas"]["CoverageReport"];
             /** @description Cost of the query on its own. */
             price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
@@ -5851,6 +5890,7 @@ export interface components {
             noise: components["schemas"]["Noise"];
             accuracy: components["schemas"]["Accuracy"];
             contribution?: components["schemas"]["AppliedContribution"];
+            coverage?: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
@@ -5930,6 +5970,7 @@ export interface components {
              */
             of?: "people";
             contribution?: components["schemas"]["AppliedContribution"];
+            coverage?: components["schemas"]["CoverageReport"];
             noise: components["schemas"]["SessionNoise"];
             accuracy: components["schemas"]["SessionAccuracy"];
             /** @description Session as it was requested, without the fields that equal their defaults. */
@@ -6064,6 +6105,7 @@ export interface components {
              */
             of?: "people";
             contribution?: components["schemas"]["AppliedContribution"];
+            coverage?: components["schemas"]["CoverageReport"];
             noise: components["schemas"]["SessionNoise"];
             accuracy: components["schemas"]["SessionAccuracy"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
@@ -6494,6 +6536,7 @@ export interface components {
             noise: components["schemas"]["Noise"];
             accuracy: components["schemas"]["Accuracy"];
             contribution?: components["schemas"]["AppliedContribution"];
+            coverage?: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
@@ -6551,6 +6594,7 @@ export interface components {
             noise: components["schemas"]["Noise"];
             accuracy: components["schemas"]["Accuracy"];
             contribution?: components["schemas"]["AppliedContribution"];
+            coverage?: components["schemas"]["CoverageReport"];
             /** @description Cost of the query on its own. */
             price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
@@ -6588,6 +6632,7 @@ export interface components {
             noise: components["schemas"]["Noise"];
             accuracy: components["schemas"]["Accuracy"];
             contribution?: components["schemas"]["AppliedContribution"];
+            coverage?: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
@@ -6952,6 +6997,7 @@ export interface components {
             noise: components["schemas"]["Noise"];
             accuracy: components["schemas"]["Accuracy"];
             contribution?: components["schemas"]["AppliedContribution"];
+            coverage?: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
@@ -7009,6 +7055,7 @@ export interface components {
             noise: components["schemas"]["Noise"];
             accuracy: components["schemas"]["Accuracy"];
             contribution?: components["schemas"]["AppliedContribution"];
+            coverage?: components["schemas"]["CoverageReport"];
             /** @description Cost of the query on its own. */
             price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
@@ -7046,6 +7093,7 @@ export interface components {
             noise: components["schemas"]["Noise"];
             accuracy: components["schemas"]["Accuracy"];
             contribution?: components["schemas"]["AppliedContribution"];
+            coverage?: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];

@@ -20,6 +20,7 @@ import {
   sparseVectorShares,
   type ThresholdAnswer,
 } from '../mechanisms/selection/sparse-vector.ts'
+import { coverageOfSelection } from './coverage.ts'
 import {
   type ContributionReport,
   contributionReport,
@@ -171,7 +172,10 @@ export function sessionReport({ dataset, threshold, counted, measurement, contri
     threshold: Number(threshold),
     positives,
     ...(counted.of === 'people' ? { of: counted.of } : {}),
-    ...defined({ contribution }),
+    ...defined({
+      contribution,
+      coverage: coverageOfSelection({ dataset, contribution, part: 'one question', subject: counted.of }),
+    }),
     noise: {
       mechanism: 'sparse-vector' as const,
       neighbours: dataset.neighbours,

@@ -1,0 +1,116 @@
+import type { coverageReport as report } from '../../../schemas/answers/answer.ts'
+import { epsilonNumber } from '../../privacy/loss.ts'
+import { plausibleRowsOf } from '../../privacy/neighbours.ts'
+import type { Wire } from '../../privacy/wire.ts'
+import type { Coverage, Dataset } from '../dataset/dataset.ts'
+import type { ContributionReport } from './language/contribution.ts'
+import type { Plan } from './plans/plan-kinds.ts'
+
+/** What an answer about people leaves out besides noise, as far as it is known. */
+export type CoverageReport = Wire<typeof report>
+
+/** The parts of a question on which it depends which rows are left out. */
+interface Selection {
+  readonly dataset: Dataset
+  readonly contribution?: ContributionReport | undefined
+  /** The condition on rows, as it was asked. */
+  readonly where?: object | undefined
+  /** The part of the rows that one number is about; absent for all rows. */
+  readonly part?: 'one group' | 'the rows that satisfy the condition' | 'one question' | undefined
+  /** What is computed: a number of rows or people, a sum of rows, or a number that describes the rows or people. */
+  readonly subject: 'rows' | 'people' | 'description'
+}
+
+/**
+ * States what the answer to a plan leaves out. It is public before the question is paid for.
+ * @returns `undefined` where rows are the privacy units, because no row is left out there
+ */
+export function coverageReport({ query, dataset, contribution }: Plan): CoverageReport | undefined {
+  if (query.kind === 'contributionProfile') return { statement: 'Rows beyond `maxRows` count here as well.' }
+  const { where } = query
+  const isGrouped = 'keys' in query || 'candidates' in query || isTable(query.kind)
+  const part = isGrouped
+    ? 'one group'
+    : where === undefined
+      ? undefined
+      : 'the rows that satisfy the condition'
+  return coverageOfSelection({ dataset, contribution, where, part, subject: subjectOf(query) })
+}
+
+function isTable(kind: Plan['query']['kind']): boolean {
+  return kind === 'histogram' || kind === 'contingency' || kind === 'keySelection' || kind === 'countDistinct'
+}
+
+function subjectOf(query: Plan['query']): Selection['subject'] {
+  if ('of' in query && query.of === 'people') return 'people'
+  const counts = ['count', 'sum', 'histogram', 'contingency', 'topGroups', 'noisyMax', 'keySelection']
+  return counts.includes(query.kind) ? 'rows' : 'description'
+}
+
+/** States what an answer leaves out; as {@link coverageReport}. */
+export function coverageOfSelection(selection: Selection): CoverageReport | undefined {
+  const { dataset, part, subject } = selection
+  const { privacyUnit, coverage } = dataset
+  if (privacyUnit.kind === 'row') return undefined
+  if (subject === 'people' && part === undefined)
+    return { statement: 'Every person counts, whatever the number of rows.' }
+  const { maxRows } = privacyUnit
+  const sentences = [
+    'The half-width covers noise only.',
+    leftOutText(coverage, maxRows),
+    ...(coverage === undefined ? [] : implausibleText(coverage, plausibleRowsOf(privacyUnit))),
+    ...(part === undefined ? [] : [partText(part)]),
+    ...boundedText(selection, maxRows),
+    ...(subject === 'description' ? ['The answer describes the rows that count, not all rows.'] : []),
+  ]
+  const offer = part === undefined ? undefined : offerOf(selection)
+  return {
+    statement: sentences.join(' '),
+    ...(coverage === undefined ? {} : { shareRead: coverage.shareRead }),
+    ...(offer === undefined ? {} : { offer }),
+  }
+}
+
+function leftOutText(coverage: Coverage | undefined, maxRows: number): string {
+  const beyond = `beyond ${maxRows} per person and are not counted`
+  if (coverage === undefined) return `How many rows are ${beyond} is not known.`
+  const { value, lower, upper } = coverage.shareRead
+  return `About ${percent(1 - value)} of the rows (${percent(1 - upper)} to ${percent(1 - lower)}) are ${beyond}.`
+}
+
+function percent(share: number): string {
+  return `${Number((100 * share).toFixed(1))} %`
+}
+
+function implausibleText({ implausiblePeople: { lower, upper } }: Coverage, plausibleRows: number): string[] {
+  if (lower === 0) return []
+  return [
+    `That does not include rows beyond ${plausibleRows} of one person, which ${lower} to ${upper} people have: their number is unknown.`,
+  ]
+}
+
+function partText(part: NonNullable<Selection['part']>): string {
+  return (
+    `This is the share in the whole dataset. In ${part} it can be nothing or most: ask for a contributionProfile with the ` +
+    'same condition, which counts people by all of their rows there.'
+  )
+}
+
+/** A bound below `maxRows` leaves out more. */
+function boundedText({ contribution }: Selection, maxRows: number): string[] {
+  if (contribution === undefined) return []
+  if ('rows' in contribution && contribution.rows >= maxRows) return []
+  return [
+    'The bounds in `contribution` leave out more rows than that; a contributionProfile shows how many rows people have.',
+  ]
+}
+
+/** The question that measures a part. */
+function offerOf({ dataset: { leftOutNano }, where }: Selection): CoverageReport['offer'] {
+  if (leftOutNano === undefined || leftOutNano === 0n) return undefined
+  return {
+    kind: 'contributionProfile',
+    ...(where === undefined ? {} : { where }),
+    epsilon: epsilonNumber(leftOutNano),
+  }
+}
