@@ -35,6 +35,8 @@ class Answer:
         self.kind: str = document["kind"]
         self.confidence: float = document["accuracy"]["confidence"]
         """Probability with which the half-widths hold."""
+        self.coverage: str | None = document.get("coverage", {}).get("statement")
+        """What the half-widths cover, and what is left out of the answer; None where each row is a privacy unit."""
         self.price = Amount(**document.get("paid", document["cost"]))
         """What the answer cost when it was first given; for made-up rows, what it would cost."""
         self.budget_left = Amount(**document["budget"]["remaining"])
@@ -75,14 +77,18 @@ class Answer:
             return f"{confidence} · replayed at no cost, paid: {self.price} · left then: {self.budget_left}"
         return f"{confidence} · price: {self.price} · left: {self.budget_left}"
 
+    def lines(self) -> list[str]:
+        """Return what is left out, if anything can be, and the cost, a sentence each."""
+        return [*([] if self.coverage is None else [self.coverage]), self.cost_line()]
+
     def __repr__(self) -> str:
-        return f"{self._shown()}\n({self.cost_line()})"
+        return "\n".join([self._shown(), *(f"({line})" for line in self.lines())])
 
     def _values_html(self) -> str:
         return notebook.frame_html(self.to_frame())
 
     def _repr_html_(self) -> str:
-        return notebook.answer_html(self._values_html(), self.cost_line())
+        return notebook.answer_html(self._values_html(), self.lines())
 
 
 class Value(Answer):
@@ -362,6 +368,8 @@ class Preview:
         """Half-width of each value; None if it depends on the data, or differs between values."""
         self.reason: str | None = accuracy.get("reason")
         """Why there is no half-width, and what to do about it."""
+        self.coverage: str | None = document.get("coverage", {}).get("statement")
+        """What the half-width covers, and what is left out; None where each row is a privacy unit, and for a batch."""
         self.risk: str = document["disclosureRisk"]["statement"]
         """What an adversary can guess, in a sentence."""
 
@@ -369,7 +377,8 @@ class Preview:
         known = self.reason if self.half_width is None else f"± {show_number(self.half_width)}"
         accuracy = "" if known is None else f"{known}; "
         can = "affordable" if self.affordable else "not affordable"
-        return f"Preview({accuracy}price: {self.price}, {can}; left: {self.budget_left})"
+        coverage = "" if self.coverage is None else f"\n({self.coverage})"
+        return f"Preview({accuracy}price: {self.price}, {can}; left: {self.budget_left}){coverage}"
 
 
 class SessionAnswer:

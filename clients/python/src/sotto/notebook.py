@@ -15,9 +15,10 @@ MOST_ROWS = 60
 _WIDTH, _HEIGHT, _MARGIN = 160, 16, 6
 
 
-def answer_html(values: str, cost_line: str) -> str:
-    """Return an answer as HTML: its values, and a line about its cost."""
-    return f"<div>{values}<div><small>{escape(cost_line)}</small></div></div>"
+def answer_html(values: str, lines: Sequence[str]) -> str:
+    """Return an answer as HTML: its values, and sentences about what is left out and what it cost."""
+    small = "".join(f"<div><small>{escape(line)}</small></div>" for line in lines)
+    return f"<div>{values}{small}</div>"
 
 
 def frame_html(frame: pd.DataFrame) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from . import notebook
 from .amounts import Amount
 from .answers import Answer, Batch, read_answer
 from .values import show_number
@@ -23,6 +24,8 @@ class DatasetFacts:
         self.columns: list[dict[str, Any]] = document["columns"]
         self.privacy_unit: dict[str, Any] = document["privacyUnit"]
         """`{"kind": "row"}`, or `{"kind": "person", "column", "maxRows"}` if a person has several rows."""
+        self.coverage: dict[str, Any] | None = document.get("coverage")
+        """What `maxRows` leaves out of the present version; None where that was not measured, or nothing is left out."""
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each column: name, type, bounds, step, unit, categories and whether it may be NULL."""
@@ -32,13 +35,24 @@ class DatasetFacts:
 
     def __repr__(self) -> str:
         names = ", ".join(f"{column['name']} ({column['type']})" for column in self.columns)
-        return f"{self.id}: {self.title}\n{names}"
+        return "\n".join([f"{self.id}: {self.title}", names, *self._left_out()])
+
+    def _left_out(self) -> list[str]:
+        if self.privacy_unit["kind"] == "row":
+            return []
+        beyond = f"beyond {self.privacy_unit['maxRows']} per person, which no answer counts"
+        if self.coverage is None:
+            return [f"How many rows are {beyond} is not known."]
+        share = self.coverage["shareRead"]
+        about, least, most = (f"{100 * (1 - share[name]):.3g}%" for name in ("value", "upper", "lower"))
+        return [f"About {about} of the rows ({least} to {most}) are {beyond}."]
 
     def _repr_html_(self) -> str:
         from html import escape
 
         table = self.to_frame().to_html(index=False, border=0, na_rep="")
-        return f"<div><strong>{escape(self.id)}</strong>: {escape(self.title)}{table}</div>"
+        left_out = "".join(f"<div><small>{escape(line)}</small></div>" for line in self._left_out())
+        return f"<div><strong>{escape(self.id)}</strong>: {escape(self.title)}{table}{left_out}</div>"
 
 
 class Release:
@@ -168,14 +182,11 @@ class SqlAnswer:
         return frame
 
     def __repr__(self) -> str:
-        return f"{self.to_frame()}\n({self.answer.cost_line()})"
+        return "\n".join([str(self.to_frame()), *(f"({line})" for line in self.answer.lines())])
 
     def _repr_html_(self) -> str:
-        from html import escape
-
         table = self.to_frame().to_html(index=False, border=0, float_format=show_number)
-        notes = "".join(f"<div><small>{escape(note)}</small></div>" for note in self.notes)
-        return f"<div>{table}{notes}<div><small>{escape(self.answer.cost_line())}</small></div></div>"
+        return notebook.answer_html(table, [*self.notes, *self.answer.lines()])
 
 
 def dummy_frame(rows: Sequence[Mapping[str, Any]], facts: DatasetFacts, seed: str) -> pd.DataFrame:

@@ -63,7 +63,7 @@ function tailOfTerms(terms: readonly WeightedNoise[], threshold: number): number
   const beyond = threshold - slackOf(terms)
   if (beyond <= 0) return 1
   if (only.noise.kind === 'normal') return normalTail(beyond / deviationOf(terms))
-  return laplaceTail(poles(terms), beyond).probability
+  return laplaceSum(terms).tail(beyond)
 }
 
 /**
@@ -87,7 +87,7 @@ function halfWidthOfTerms(terms: readonly WeightedNoise[], alpha: number, standa
   if (only === undefined) return 0
   if (only.noise.kind === 'normal') return deviationOf(terms) * standardNormal + slackOf(terms)
   if (terms.length === 1) return latticeHalfWidth(only, alpha)
-  return laplaceHalfWidth(poles(terms), alpha) + slackOf(terms)
+  return laplaceSum(terms).halfWidth(alpha) + slackOf(terms)
 }
 
 /** Laplace noise of a smaller scale than this, in units, is often exactly 0, unlike continuous noise. */
@@ -130,8 +130,8 @@ export function expectedAbsoluteBound(combination: readonly WeightedNoise[]): nu
   if (only.noise.kind === 'normal') return deviationOf(terms) * Math.sqrt(2 / Math.PI)
   if (terms.length === 1)
     return (Math.abs(only.weight) * only.noise.unit) / Math.sinh(1 / only.noise.scaleUnits)
-  // The integral of the tail. U has mean 0, so adding it does not make the expected absolute value smaller.
-  return poles(terms).reduce((sum, { scale, weight }) => sum + weight * scale, 0)
+  // U has mean 0, so adding it does not make the expected absolute value smaller.
+  return laplaceSum(terms).expectedAbsolute
 }
 
 /** Half an output unit for each term. */
@@ -180,6 +180,81 @@ function scaleUnitsOf({ noise }: WeightedNoise): number {
   return noise.scaleUnits
 }
 
+/** A sum of independent Laplace variables. */
+interface LaplaceSum {
+  /** P(sum > threshold), rounded up, for a threshold above 0. */
+  readonly tail: (threshold: number) => number
+  /** The h with P(|sum| > h) = alpha, rounded up. */
+  readonly halfWidth: (alpha: number) => number
+  /** An upper bound of the expected absolute value, within a few per cent of it. */
+  readonly expectedAbsolute: number
+}
+
+/** Partial fractions with larger weights than this cancel each other, and lose the digits of the tail. */
+const LARGEST_WEIGHT = 1e6
+
+function laplaceSum(terms: readonly WeightedNoise[]): LaplaceSum {
+  const sum = poles(terms)
+  if (sum.every(({ weight }) => Math.abs(weight) <= LARGEST_WEIGHT))
+    return {
+      tail: (threshold) => laplaceTail(sum, threshold).probability,
+      halfWidth: (alpha) => laplaceHalfWidth(sum, alpha),
+      // The integral of the tail.
+      expectedAbsolute: sum.reduce((total, { scale, weight }) => total + weight * scale, 0),
+    }
+  const scales = terms.map(scaleOf)
+  const tail = (threshold: number) => invertedTail(scales, threshold)
+  return {
+    tail,
+    halfWidth(alpha) {
+      let [below, above] = [0, reachOf(scales)]
+      while (above - below > 1e-6 * above) {
+        const middle = (below + above) / 2
+        if (2 * tail(middle) > alpha) below = middle
+        else above = middle
+      }
+      return above
+    },
+    // A sum of Laplace variables is a normal variable of random variance, and the square root is concave.
+    expectedAbsolute: Math.hypot(...scales.map((scale) => Math.SQRT2 * scale)) * Math.sqrt(2 / Math.PI),
+  }
+}
+
+/** The error of an inverted tail. */
+const INVERSION_ERROR = 1e-10
+
+/**
+ * P(sum > threshold) of Laplace variables, many of whose scales are alike, rounded up: the characteristic function, product
+ * of 1 / (1 + a_i^2 u^2), inverted at the points (k + 1/2) d. The error of the points is at most the probability of a sum
+ * beyond 2 pi / d - threshold. Davies 1973, "Numerical inversion of a characteristic function", Biometrika 60.
+ */
+function invertedTail(scales: readonly number[], threshold: number): number {
+  const distance = (2 * Math.PI) / (threshold + reachOf(scales))
+  let probability = 0.5
+  for (let point = 0.5; ; point += 1) {
+    const u = point * distance
+    const transform = scales.reduce((product, scale) => product / (1 + (scale * u) ** 2), 1)
+    probability -= (transform * Math.sin(u * threshold)) / (Math.PI * point)
+    // The rest is at most that of a geometric series, because the transform falls at least as fast as u^-2.
+    if (transform < INVERSION_ERROR / 10) break
+  }
+  return probability + INVERSION_ERROR
+}
+
+/**
+ * A number that the sum exceeds with a probability below 1e-12. Chernoff 1952: P(sum > t) <= exp(-s t) times the product of
+ * 1 / (1 - a_i^2 s^2), here with s half of what the largest scale allows.
+ */
+function reachOf(scales: readonly number[]): number {
+  const half = 2 * Math.max(...scales)
+  return half * scales.reduce((sum, scale) => sum - Math.log1p(-((scale / half) ** 2)), Math.log(1e12))
+}
+
+/** The scale of the Laplace variable that a noise is compared with, times its weight. */
+function scaleOf(term: WeightedNoise): number {
+  return (Math.abs(term.weight) * term.noise.unit) / (2 * Math.tanh(0.5 / scaleUnitsOf(term)))
+}
+
 /** One term of the tail of a sum of Laplace variables, P(sum > t) = 1/2 sum of weight * exp(-t / scale). */
 interface Pole {
   readonly scale: number
@@ -198,9 +273,7 @@ const LEAST_QUOTIENT = 1 + 1 / 128
  * product of 1 / (1 + a_i^2 s^2).
  */
 function poles(terms: readonly WeightedNoise[]): readonly Pole[] {
-  const scales = terms.map(
-    (term) => (Math.abs(term.weight) * term.noise.unit) / (2 * Math.tanh(0.5 / scaleUnitsOf(term))),
-  )
+  const scales = terms.map(scaleOf)
   scales.sort((a, b) => a - b)
   let smaller = 0
   for (const [place, scale] of scales.entries()) {

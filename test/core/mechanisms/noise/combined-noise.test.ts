@@ -75,6 +75,10 @@ const COMBINATIONS: readonly (readonly [string, readonly WeightedNoise[]])[] = [
   ['three', weighted([laplace(6), 1], [laplace(3, 0.5), -4], [laplace(1.5), 2])],
   ['three of one scale', weighted([laplace(2), 1], [laplace(2), 1], [laplace(2), -1])],
   [
+    'twenty that are alike',
+    weighted(...Array.from({ length: 20 }, (_, i) => [laplace(3), i < 3 ? 2 : 1] as const)),
+  ],
+  [
     'two normal ones',
     weighted([{ kind: 'normal', unit: 1, sigma: 30 }, 1], [{ kind: 'normal', unit: 1, sigma: 40 }, -2]),
   ],

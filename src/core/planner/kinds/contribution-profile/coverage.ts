@@ -1,7 +1,7 @@
 import { entry } from '../../../../privacy/must.ts'
 import { type PersonUnit, plausibleRowsOf } from '../../../../privacy/neighbours.ts'
 import type { Coverage, Interval } from '../../../dataset/dataset.ts'
-import { halfWidthBound, type Noise, noiseOf } from '../../../mechanisms/noise/combined-noise.ts'
+import { halfWidthBound, type Noise, noiseOf, tailBound } from '../../../mechanisms/noise/combined-noise.ts'
 import type { AdditivePlan } from '../../additive/shape.ts'
 import { type Band, bandsOf } from './bands.ts'
 
@@ -30,7 +30,7 @@ export function coverageOf(
   const profile: Profile = {
     bands: bandsOf(unit).map((band, place) => ({ ...rowsOf(band, unit), count: entry(counts, place) })),
     noise: noiseOf(entry(measurements, 0), 1),
-    bound: halfWidthBound(1 - confidence),
+    confidence,
   }
   return {
     confidence,
@@ -60,8 +60,7 @@ interface CountedBand {
 interface Profile {
   readonly bands: readonly CountedBand[]
   readonly noise: Noise
-  /** Half-width of a combination of noises. Noise is symmetric, so that one end fails half as often as both. */
-  readonly bound: ReturnType<typeof halfWidthBound>
+  readonly confidence: number
 }
 
 function rowsOf({ lower, upper }: Band, unit: PersonUnit): Omit<CountedBand, 'count'> {
@@ -82,10 +81,12 @@ function sumOverPeople(
     combined(profile, (band) => amountOf(band, 'least')),
     combined(profile, (band) => amountOf(band, 'most')),
   ]
+  // Noise is symmetric, so that one end fails half as often as both.
+  const halfWidth = halfWidthBound(1 - profile.confidence)
   return {
     value: Math.max(0, Math.round((least.sum + most.sum) / 2)),
-    lower: Math.max(0, Math.ceil(least.sum - least.noise)),
-    upper: Math.max(0, Math.floor(most.sum + most.noise)),
+    lower: Math.max(0, Math.ceil(least.sum - halfWidth(least.weights))),
+    upper: Math.max(0, Math.floor(most.sum + halfWidth(most.weights))),
   }
 }
 
@@ -102,13 +103,11 @@ function shareRead(profile: Profile): Interval {
     (1 - share) * band.read[end] - share * (band.rows[end] - band.read[end])
   const isTooLow = (share: number) => {
     const ends = excess(share)
-    const { sum, noise } = combined(profile, (band) => Math.min(ends(band, 'least'), ends(band, 'most')))
-    return sum > noise
+    return exceedsNoise(profile, (band) => Math.min(ends(band, 'least'), ends(band, 'most')))
   }
   const isTooHigh = (share: number) => {
     const ends = excess(share)
-    const { sum, noise } = combined(profile, (band) => Math.max(ends(band, 'least'), ends(band, 'most')))
-    return -sum > noise
+    return exceedsNoise(profile, (band) => -Math.max(ends(band, 'least'), ends(band, 'most')))
   }
   let [lower, upper] = [0, SHARE_STEPS]
   while (lower < SHARE_STEPS && isTooLow(lower / SHARE_STEPS)) lower += 1
@@ -121,11 +120,20 @@ function shareRead(profile: Profile): Interval {
   return { value: value / SHARE_STEPS, lower: lower / SHARE_STEPS, upper: upper / SHARE_STEPS }
 }
 
-/** A linear combination of the noisy counts, and the half-width of its noise. */
-function combined({ bands, noise, bound }: Profile, weightOf: (band: CountedBand) => number) {
-  const weights = bands.map(weightOf)
+/** True if noise makes a combination of counts this large with at most half of the probability that the confidence leaves. */
+function exceedsNoise({ confidence, ...profile }: Profile, weightOf: (band: CountedBand) => number): boolean {
+  const { sum, weights } = combined(profile, weightOf)
+  return sum > 0 && tailBound(weights, sum) <= (1 - confidence) / 2
+}
+
+/** A linear combination of the noisy counts. */
+function combined(
+  { bands, noise }: Pick<Profile, 'bands' | 'noise'>,
+  weightOf: (band: CountedBand) => number,
+) {
+  const weights = bands.map((band) => ({ noise, weight: weightOf(band) }))
   return {
-    sum: bands.reduce((sum, { count }, place) => sum + entry(weights, place) * count, 0),
-    noise: bound(weights.map((weight) => ({ noise, weight }))),
+    sum: bands.reduce((sum, { count }, place) => sum + entry(weights, place).weight * count, 0),
+    weights,
   }
 }
