@@ -3,6 +3,7 @@ import { dataset, datasetList, datasetParameters } from '../../schemas/datasets/
 import { readSuspensionReason } from '../../src/answers/attempt.ts'
 import { isLive } from '../../src/core/dataset/dataset.ts'
 import type { CatalogEntry } from '../../src/core/dataset/entry.ts'
+import { coverageStatement } from '../../src/core/planner/coverage.ts'
 import type { Catalog } from '../../src/datasets/catalog/catalog.ts'
 import type { WatchedConnections } from '../../src/datasets/connections/watch.ts'
 import { requireDataset } from '../../src/http/access/permitted-datasets.ts'
@@ -76,5 +77,6 @@ export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (
 /** Facts of a registration that everybody who may use the dataset sees. */
 export function publicFacts({ declaration, dataset, registeredAt }: CatalogEntry) {
   const { version, rows, people, coverage } = dataset
-  return { ...declaration, version, rows, people, coverage, registeredAt }
+  const facts = { ...declaration, version, rows, people, coverage }
+  return { ...facts, coverageStatement: coverageStatement(dataset), registeredAt }
 }

@@ -63,9 +63,9 @@ export const registrationsRoutes: FastifyPluginAsyncZod<RegistrationsOptions> = 
       if (!mayUse(principal, body.id)) throw registrationForbidden()
       const { custodian, isDryRun } = admit(principal, reply, body, query)
       if (isDryRun) {
-        const { dataset, ingestion, granted } = await registry.tryRegistration(body, custodian)
+        const { dataset, leftOut, ingestion, granted } = await registry.tryRegistration(body, custodian)
         const disclosureRisk = describeBudgetRisk({ dataset, granted, candidates })
-        return reply.code(200).send({ dryRun: true, id: dataset.id, ingestion, disclosureRisk })
+        return reply.code(200).send({ dryRun: true, id: dataset.id, leftOut, ingestion, disclosureRisk })
       }
       const { entry: registered, granted, created } = await registry.register(body, custodian)
       const entry = await coverage.measurePublished(registered)

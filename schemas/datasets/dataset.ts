@@ -666,6 +666,10 @@ export const dataset = z
         'Number of people. Only with `change-one` neighbours and the privacy unit `person`, where it is public.',
       ),
     coverage: coverage.optional(),
+    coverageStatement: z
+      .string()
+      .optional()
+      .describe('The same in words, also where it is not known. Absent where rows are the privacy units.'),
     registeredAt: z.iso.datetime(),
     suspended: suspensionReason
       .optional()
@@ -750,6 +754,7 @@ export const triedRegistration = z
   .strictObject({
     dryRun: z.literal(true),
     id: datasetId,
+    leftOut: leftOut.optional(),
     ingestion: ingestionCounts,
     disclosureRisk: budgetRisk,
   })

@@ -10,7 +10,7 @@ import type { Query } from './asked.ts'
 
 /*
  * Measures what `maxRows` leaves out of a dataset. The service asks for a profile of the people as an analyst would, with
- * the same charge before the same reading, and publishes what follows from it.
+ * the same charge before the same reading, and publishes what follows from it. See decision 60.
  */
 
 /** Name under which the service asks. No key and no token can have it. */

@@ -21,6 +21,7 @@ const COMMANDS: Readonly<Record<string, readonly [group: string, summary: string
   grant: [SERVICE, 'raise the budget of a dataset', () => import('./datasets/grant.ts')],
   publish: [SERVICE, 'publish a new version of a dataset', () => import('./datasets/publish.ts')],
   versions: [SERVICE, 'list the versions of a dataset', () => import('./datasets/versions.ts')],
+  coverage: [SERVICE, 'measure what maxRows leaves out', () => import('./datasets/coverage.ts')],
   withdraw: [SERVICE, 'withdraw a dataset', () => import('./datasets/withdraw.ts')],
   key: [HOST, 'create, list, rotate and delete API keys', () => import('./key.ts')],
   'ledger verify': [

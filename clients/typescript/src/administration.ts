@@ -36,6 +36,8 @@ export interface Administration {
     version: Schemas['NewVersion'],
     options?: IngestionOptions,
   ): Promise<Schemas['PublishedVersion'] | Schemas['TriedVersion']>
+  /** Measures what `maxRows` leaves out of the present version, for the declared epsilon, and publishes the result. */
+  measureCoverage(dataset: string): Promise<Schemas['Dataset']>
   /** Lists the ingestions that wait or run, the newest first. */
   ingestions(): Promise<Schemas['IngestionList']>
   /** Lists the versions of a dataset since its registration, the newest first. */
@@ -78,6 +80,7 @@ export function administer(
     draft: (request) => post('/v1/drafts', request),
     register: (registration, ingestion) => post('/v1/datasets', registration, ingestion),
     publish: (dataset, version, ingestion) => post(at(dataset, '/versions'), version, ingestion),
+    measureCoverage: (dataset) => post(at(dataset, '/coverage'), undefined),
     ingestions: () => get('/v1/ingestions'),
     versions: (dataset) => get(at(dataset, '/versions')),
     withdraw: (dataset) => remove(at(dataset)),

@@ -2469,6 +2469,8 @@ export interface components {
             /** @description Number of people. Only with `change-one` neighbours and the privacy unit `person`, where it is public. */
             people?: number;
             coverage?: components["schemas"]["Coverage"];
+            /** @description The same in words, also where it is not known. Absent where rows are the privacy units. */
+            coverageStatement?: string;
             /** Format: date-time */
             registeredAt: string;
             /**
@@ -5148,6 +5150,8 @@ export interface components {
             /** @description Number of people. Only with `change-one` neighbours and the privacy unit `person`, where it is public. */
             people?: number;
             coverage?: components["schemas"]["Coverage"];
+            /** @description The same in words, also where it is not known. Absent where rows are the privacy units. */
+            coverageStatement?: string;
             /** Format: date-time */
             registeredAt: string;
             /**
@@ -5306,6 +5310,8 @@ export interface components {
             /** @description Number of people. Only with `change-one` neighbours and the privacy unit `person`, where it is public. */
             people?: number;
             coverage?: components["schemas"]["Coverage"];
+            /** @description The same in words, also where it is not known. Absent where rows are the privacy units. */
+            coverageStatement?: string;
             /** Format: date-time */
             registeredAt: string;
             /**
@@ -6919,6 +6925,7 @@ export interface components {
             /** @constant */
             dryRun: true;
             id: string;
+            leftOut?: components["schemas"]["LeftOut"];
             ingestion: components["schemas"]["IngestionCounts"];
             disclosureRisk: components["schemas"]["BudgetRisk"];
         };

@@ -3,7 +3,7 @@ import { printJson, shown } from '../printing.ts'
 import { addServiceOptions, connect, type Json, type Schemas, type ServiceOptions } from '../service.ts'
 import { readDeclaration, withUploadedSource } from './declaration-file.ts'
 import { showingIngestion } from './progress.ts'
-import { printCounts } from './register.ts'
+import { printCounts, printCoverage } from './register.ts'
 import { withUpload } from './upload-file.ts'
 
 /** Fields of a declaration that a new version may bring. */
@@ -52,6 +52,7 @@ function printVersion(answer: Schemas['PublishedVersion'] | Schemas['TriedVersio
   const published = 'dryRun' in answer ? triedText(answer) : `version ${shown(answer.version)}`
   console.log(`${shown(answer.id)}: ${published}`)
   printCounts(answer.ingestion)
+  if ('coverageStatement' in answer) printCoverage(answer)
 }
 
 function triedText({ unchanged }: Schemas['TriedVersion']): string {

@@ -46,11 +46,24 @@ function printRegistered(answer: Schemas['RegisteredDataset'] | Schemas['TriedRe
       : `${id}: registered as version ${shown(answer.version)}`,
   )
   printCounts(answer.ingestion)
+  printCoverage(answer)
   const { candidates, dataset } = answer.disclosureRisk
   console.log(
     `\nWith the whole budget, an epsilon of ${shown(dataset.epsilon)}, an adversary guesses which of ` +
       `${shown(candidates)} candidates is in the data with a probability of at most ${dataset.risk.toPrecision(4)}.`,
   )
+}
+
+/** Prints what `maxRows` leaves out, or what measuring it would cost. */
+export function printCoverage({
+  leftOut,
+  coverageStatement,
+}: Pick<Schemas['Dataset'], 'leftOut' | 'coverageStatement'>): void {
+  if (coverageStatement !== undefined) console.log(`\n${coverageStatement}`)
+  else if (leftOut !== undefined && leftOut.epsilon > 0)
+    console.log(
+      `\nOnce it is published, the share of rows beyond maxRows is measured for an epsilon of ${shown(leftOut.epsilon)} from the budget.`,
+    )
 }
 
 const COUNTS = [

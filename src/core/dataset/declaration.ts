@@ -18,7 +18,14 @@ const LARGEST_INDEX = 2n ** 53n
 /** A custodian's declaration of a dataset's public facts. */
 export type DatasetDeclaration = Omit<
   z.output<typeof dataset>,
-  'version' | 'reachable' | 'rows' | 'people' | 'coverage' | 'registeredAt' | 'suspended'
+  | 'version'
+  | 'reachable'
+  | 'rows'
+  | 'people'
+  | 'coverage'
+  | 'coverageStatement'
+  | 'registeredAt'
+  | 'suspended'
 >
 
 /** A custodian's declaration of one column. */

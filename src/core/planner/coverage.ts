@@ -1,6 +1,6 @@
 import type { coverageReport as report } from '../../../schemas/answers/answer.ts'
 import { epsilonNumber } from '../../privacy/loss.ts'
-import { plausibleRowsOf } from '../../privacy/neighbours.ts'
+import { type PersonUnit, plausibleRowsOf } from '../../privacy/neighbours.ts'
 import type { Wire } from '../../privacy/wire.ts'
 import type { Coverage, Dataset } from '../dataset/dataset.ts'
 import type { ContributionReport } from './language/contribution.ts'
@@ -54,13 +54,11 @@ export function coverageOfSelection(selection: Selection): CoverageReport | unde
   if (privacyUnit.kind === 'row') return undefined
   if (subject === 'people' && part === undefined)
     return { statement: 'Every person counts, whatever the number of rows.' }
-  const { maxRows } = privacyUnit
   const sentences = [
     'The half-width covers noise only.',
-    leftOutText(coverage, maxRows),
-    ...(coverage === undefined ? [] : implausibleText(coverage, plausibleRowsOf(privacyUnit))),
+    leftOutText(coverage, privacyUnit),
     ...(part === undefined ? [] : [partText(part)]),
-    ...boundedText(selection, maxRows),
+    ...boundedText(selection, privacyUnit.maxRows),
     ...(subject === 'description' ? ['The answer describes the rows that count, not all rows.'] : []),
   ]
   const offer = part === undefined ? undefined : offerOf(selection)
@@ -71,11 +69,18 @@ export function coverageOfSelection(selection: Selection): CoverageReport | unde
   }
 }
 
-function leftOutText(coverage: Coverage | undefined, maxRows: number): string {
+/** Says what `maxRows` leaves out of a dataset; `undefined` where rows are the privacy units. */
+export function coverageStatement({ privacyUnit, coverage }: Dataset): string | undefined {
+  return privacyUnit.kind === 'row' ? undefined : leftOutText(coverage, privacyUnit)
+}
+
+function leftOutText(coverage: Coverage | undefined, unit: PersonUnit): string {
+  const { maxRows } = unit
   const beyond = `beyond ${maxRows} per person and are not counted`
   if (coverage === undefined) return `How many rows are ${beyond} is not known.`
   const { value, lower, upper } = coverage.shareRead
-  return `About ${percent(1 - value)} of the rows (${percent(1 - upper)} to ${percent(1 - lower)}) are ${beyond}.`
+  const about = `About ${percent(1 - value)} of the rows (${percent(1 - upper)} to ${percent(1 - lower)}) are ${beyond}.`
+  return [about, ...implausibleText(coverage, plausibleRowsOf(unit))].join(' ')
 }
 
 function percent(share: number): string {

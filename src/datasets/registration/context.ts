@@ -50,6 +50,7 @@ export interface Registered {
 
 /** A registration that was checked and not made. */
 export interface TriedRegistration extends Pick<CatalogEntry, 'dataset' | 'ingestion'> {
+  readonly leftOut: CatalogEntry['declaration']['leftOut']
   readonly granted: PrivacyLoss
 }
 

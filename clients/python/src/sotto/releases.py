@@ -24,8 +24,8 @@ class DatasetFacts:
         self.columns: list[dict[str, Any]] = document["columns"]
         self.privacy_unit: dict[str, Any] = document["privacyUnit"]
         """`{"kind": "row"}`, or `{"kind": "person", "column", "maxRows"}` if a person has several rows."""
-        self.coverage: dict[str, Any] | None = document.get("coverage")
-        """What `maxRows` leaves out of the present version; None where that was not measured, or nothing is left out."""
+        self.coverage: str | None = document.get("coverageStatement")
+        """What `maxRows` leaves out of the present version; None where each row is a privacy unit."""
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each column: name, type, bounds, step, unit, categories and whether it may be NULL."""
@@ -35,23 +35,13 @@ class DatasetFacts:
 
     def __repr__(self) -> str:
         names = ", ".join(f"{column['name']} ({column['type']})" for column in self.columns)
-        return "\n".join([f"{self.id}: {self.title}", names, *self._left_out()])
-
-    def _left_out(self) -> list[str]:
-        if self.privacy_unit["kind"] == "row":
-            return []
-        beyond = f"beyond {self.privacy_unit['maxRows']} per person, which no answer counts"
-        if self.coverage is None:
-            return [f"How many rows are {beyond} is not known."]
-        share = self.coverage["shareRead"]
-        about, least, most = (f"{100 * (1 - share[name]):.3g}%" for name in ("value", "upper", "lower"))
-        return [f"About {about} of the rows ({least} to {most}) are {beyond}."]
+        return "\n".join([f"{self.id}: {self.title}", names, *([] if self.coverage is None else [self.coverage])])
 
     def _repr_html_(self) -> str:
         from html import escape
 
         table = self.to_frame().to_html(index=False, border=0, na_rep="")
-        left_out = "".join(f"<div><small>{escape(line)}</small></div>" for line in self._left_out())
+        left_out = "" if self.coverage is None else f"<div><small>{escape(self.coverage)}</small></div>"
         return f"<div><strong>{escape(self.id)}</strong>: {escape(self.title)}{table}{left_out}</div>"
 
 

@@ -99,14 +99,24 @@ function useProcessing(document: AnswerDocument) {
   }
 }
 
+/** The values of an answer, and what is left out of them. */
+function PartValues({ part }: Parameters<typeof AnswerValues>[0]) {
+  return (
+    <>
+      <AnswerValues part={part} />
+      {part.coverage !== undefined && <p className={styles.coverage}>{part.coverage.statement}</p>}
+    </>
+  )
+}
+
 /** The values of an answer, or of each answer of a batch. */
 function Values({ document }: { readonly document: AnswerDocument }) {
-  if (!('answers' in document)) return <AnswerValues part={document} />
+  if (!('answers' in document)) return <PartValues part={document} />
   return document.answers.map((part, place) => (
     // biome-ignore lint/suspicious/noArrayIndexKey: the answers of a batch have no other name
     <div key={place} className={styles.part}>
       <h3>{partTitle(document, place)}</h3>
-      <AnswerValues part={part} />
+      <PartValues part={part} />
       <DownloadCsv name={`${fileName(document)}-${place + 1}`} part={part} />
     </div>
   ))

@@ -6,6 +6,7 @@ export function publicFactsOf(
   dataset: Dataset,
 ): readonly (readonly [name: string, value: string | undefined])[] {
   const { privacyUnit, neighbours, accounting, sharing, rows, people, failureLimit, registeredAt } = dataset
+  const { coverageStatement } = dataset
   return [
     [
       'A person contributes',
@@ -13,6 +14,7 @@ export function publicFactsOf(
         ? 'one row'
         : `up to ${formatCount(privacyUnit.maxRows, 'row')}, those with the same ${privacyUnit.column}`,
     ],
+    ['Left out', coverageStatement],
     [
       'Answers hide',
       neighbours === 'add-remove'

@@ -8,7 +8,7 @@ import { Section } from '../../components/layout/page.tsx'
 import { Notice, ProblemNotice } from '../../components/notices/notices.tsx'
 import { Facts } from '../../components/tables/tables.tsx'
 import { formatAmount } from '../../format/amount.ts'
-import { formatCount } from '../../format/number.ts'
+import { formatCount, formatExact } from '../../format/number.ts'
 import { needsSecondBudget, SecondBudgetField } from './budget/second-budget-field.tsx'
 import {
   labelOf,
@@ -71,6 +71,12 @@ export function CheckStep({ form, onChange, onPublished }: CheckStepProps) {
               <Notice tone="success" title="The source can be published. Nothing was published yet.">
                 {tried.disclosureRisk.statement}
               </Notice>
+              {tried.leftOut !== undefined && tried.leftOut.epsilon > 0 && (
+                <p>
+                  Publishing charges an epsilon of {formatExact(tried.leftOut.epsilon)} to the budget, which
+                  measures the share of rows beyond the most of a person.
+                </p>
+              )}
               <IngestionReport counts={tried.ingestion} />
             </>
           )}
@@ -165,13 +171,14 @@ function Failure({ error, registration, form, onChange }: FailureProps) {
 
 /** Screen after the publication of a dataset. */
 export function Published({ registered }: { readonly registered: Registered }) {
-  const { id, title, ingestion, disclosureRisk } = registered
+  const { id, title, coverageStatement, ingestion, disclosureRisk } = registered
   return (
     <Section title={`${title} is published`}>
       <div className={styles.form}>
         <Notice tone="success" title={`The dataset ${id} can be queried.`}>
           {disclosureRisk.statement}
         </Notice>
+        {coverageStatement !== undefined && <p>{coverageStatement}</p>}
         {ingestion !== undefined && <IngestionReport counts={ingestion} />}
         <div className={styles.actions}>
           <ButtonLink href="/keys">Create keys for analysts</ButtonLink>

@@ -24,6 +24,9 @@ export interface RegistrationForm {
   readonly unit: 'open' | 'row' | 'person'
   readonly personColumn: string
   readonly maxRows: string
+  readonly plausibleRows: string
+  /** Epsilon that measures what `maxRows` leaves out. */
+  readonly leftOut: string
   readonly neighbours: Registration['neighbours']
   readonly epsilon: string
   readonly delta: string
@@ -47,6 +50,8 @@ const UNDECIDED = {
   unit: 'open',
   personColumn: '',
   maxRows: '',
+  plausibleRows: '',
+  leftOut: '',
   neighbours: 'add-remove',
   epsilon: '',
   delta: '',
@@ -133,6 +138,8 @@ export function formLikeDataset(
     unit: privacyUnit.kind,
     personColumn: privacyUnit.kind === 'person' ? privacyUnit.column : '',
     maxRows: privacyUnit.kind === 'person' ? String(privacyUnit.maxRows) : '',
+    plausibleRows: privacyUnit.kind === 'person' ? String(privacyUnit.plausibleRows ?? '') : '',
+    leftOut: String(dataset.leftOut?.epsilon ?? ''),
     neighbours: dataset.neighbours,
     epsilon: String(granted.epsilon),
     delta: granted.delta === 0 ? '' : String(granted.delta),
@@ -165,8 +172,14 @@ export function registrationOf(form: RegistrationForm): Registration {
     columns: form.columns?.filter(({ included }) => included).map(declaredColumn),
     privacyUnit:
       form.unit === 'person'
-        ? { kind: 'person' as const, column: form.personColumn, maxRows: numberOf(form.maxRows) ?? 0 }
+        ? defined({
+            kind: 'person' as const,
+            column: form.personColumn,
+            maxRows: numberOf(form.maxRows) ?? 0,
+            plausibleRows: numberOf(form.plausibleRows),
+          })
         : { kind: 'row' as const },
+    leftOut: leftOutOf(form),
     neighbours: form.neighbours,
     budget: { epsilon: numberOf(form.epsilon) ?? 0, delta: numberOf(form.delta) ?? 0 },
     accounting: form.accounting,
@@ -176,6 +189,11 @@ export function registrationOf(form: RegistrationForm): Registration {
     queryLimits: queryLimitsOf(form),
     separateBudget: form.separateBudget.trim() || undefined,
   })
+}
+
+function leftOutOf({ unit, leftOut }: RegistrationForm): Registration['leftOut'] {
+  const epsilon = numberOf(leftOut)
+  return unit === 'row' || epsilon === undefined ? undefined : { epsilon }
 }
 
 function timingOf({ timing, timingMs }: RegistrationForm): Registration['timing'] {
@@ -255,6 +273,7 @@ export function stepOf(field: string): Step {
     case 'columns':
       return 'columns'
     case 'privacyUnit':
+    case 'leftOut':
     case 'neighbours':
       return 'people'
     case 'separateBudget':

@@ -74,6 +74,16 @@ function Contribution({ form, onChange }: StepProps) {
             hint="A large number adds noise. A small one leaves out rows."
             {...field('maxRows')}
           />
+          <NumberField
+            label="Most rows of a person that are plausible"
+            hint="People with more count as one group where left-out rows are measured. Default: ten times as many."
+            {...field('plausibleRows')}
+          />
+          <NumberField
+            label="Epsilon to measure the rows left out"
+            hint="Charged for each version, so that answers can state the share. Default: 1% of the budget; 0 measures nothing."
+            {...field('leftOut')}
+          />
         </FieldRow>
       )}
     </div>

@@ -55,7 +55,7 @@ export async function tryRegistration(
   return ingestions.run({ purpose, givenUp, isOvertaken: () => false }, async (running) => {
     const { ingestion } = await tryIngestion(context, registration, running, custodian)
     const dataset = declareDataset(declaration, '1', ingestion.people ?? ingestion.rowsStored)
-    return { dataset, ingestion, granted }
+    return { dataset, leftOut: declaration.leftOut, ingestion, granted }
   })
 }
 

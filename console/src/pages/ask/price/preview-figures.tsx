@@ -22,7 +22,7 @@ export const PreviewFigures = memo(function PreviewFigures({ preview }: PreviewP
   )
 })
 
-function Figures({ preview: { accuracy, contribution, cost, disclosureRisk } }: PreviewPart) {
+function Figures({ preview: { accuracy, contribution, coverage, cost, disclosureRisk } }: PreviewPart) {
   const { query, statement } = disclosureRisk
   const { rowsToAppear, peopleToAppear } = accuracy
   const appearing = rowsToAppear ?? peopleToAppear
@@ -44,6 +44,7 @@ function Figures({ preview: { accuracy, contribution, cost, disclosureRisk } }: 
         </div>
       </dl>
       <p className={styles.quiet}>{statement}</p>
+      {coverage !== undefined && <p className={styles.quiet}>{coverage.statement}</p>}
       {contribution !== undefined && contribution.factor > 1 && (
         <p className={styles.quiet}>
           The noise is {formatHalfWidth(contribution.factor)} times as large as with one row of each person.
