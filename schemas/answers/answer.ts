@@ -268,10 +268,10 @@ export const contribution = z
       'The number of rows that the bounds leave out is not revealed.',
   })
 
-/** What an answer leaves out besides noise. */
+/** What the half-widths of an answer do not cover. */
 export const coverageReport = z
   .strictObject({
-    statement: z.string().describe('What the half-width covers, and what is left out, in words.'),
+    statement: z.string().describe('What the half-widths cover and what not, in words.'),
     shareRead: coverage.shape.shareRead.optional(),
     offer: z
       .looseObject({ kind: z.literal('contributionProfile'), epsilon: z.number() })
@@ -284,8 +284,8 @@ export const coverageReport = z
   .meta({
     id: 'CoverageReport',
     description:
-      'What the answer leaves out besides noise. Only for datasets whose privacy unit is a person. The share is that of the ' +
-      'whole dataset; it is absent where it was not measured.',
+      'What the half-widths do not cover. Where the privacy unit is a person, that are the rows beyond `maxRows`: their share is ' +
+      'that of the whole dataset, and absent where it was not measured.',
   })
 
 const unit = z.enum(['rows', 'people', 'days', 'seconds'])
@@ -437,7 +437,7 @@ export const answerFacts = {
   noise,
   accuracy,
   contribution,
-  coverage: coverageReport.optional(),
+  coverage: coverageReport,
   question: askedQuery.optional(),
   ...debit,
   ...provenance,
@@ -469,6 +469,10 @@ export const answer = answerByKind('Answer', {
       },
       accuracy: { confidence: 0.95, halfWidth: 30, expectedAbsoluteError: 9.98335275729611 },
       domain: { value: { whole: true, nonNegative: true } },
+      coverage: {
+        statement:
+          'The half-width covers noise only: not the clamping of values to the bounds of their column.',
+      },
       question: { kind: 'count', where: { column: 'Age', op: '>=', value: 65 }, epsilon: 0.1 },
       cost: { epsilon: 0.1, delta: 0 },
       budget: {
@@ -502,7 +506,7 @@ export const preview = z
     noise,
     accuracy,
     contribution,
-    coverage: coverageReport.optional(),
+    coverage: coverageReport,
     ...debit,
     affordable,
     disclosureRisk: releaseRisk,
@@ -513,7 +517,7 @@ const queryOfBatch = {
   noise,
   accuracy,
   contribution,
-  coverage: coverageReport.optional(),
+  coverage: coverageReport,
   price: amount.describe('Cost of the query on its own.'),
 }
 

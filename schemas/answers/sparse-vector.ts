@@ -76,7 +76,7 @@ const facts = {
   ...terms,
   of: z.literal('people').optional().describe('Present if the session counts people instead of rows.'),
   contribution,
-  coverage: coverageReport.optional(),
+  coverage: coverageReport,
   noise: z
     .strictObject({
       mechanism: z.literal('sparse-vector'),

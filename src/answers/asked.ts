@@ -89,7 +89,7 @@ export async function askBatch(
 
 /** A stored answer may have been recorded before the coverage of its version was measured. */
 function withCoverage(document: object, planned: Plan): object {
-  return 'coverage' in document ? { ...document, coverage: coverageReport(planned) } : document
+  return { ...document, coverage: coverageReport(planned) }
 }
 
 /** @throws Refusal as {@link requireAccepted} does, with the place of the query. */

@@ -68,6 +68,7 @@ const answerOf = (kind: string, result: object, further: object = {}) => ({
   result,
   noise: { mechanism: 'geometric', neighbours: 'add-remove', scale: 10, sensitivity: 1, granularity: 1 },
   accuracy: { confidence: 0.95, halfWidth: 30, expectedAbsoluteError: 10 },
+  coverage: { statement: 'The half-width covers noise only.' },
   cost: { epsilon: 0.1, delta: 0 },
   budget: balance,
   receipt: { sequence: 2, hash: 'a' },
@@ -304,7 +305,10 @@ describe('answers', () => {
       price: { epsilon: 0.1, delta: 0 },
       noise: counted.noise,
     }
-    const { census } = standIn({ ...counted, answers: [{ ...part, accuracy: counted.accuracy }] })
+    const { census } = standIn({
+      ...counted,
+      answers: [{ ...part, accuracy: counted.accuracy, coverage: counted.coverage }],
+    })
     const { answers, price } = await census.batch([count({ epsilon: 0.1 })])
     expectTypeOf(answers[0].value).toEqualTypeOf<number>()
     expect(answers[0]).toMatchObject({ value: 3, halfWidth: 30, id: undefined })

@@ -34,8 +34,8 @@ interface Facts {
   readonly halfWidth: number | null
   /** Unit of the half-width, if it is not that of the value. */
   readonly unit?: Estimate['unit']
-  /** What the half-widths cover, and what is left out, in words; absent where each row is a privacy unit. */
-  readonly coverage?: string
+  /** What the half-widths cover and what not, in words. */
+  readonly coverage: string
   /** Amount that was charged when the answer was first given. For made-up rows, what it would cost. */
   readonly price: Amount
   /** Budget of the dataset just after the answer was first given. `dataset.budget()` returns that of now. */
@@ -132,7 +132,7 @@ export function readAnswer(document: AnswerDocument, replayed: boolean, asked?: 
   const dummy = 'dummy' in document
   const facts: Facts = {
     ...accuracyOf(accuracy),
-    ...coverageOf(document),
+    coverage: document.coverage.statement,
     id: dummy ? undefined : document.id,
     dataset,
     datasetVersion,
@@ -170,7 +170,7 @@ export function readBatch(document: BatchDocument, replayed: boolean, asked?: re
   const answers = document.answers.map((part, place) => ({
     ...shared,
     ...accuracyOf(part.accuracy),
-    ...coverageOf(part),
+    coverage: part.coverage.statement,
     id: undefined,
     price: part.price,
     raw: part,
@@ -187,14 +187,6 @@ export function readBatch(document: BatchDocument, replayed: boolean, asked?: re
 
 function priceOf(document: { readonly cost: Amount; readonly paid?: Amount }): Amount {
   return document.paid ?? document.cost
-}
-
-function coverageOf({
-  coverage,
-}: {
-  readonly coverage?: Schemas['CoverageReport']
-}): Pick<Facts, 'coverage'> {
-  return coverage === undefined ? {} : { coverage: coverage.statement }
 }
 
 function accuracyOf({

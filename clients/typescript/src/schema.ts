@@ -1299,6 +1299,9 @@ export interface components {
          *           "nonNegative": true
          *         }
          *       },
+         *       "coverage": {
+         *         "statement": "The half-width covers noise only: not the clamping of values to the bounds of their column."
+         *       },
          *       "question": {
          *         "kind": "count",
          *         "where": {
@@ -1572,7 +1575,7 @@ export interface components {
                 noise: components["schemas"]["Noise"];
                 accuracy: components["schemas"]["Accuracy"];
                 contribution?: components["schemas"]["AppliedContribution"];
-                coverage?: components["schemas"]["CoverageReport"];
+                coverage: components["schemas"]["CoverageReport"];
                 /** @description Cost of the query on its own. */
                 price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             }[];
@@ -2326,9 +2329,9 @@ export interface components {
                 upper: number;
             };
         };
-        /** @description What the answer leaves out besides noise. Only for datasets whose privacy unit is a person. The share is that of the whole dataset; it is absent where it was not measured. */
+        /** @description What the half-widths do not cover. Where the privacy unit is a person, that are the rows beyond `maxRows`: their share is that of the whole dataset, and absent where it was not measured. */
         CoverageReport: {
-            /** @description What the half-width covers, and what is left out, in words. */
+            /** @description What the half-widths cover and what not, in words. */
             statement: string;
             /** @description Share of the rows that queries read. */
             shareRead?: {
@@ -3183,7 +3186,7 @@ export interface components {
             noise: components["schemas"]["Noise"];
             accuracy: components["schemas"]["Accuracy"];
             contribution?: components["schemas"]["AppliedContribution"];
-            coverage?: components["schemas"]["CoverageReport"];
+            coverage: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
@@ -3241,7 +3244,7 @@ export interface components {
             noise: components["schemas"]["Noise"];
             accuracy: components["schemas"]["Accuracy"];
             contribution?: components["schemas"]["AppliedContribution"];
-            coverage?: components["schemas"]["CoverageReport"];
+            coverage: components["schemas"]["CoverageReport"];
             /** @description Cost of the query on its own. */
             price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
@@ -3279,7 +3282,7 @@ export interface components {
             noise: components["schemas"]["Noise"];
             accuracy: components["schemas"]["Accuracy"];
             contribution?: components["schemas"]["AppliedContribution"];
-            coverage?: components["schemas"]["CoverageReport"];
+            coverage: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
@@ -3697,7 +3700,7 @@ export interface components {
             noise: components["schemas"]["Noise"];
             accuracy: components["schemas"]["Accuracy"];
             contribution?: components["schemas"]["AppliedContribution"];
-            coverage?: components["schemas"]["CoverageReport"];
+            coverage: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
@@ -3755,7 +3758,7 @@ export interface components {
             noise: components["schemas"]["Noise"];
             accuracy: components["schemas"]["Accuracy"];
             contribution?: components["schemas"]["AppliedContribution"];
-            coverage?: components["schemas"]["CoverageReport"];
+            coverage: components["schemas"]["CoverageReport"];
             /** @description Cost of the query on its own. */
             price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
@@ -3793,7 +3796,7 @@ export interface components {
             noise: components["schemas"]["Noise"];
             accuracy: components["schemas"]["Accuracy"];
             contribution?: components["schemas"]["AppliedContribution"];
-            coverage?: components["schemas"]["CoverageReport"];
+            coverage: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
@@ -4412,7 +4415,7 @@ export interface components {
             noise: components["schemas"]["Noise"];
             accuracy: components["schemas"]["Accuracy"];
             contribution?: components["schemas"]["AppliedContribution"];
-            coverage?: components["schemas"]["CoverageReport"];
+            coverage: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
@@ -4470,7 +4473,7 @@ export interface components {
             noise: components["schemas"]["Noise"];
             accuracy: components["schemas"]["Accuracy"];
             contribution?: components["schemas"]["AppliedContribution"];
-            coverage?: components["schemas"]["CoverageReport"];
+            coverage: components["schemas"]["CoverageReport"];
             /** @description Cost of the query on its own. */
             price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
@@ -4572,7 +4575,7 @@ export interface components {
             noise: components["schemas"]["Noise"];
             accuracy: components["schemas"]["Accuracy"];
             contribution?: components["schemas"]["AppliedContribution"];
-            coverage?: components["schemas"]["CoverageReport"];
+            coverage: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
@@ -4642,7 +4645,7 @@ export interface components {
              */
             of?: "people";
             contribution?: components["schemas"]["AppliedContribution"];
-            coverage?: components["schemas"]["CoverageReport"];
+            coverage: components["schemas"]["CoverageReport"];
             noise: components["schemas"]["SessionNoise"];
             accuracy: components["schemas"]["SessionAccuracy"];
             /** @description Number of answers `above` left in the session. */
@@ -4725,7 +4728,7 @@ export interface components {
             noise: components["schemas"]["Noise"];
             accuracy: components["schemas"]["Accuracy"];
             contribution?: components["schemas"]["AppliedContribution"];
-            coverage?: components["schemas"]["CoverageReport"];
+            coverage: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
@@ -4783,7 +4786,7 @@ export interface components {
             noise: components["schemas"]["Noise"];
             accuracy: components["schemas"]["Accuracy"];
             contribution?: components["schemas"]["AppliedContribution"];
-            coverage?: components["schemas"]["CoverageReport"];
+            coverage: components["schemas"]["CoverageReport"];
             /** @description Cost of the query on its own. */
             price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
@@ -4821,7 +4824,7 @@ export interface components {
             noise: components["schemas"]["Noise"];
             accuracy: components["schemas"]["Accuracy"];
             contribution?: components["schemas"]["AppliedContribution"];
-            coverage?: components["schemas"]["CoverageReport"];
+            coverage: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
@@ -4927,7 +4930,7 @@ export interface components {
             noise: components["schemas"]["Noise"];
             accuracy: components["schemas"]["Accuracy"];
             contribution?: components["schemas"]["AppliedContribution"];
-            coverage?: components["schemas"]["CoverageReport"];
+            coverage: components["schemas"]["CoverageReport"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
             /** @description Only for an analyst with an allotment: the analyst's share of the cap. */
@@ -5434,7 +5437,7 @@ export interface components {
             noise: components["schemas"]["Noise"];
             accuracy: components["schemas"]["Accuracy"];
             contribution?: components["schemas"]["AppliedContribution"];
-            coverage?: components["schemas"]["CoverageReport"];
+            coverage: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
@@ -5492,7 +5495,7 @@ export interface components {
             noise: components["schemas"]["Noise"];
             accuracy: components["schemas"]["Accuracy"];
             contribution?: components["schemas"]["AppliedContribution"];
-            coverage?: components["schemas"]["CoverageReport"];
+            coverage: components["schemas"]["CoverageReport"];
             /** @description Cost of the query on its own. */
             price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
@@ -5530,7 +5533,7 @@ export interface components {
             noise: components["schemas"]["Noise"];
             accuracy: components["schemas"]["Accuracy"];
             contribution?: components["schemas"]["AppliedContribution"];
-            coverage?: components["schemas"]["CoverageReport"];
+            coverage: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
@@ -5800,7 +5803,7 @@ export interface components {
             noise: components["schemas"]["Noise"];
             accuracy: components["schemas"]["Accuracy"];
             contribution?: components["schemas"]["AppliedContribution"];
-            coverage?: components["schemas"]["CoverageReport"];
+            coverage: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
@@ -5858,7 +5861,7 @@ export interface components {
             noise: components["schemas"]["Noise"];
             accuracy: components["schemas"]["Accuracy"];
             contribution?: components["schemas"]["AppliedContribution"];
-            coverage?: components["schemas"]["CoverageReport"];
+            coverage: components["schemas"]["CoverageReport"];
             /** @description Cost of the query on its own. */
             price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
@@ -5896,7 +5899,7 @@ export interface components {
             noise: components["schemas"]["Noise"];
             accuracy: components["schemas"]["Accuracy"];
             contribution?: components["schemas"]["AppliedContribution"];
-            coverage?: components["schemas"]["CoverageReport"];
+            coverage: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
@@ -5976,7 +5979,7 @@ export interface components {
              */
             of?: "people";
             contribution?: components["schemas"]["AppliedContribution"];
-            coverage?: components["schemas"]["CoverageReport"];
+            coverage: components["schemas"]["CoverageReport"];
             noise: components["schemas"]["SessionNoise"];
             accuracy: components["schemas"]["SessionAccuracy"];
             /** @description Session as it was requested, without the fields that equal their defaults. */
@@ -6111,7 +6114,7 @@ export interface components {
              */
             of?: "people";
             contribution?: components["schemas"]["AppliedContribution"];
-            coverage?: components["schemas"]["CoverageReport"];
+            coverage: components["schemas"]["CoverageReport"];
             noise: components["schemas"]["SessionNoise"];
             accuracy: components["schemas"]["SessionAccuracy"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
@@ -6542,7 +6545,7 @@ export interface components {
             noise: components["schemas"]["Noise"];
             accuracy: components["schemas"]["Accuracy"];
             contribution?: components["schemas"]["AppliedContribution"];
-            coverage?: components["schemas"]["CoverageReport"];
+            coverage: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
@@ -6600,7 +6603,7 @@ export interface components {
             noise: components["schemas"]["Noise"];
             accuracy: components["schemas"]["Accuracy"];
             contribution?: components["schemas"]["AppliedContribution"];
-            coverage?: components["schemas"]["CoverageReport"];
+            coverage: components["schemas"]["CoverageReport"];
             /** @description Cost of the query on its own. */
             price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
@@ -6638,7 +6641,7 @@ export interface components {
             noise: components["schemas"]["Noise"];
             accuracy: components["schemas"]["Accuracy"];
             contribution?: components["schemas"]["AppliedContribution"];
-            coverage?: components["schemas"]["CoverageReport"];
+            coverage: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
@@ -7004,7 +7007,7 @@ export interface components {
             noise: components["schemas"]["Noise"];
             accuracy: components["schemas"]["Accuracy"];
             contribution?: components["schemas"]["AppliedContribution"];
-            coverage?: components["schemas"]["CoverageReport"];
+            coverage: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
@@ -7062,7 +7065,7 @@ export interface components {
             noise: components["schemas"]["Noise"];
             accuracy: components["schemas"]["Accuracy"];
             contribution?: components["schemas"]["AppliedContribution"];
-            coverage?: components["schemas"]["CoverageReport"];
+            coverage: components["schemas"]["CoverageReport"];
             /** @description Cost of the query on its own. */
             price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
@@ -7100,7 +7103,7 @@ export interface components {
             noise: components["schemas"]["Noise"];
             accuracy: components["schemas"]["Accuracy"];
             contribution?: components["schemas"]["AppliedContribution"];
-            coverage?: components["schemas"]["CoverageReport"];
+            coverage: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];

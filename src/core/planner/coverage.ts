@@ -6,7 +6,7 @@ import type { Coverage, Dataset } from '../dataset/dataset.ts'
 import type { ContributionReport } from './language/contribution.ts'
 import type { Plan } from './plans/plan-kinds.ts'
 
-/** What an answer about people leaves out besides noise, as far as it is known. */
+/** What a half-width does not cover, as far as it is known. */
 export type CoverageReport = Wire<typeof report>
 
 /** The parts of a question on which it depends which rows are left out. */
@@ -21,12 +21,10 @@ interface Selection {
   readonly subject: 'rows' | 'people' | 'description'
 }
 
-/**
- * States what the answer to a plan leaves out. It is public before the question is paid for.
- * @returns `undefined` where rows are the privacy units, because no row is left out there
- */
-export function coverageReport({ query, dataset, contribution }: Plan): CoverageReport | undefined {
-  if (query.kind === 'contributionProfile') return { statement: 'Rows beyond `maxRows` count here as well.' }
+/** States what the half-widths of an answer do not cover. It is public before the question is paid for. */
+export function coverageReport({ query, dataset, contribution }: Plan): CoverageReport {
+  if (query.kind === 'contributionProfile')
+    return { statement: `${NOISE_ONLY} Rows beyond \`maxRows\` count here as well.` }
   const { where } = query
   const isGrouped = 'keys' in query || 'candidates' in query || isTable(query.kind)
   const part = isGrouped
@@ -47,15 +45,19 @@ function subjectOf(query: Plan['query']): Selection['subject'] {
   return counts.includes(query.kind) ? 'rows' : 'description'
 }
 
+/** The same for every answer, whether or not a value was clamped, because that depends on the data. */
+const NOISE_ONLY =
+  'The half-width covers noise only: not the clamping of values to the bounds of their column.'
+
 /** States what an answer leaves out; as {@link coverageReport}. */
-export function coverageOfSelection(selection: Selection): CoverageReport | undefined {
+export function coverageOfSelection(selection: Selection): CoverageReport {
   const { dataset, part, subject } = selection
   const { privacyUnit, coverage } = dataset
-  if (privacyUnit.kind === 'row') return undefined
+  if (privacyUnit.kind === 'row') return { statement: NOISE_ONLY }
   if (subject === 'people' && part === undefined)
-    return { statement: 'Every person counts, whatever the number of rows.' }
+    return { statement: `${NOISE_ONLY} Every person counts, whatever the number of rows.` }
   const sentences = [
-    'The half-width covers noise only.',
+    NOISE_ONLY,
     leftOutText(coverage, privacyUnit),
     ...(part === undefined ? [] : [partText(part)]),
     ...boundedText(selection, privacyUnit.maxRows),

@@ -172,10 +172,8 @@ export function sessionReport({ dataset, threshold, counted, measurement, contri
     threshold: Number(threshold),
     positives,
     ...(counted.of === 'people' ? { of: counted.of } : {}),
-    ...defined({
-      contribution,
-      coverage: coverageOfSelection({ dataset, contribution, part: 'one question', subject: counted.of }),
-    }),
+    ...defined({ contribution }),
+    coverage: coverageOfSelection({ dataset, contribution, part: 'one question', subject: counted.of }),
     noise: {
       mechanism: 'sparse-vector' as const,
       neighbours: dataset.neighbours,

@@ -5,12 +5,14 @@ import { askedProcessing, offeredProcessing } from '../../../console/src/pages/a
 import { boundOfNormal, errorDensity } from '../../../console/src/pages/ask/sketch.ts'
 
 const accuracy = { confidence: 0.95, halfWidth: 12, expectedAbsoluteError: 4 } as const
+const coverage = { statement: 'The half-width covers noise only.' }
 type Part = Parameters<typeof tableOf>[0]
 
 describe('an answer as a table', () => {
   test('of cells has their keys, counts and the half-width that they share', () => {
     const part = {
       accuracy,
+      coverage,
       result: {
         cells: [
           { key: { Sex: 'F', Age: { lower: 0, upper: 18 } }, value: 1_234 },

@@ -36,7 +36,7 @@ class Answer:
         self.confidence: float = document["accuracy"]["confidence"]
         """Probability with which the half-widths hold."""
         self.coverage: str | None = document.get("coverage", {}).get("statement")
-        """What the half-widths cover, and what is left out of the answer; None where each row is a privacy unit."""
+        """What the half-widths cover and what not, in words."""
         self.price = Amount(**document.get("paid", document["cost"]))
         """What the answer cost when it was first given; for made-up rows, what it would cost."""
         self.budget_left = Amount(**document["budget"]["remaining"])
@@ -78,7 +78,7 @@ class Answer:
         return f"{confidence} · price: {self.price} · left: {self.budget_left}"
 
     def lines(self) -> list[str]:
-        """Return what is left out, if anything can be, and the cost, a sentence each."""
+        """Return what the half-widths do not cover, and what the answer cost."""
         return [*([] if self.coverage is None else [self.coverage]), self.cost_line()]
 
     def __repr__(self) -> str:
@@ -369,7 +369,7 @@ class Preview:
         self.reason: str | None = accuracy.get("reason")
         """Why there is no half-width, and what to do about it."""
         self.coverage: str | None = document.get("coverage", {}).get("statement")
-        """What the half-width covers, and what is left out; None where each row is a privacy unit, and for a batch."""
+        """What the half-width covers and what not, in words; None for a batch, whose answers state it."""
         self.risk: str = document["disclosureRisk"]["statement"]
         """What an adversary can guess, in a sentence."""
 

@@ -104,7 +104,7 @@ function PartValues({ part }: Parameters<typeof AnswerValues>[0]) {
   return (
     <>
       <AnswerValues part={part} />
-      {part.coverage !== undefined && <p className={styles.coverage}>{part.coverage.statement}</p>}
+      <p className={styles.coverage}>{part.coverage.statement}</p>
     </>
   )
 }

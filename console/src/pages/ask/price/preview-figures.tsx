@@ -44,7 +44,7 @@ function Figures({ preview: { accuracy, contribution, coverage, cost, disclosure
         </div>
       </dl>
       <p className={styles.quiet}>{statement}</p>
-      {coverage !== undefined && <p className={styles.quiet}>{coverage.statement}</p>}
+      <p className={styles.quiet}>{coverage.statement}</p>
       {contribution !== undefined && contribution.factor > 1 && (
         <p className={styles.quiet}>
           The noise is {formatHalfWidth(contribution.factor)} times as large as with one row of each person.
