@@ -730,6 +730,10 @@ const ingestionCounts = z
         misfits: listOf(misfits).describe('The values by the rule that they broke.'),
       }),
     ),
+    clampedValues: listOf(z.strictObject({ column: columnName, values: exactCount })).describe(
+      'For each column with bounds, the number of values beyond them, which are clamped to the nearer bound. Half-widths do not ' +
+        'cover that. If there are many, think again which values are plausible, from what you know outside of this data.',
+    ),
   })
   .meta({
     id: 'IngestionCounts',

@@ -1,4 +1,4 @@
-import type { NumericColumn } from '../core/dataset/dataset.ts'
+import { type Column, isGrid, type NumericColumn } from '../core/dataset/dataset.ts'
 import { divideRoundingDown, type Rational, rational } from '../privacy/rational.ts'
 
 export const ONE_NANO = 1_000_000_000n
@@ -64,4 +64,12 @@ export function printIndexOfInteger(
       ? `(${near} * ${literal(q)})`
       : `((${literal(2n * q)} * ${near} + ${literal(p - 2n * p * start)}) / ${literal(2n * p)} + ${literal(start)})`
   return clamped(index, lower, upper)
+}
+
+/**
+ * A column whose bounds are one step further apart: a value that is stored beyond the declared bounds is one that they clamp.
+ */
+export function widenedByOneStep(column: Column): Column {
+  if (column.type === 'identifier' || !isGrid(column)) return column
+  return { ...column, lowerIndex: column.lowerIndex - 1n, upperIndex: column.upperIndex + 1n }
 }

@@ -1,5 +1,5 @@
-import type { Column } from '../core/dataset/dataset.ts'
-import type { InvalidValues, Misfits } from '../core/dataset/entry.ts'
+import { type Column, isGrid } from '../core/dataset/dataset.ts'
+import type { IngestionCounts, InvalidValues, Misfits } from '../core/dataset/entry.ts'
 import { must } from '../privacy/must.ts'
 
 /**
@@ -45,6 +45,22 @@ export async function describeMisfits(
     described.push({ column: column.name, values, misfits })
   }
   return described
+}
+
+/**
+ * Lists the number of clamped values of each column with bounds.
+ * @param counts one for each declared column; `undefined` where it is unknown
+ */
+export function describeClamped(
+  columns: readonly Column[],
+  counts: readonly (number | undefined)[],
+): IngestionCounts['clampedValues'] {
+  return columns.flatMap((column, position) => {
+    const values = counts[position]
+    return column.type === 'identifier' || !isGrid(column) || values === undefined
+      ? []
+      : [{ column: column.name, values }]
+  })
 }
 
 async function placesOf(

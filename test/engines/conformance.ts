@@ -12,7 +12,7 @@ import type { TextCounts } from '../../src/core/planner/language/reading.ts'
 import type { DuckDbEngine } from '../../src/engines/duckdb/engine.ts'
 import { ingest } from '../../src/engines/duckdb/ingestion/ingest.ts'
 import type { Engine } from '../../src/engines/engine.ts'
-import { describeMisfits } from '../../src/engines/misfits.ts'
+import { describeClamped, describeMisfits } from '../../src/engines/misfits.ts'
 import type {
   StoredRows,
   TableDataset,
@@ -108,9 +108,15 @@ export function testConformance(
         ? { kind: 'person', column: 'id', maxRows: MAX_ROWS, key: KEY }
         : { kind: 'row' }
       const tableDataset = tableDatasetOf(dataset, name, unit, await tested.engine.describe(name))
-      const { rowsBeyondMaxRows: _beyond, invalidValues, ...counts } = await store(table, dataset, unit)
+      const {
+        rowsBeyondMaxRows: _beyond,
+        invalidValues,
+        clampedValues,
+        ...counts
+      } = await store(table, dataset, unit)
       const inspection = await tested.engine.inspect(tableDataset)
       expect(inspection).toMatchObject(counts)
+      expect(describeClamped(dataset.columns, inspection.clamped)).toEqual(clampedValues)
       const withoutPlaces = invalidValues.map(({ misfits = [], ...each }) => ({
         ...each,
         misfits: misfits.map(({ rule, values }) => ({ rule, values })),

@@ -3512,6 +3512,11 @@ export interface components {
                 /** @description The values by the rule that they broke. */
                 misfits: components["schemas"]["Misfits"][];
             }[];
+            /** @description For each column with bounds, the number of values beyond them, which are clamped to the nearer bound. Half-widths do not cover that. If there are many, think again which values are plausible, from what you know outside of this data. */
+            clampedValues: {
+                column: string;
+                values: number;
+            }[];
         };
         /** @description Ingestions of datasets that the caller may use, newest first. */
         IngestionList: {

@@ -83,6 +83,7 @@ export function printCounts(ingestion: Schemas['IngestionCounts'] | undefined): 
     ['count', 'of'],
     counts.map(([field, label]) => [shown(ingestion[field]), label]),
   )
+  printClamped(ingestion)
   const columns = ingestion.invalidValues.filter(({ values }) => values !== 0)
   if (columns.length === 0) return
   console.log('\nValues that did not fit their declaration:\n')
@@ -97,5 +98,18 @@ export function printCounts(ingestion: Schemas['IngestionCounts'] | undefined): 
         first === undefined ? '' : `${shown(unit)} ${first.map(shown).join(', ')}`,
       ])
     }),
+  )
+}
+
+function printClamped({ clampedValues }: Schemas['IngestionCounts']): void {
+  const columns = clampedValues.filter(({ values }) => values !== 0)
+  if (columns.length === 0) return
+  console.log('\nValues beyond the bounds, clamped to them:\n')
+  printTable(
+    ['column', 'values'],
+    columns.map(({ column, values }) => [shown(column), shown(values)]),
+  )
+  console.log(
+    '\nHalf-widths do not cover clamping. If there are many, think again which values are plausible, from what you know outside of this data.',
   )
 }

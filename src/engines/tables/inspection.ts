@@ -1,6 +1,7 @@
-import type { Column } from '../../core/dataset/dataset.ts'
+import { type Column, isGrid } from '../../core/dataset/dataset.ts'
 import { gridPoints } from '../../core/dataset/value-limits.ts'
 import { entry } from '../../privacy/must.ts'
+import { widenedByOneStep } from '../grid.ts'
 import { MISFIT_KINDS, type MisfitKind } from '../misfits.ts'
 import {
   acceptsNull,
@@ -20,7 +21,7 @@ import type { TableDataset, TableInspection } from './table-engine.ts'
  * joined in this order.
  */
 interface InspectionStatements {
-  /** The number of rows, the number of rows without identifier, and for each column the numbers of its misfits by kind. */
+  /** The number of rows, those without identifier, for each column the numbers of its misfits by kind, and of its clamped values. */
   readonly counts: string
   /** For each column, 1 if it is an identifier that must not repeat and does, otherwise 0. */
   readonly repeated: string
@@ -37,7 +38,9 @@ const ZERO = '(0 * count(*))'
 export function printInspection(dialect: TableDialect, table: TableDataset): InspectionStatements {
   const encoded = encodeColumns(dialect, table)
   const kept = printKeptRows(dialect, encoded, table.table)
-  const checks = encoded.map(checkOf)
+  const checks = encodeColumns(dialect, widened(dialect, table)).map((column, i) =>
+    checkOf(column, i, entry(table.dataset.columns, i)),
+  )
   const identified = checks.flatMap(({ drops, fits }) => (drops && fits !== undefined ? [fits] : []))
   const isIdentified = identified.length === 0 ? 'TRUE' : identified.join(' AND ')
   const misfits = checks.flatMap(({ drops, misfits }) =>
@@ -47,7 +50,10 @@ export function printInspection(dialect: TableDialect, table: TableDataset): Ins
       return dialect.countIf(drops ? condition : `${condition} AND ${isIdentified}`)
     }),
   )
-  const counts = ['count(*)', dialect.countIf(`NOT (${isIdentified})`), ...misfits]
+  const clamped = checks.map((check) =>
+    check.clamped === undefined ? ZERO : dialect.countIf(`${check.clamped} AND ${isIdentified}`),
+  )
+  const counts = ['count(*)', dialect.countIf(`NOT (${isIdentified})`), ...misfits, ...clamped]
   const repeated = encoded.map(({ column, kept: value }) =>
     table.unit.kind === 'row' && column.type === 'identifier'
       ? `CASE WHEN count(DISTINCT ${value}) < count(*) THEN 1 ELSE 0 END`
@@ -65,6 +71,16 @@ export function printInspection(dialect: TableDialect, table: TableDataset): Ins
   }
 }
 
+/** The table with columns whose stored values show whether the declared bounds clamp them, where the database can compute that. */
+function widened(dialect: TableDialect, table: TableDataset): TableDataset {
+  const columns = table.dataset.columns.map((column, i) => {
+    const found = entry(table.columns, i)
+    const wider = widenedByOneStep(column)
+    return dialect.encode(wider, { ...found, sql: SOURCE }) === undefined ? column : wider
+  })
+  return { ...table, dataset: { ...table.dataset, columns } }
+}
+
 /** The check of a column, as columns of two nested relations. */
 interface Check {
   /** True if rows whose value does not fit are left out as rows without identifier are. */
@@ -77,9 +93,12 @@ interface Check {
   readonly fits?: string
   /** The condition of each kind of misfit that the column can have. */
   readonly misfits: { readonly [Kind in MisfitKind]?: string }
+  /** A condition for the values that are clamped; absent for a column without bounds. */
+  readonly clamped?: string
 }
 
-function checkOf(encoded: EncodedColumn, i: number): Check {
+/** @param declared the column with its own bounds */
+function checkOf(encoded: EncodedColumn, i: number, declared: Column): Check {
   const { column, source, stored, misfit, notNull } = encoded
   const [value, flag, invalid, missing] = [
     `sotto_stored${i}`,
@@ -103,6 +122,9 @@ function checkOf(encoded: EncodedColumn, i: number): Check {
     ],
     checked: [value, `${isInvalid} AS ${invalid}`, ...(mayBeBoth ? [missing] : [])],
     ...(alwaysFits(encoded) ? { misfits: {} } : { misfits, fits: `NOT ${invalid}` }),
+    ...(declared.type === 'identifier' || !isGrid(declared)
+      ? {}
+      : { clamped: `(${value} < ${declared.lowerIndex} OR ${value} > ${declared.upperIndex})` }),
   }
 }
 
@@ -155,16 +177,17 @@ function printStored(encoded: readonly EncodedColumn[], unit: TableDataset['unit
 export function readInspection({ dataset, unit }: TableDataset, row: readonly unknown[]): TableInspection {
   const { columns } = dataset
   const left = row.map(readCount)
-  if (left.length !== 4 + (MISFIT_KINDS.length + 3) * columns.length)
+  if (left.length !== 4 + (MISFIT_KINDS.length + 4) * columns.length)
     throw new RangeError('the result has another number of columns')
   const [rowsRead, rowsWithoutIdentifier] = [entry(left, 0), entry(left, 1)]
   const [, , ...counts] = left
   const misfits = counts.splice(0, MISFIT_KINDS.length * columns.length)
+  const clamped = counts.splice(0, columns.length)
   const repeated = counts.splice(0, columns.length)
   const [rowsStored, people] = [entry(counts, 0), entry(counts, 1)]
   const limits = counts.slice(2)
   return {
-    ...{ rowsRead, rowsWithoutIdentifier, rowsStored, misfits },
+    ...{ rowsRead, rowsWithoutIdentifier, rowsStored, misfits, clamped },
     ...(unit.kind === 'person' ? { people } : {}),
     repeated: repeated.map((count) => count === 1),
     distinctValues: columns.map((column, i) => (hasLimit(column) ? limits[2 * i] : undefined)),

@@ -81,6 +81,8 @@ export interface TableInspection {
    * identifier only.
    */
   readonly misfits: readonly number[]
+  /** Number of values that the bounds of a column clamp; 0 for a column without bounds. */
+  readonly clamped: readonly number[]
   /** True for an identifier with the same value in several rows, where each row is a person. */
   readonly repeated: readonly boolean[]
   /** Number of distinct stored values, for columns with a declared limit. */

@@ -43,6 +43,7 @@ export function entryOf(
       rowsBeyondMaxRows: 0,
       rowsStored: 17,
       invalidValues: [],
+      clampedValues: [],
     },
   }
 }

@@ -438,6 +438,7 @@ describe('people with several rows are registered', () => {
         misfits: [{ rule: 'not-a-whole-number', values: 1, unit: 'line', first: [6] }],
       },
     ],
+    clampedValues: [{ column: 'minutes', values: 0 }],
   }
   const keys = async () => {
     const folder = path.join(service.dataDirectory, 'datasets', 'visits')

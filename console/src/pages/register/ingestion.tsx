@@ -88,6 +88,7 @@ export function PublishButtons({ action, running, isReady, onSend }: PublishButt
 /** Counts of an ingestion, and the values that did not fit. */
 export function IngestionReport({ counts }: { readonly counts: IngestionCounts }) {
   const rows = misfitRows(counts)
+  const clamped = counts.clampedValues.filter(({ values }) => values > 0)
   return (
     <>
       <Facts
@@ -112,7 +113,24 @@ export function IngestionReport({ counts }: { readonly counts: IngestionCounts }
           ]}
         />
       )}
-      {rows.length === 0 && <p>Every value fits its declaration.</p>}
+      {clamped.length > 0 && (
+        <>
+          <Table
+            label="Values beyond the bounds"
+            rows={clamped}
+            keyOf={({ column }) => column}
+            columns={[
+              ['Column', ({ column }) => <code>{column}</code>],
+              ['Clamped to a bound', ({ values }) => formatExact(values), 'right'],
+            ]}
+          />
+          <p>
+            Half-widths do not cover clamping. If many values are clamped, think again which values are
+            plausible, from what you know outside of this data.
+          </p>
+        </>
+      )}
+      {rows.length === 0 && clamped.length === 0 && <p>Every value fits its declaration.</p>}
       <Notice>These numbers are exact. Do not publish them.</Notice>
     </>
   )

@@ -3,7 +3,7 @@ import { type DatasetDeclaration, declareDataset } from '../../../core/dataset/d
 import type { CatalogEntry, InvalidValues } from '../../../core/dataset/entry.ts'
 import { ingestStored, type StoredIngestion } from '../../../engines/duckdb/ingestion/ingest-stored.ts'
 import { EngineFailure } from '../../../engines/engine.ts'
-import { describeMisfits } from '../../../engines/misfits.ts'
+import { describeClamped, describeMisfits } from '../../../engines/misfits.ts'
 import {
   beyondLimit,
   checkColumns,
@@ -68,7 +68,7 @@ export async function attachTable(
 ): Promise<Required<Pick<CatalogEntry, 'ingestion' | 'tableColumns'>>> {
   const { table, inspection, invalidValues } = await inspectTable(connections, source, attached, signal)
   requireLimits(attached.columns, inspection)
-  return { ingestion: countsOf(inspection, invalidValues), tableColumns: table.columns }
+  return { ingestion: countsOf(attached.columns, inspection, invalidValues), tableColumns: table.columns }
 }
 
 /** Destination and limits of a snapshot. */
@@ -97,7 +97,7 @@ export async function copyTable(
     signal,
   )
   const rowsRead = copied.rowsRead + inspection.rowsWithoutIdentifier
-  return { ingestion: countsOf({ ...inspection, ...copied, rowsRead }, invalidValues) }
+  return { ingestion: countsOf(columns, { ...inspection, ...copied, rowsRead }, invalidValues) }
 }
 
 /**
@@ -181,11 +181,13 @@ function requireLimits(columns: readonly Column[], inspection: TableInspection):
 }
 
 function countsOf(
-  { rowsRead, rowsWithoutIdentifier, rowsStored, people }: TableInspection,
+  columns: readonly Column[],
+  { rowsRead, rowsWithoutIdentifier, rowsStored, people, clamped }: TableInspection,
   invalidValues: readonly InvalidValues[],
 ): Required<CatalogEntry>['ingestion'] {
   const rowsBeyondMaxRows = rowsRead - rowsWithoutIdentifier - rowsStored
-  return defined({ rowsRead, rowsWithoutIdentifier, rowsStored, rowsBeyondMaxRows, people, invalidValues })
+  const counts = { rowsRead, rowsWithoutIdentifier, rowsStored, rowsBeyondMaxRows, people }
+  return defined({ ...counts, invalidValues, clampedValues: describeClamped(columns, clamped) })
 }
 
 /** Converts failures of a database to refusals. Its own messages may quote data. */

@@ -21,7 +21,7 @@ import { plausibleRowsOf } from '../../../privacy/neighbours.ts'
 import { Refusal, refuseField } from '../../../privacy/refusal.ts'
 import { quoteIdentifier } from '../../dialect.ts'
 import { EngineFailure } from '../../engine.ts'
-import { describeMisfits, MISFIT_KINDS } from '../../misfits.ts'
+import { describeClamped, describeMisfits, MISFIT_KINDS } from '../../misfits.ts'
 import { beyondLimit, checkColumns, refuseInvalidValues, repeatedIdentifier } from '../../source-rules.ts'
 import type { Statement } from '../encodings/source.ts'
 import { canIdentify } from '../encodings/text.ts'
@@ -196,10 +196,14 @@ async function ingestThrough(
   // Where no row has a misfit, there is nothing to inspect.
   const inspected =
     rowsWithMisfits === 0
-      ? new Array<number>(1 + MISFIT_KINDS.length * columns.length).fill(0)
+      ? new Array<number>(1 + (MISFIT_KINDS.length + 1) * columns.length).fill(0)
       : await countsOf(run, statements.inspect)
   const rowsWithoutIdentifier = must(inspected[0], 'the number of rows without identifier')
-  const invalidValues = await describeMisfits(columns, inspected.slice(1), {
+  const [misfits, clamped] = [
+    inspected.slice(1, 1 + MISFIT_KINDS.length * columns.length),
+    inspected.slice(1 + MISFIT_KINDS.length * columns.length),
+  ]
+  const invalidValues = await describeMisfits(columns, misfits, {
     ...relation.places,
     rows: async (position, kind) => {
       const rows = await run(statements.places(position, kind))
@@ -210,7 +214,9 @@ async function ingestThrough(
   const { rowsStored, people } = await storeStaged(run, statements)
   onProgress?.({ phase: 'store', fraction: 1 })
   const rowsBeyondMaxRows = rowsRead - rowsWithoutIdentifier - rowsStored
-  return defined({ rowsRead, rowsWithoutIdentifier, rowsBeyondMaxRows, rowsStored, people, invalidValues })
+  const clampedValues = describeClamped(columns, clamped)
+  const counts = { rowsRead, rowsWithoutIdentifier, rowsBeyondMaxRows, rowsStored, people }
+  return defined({ ...counts, invalidValues, clampedValues })
 }
 
 /**

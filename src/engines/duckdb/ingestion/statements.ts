@@ -1,7 +1,8 @@
-import type { Column } from '../../../core/dataset/dataset.ts'
+import { type Column, isGrid } from '../../../core/dataset/dataset.ts'
 import { gridPoints } from '../../../core/dataset/value-limits.ts'
 import { must } from '../../../privacy/must.ts'
 import { quoteIdentifier } from '../../dialect.ts'
+import { widenedByOneStep } from '../../grid.ts'
 import { MISFIT_KINDS, type MisfitKind } from '../../misfits.ts'
 import {
   DIGESTED_TYPES,
@@ -15,11 +16,11 @@ import {
 } from '../../person-rows.ts'
 import type { DeclaredLimit } from '../../source-rules.ts'
 import { encodeValue, printEncoded, storedType } from '../encodings/encode.ts'
-import type { Encoding, Parameter, Statement } from '../encodings/source.ts'
+import { type Encoding, type Parameter, type Statement, within } from '../encodings/source.ts'
 import { ROWS_BEYOND_TABLE } from '../instance.ts'
 
-/** Codes of the ways in which a value can be a misfit, in staged rows. 0: it fits. */
-const MISFIT_CODES: Readonly<Record<MisfitKind, number>> = { missing: 1, unfit: 2 }
+/** Codes of the ways in which a value can be a misfit, in staged rows. 0: it fits. 3: it is clamped. */
+const MISFIT_CODES: Readonly<Record<MisfitKind | 'clamped', number>> = { missing: 1, unfit: 2, clamped: 3 }
 
 /** Number of places of misfits that the custodian is told, for each rule of a column. */
 const PLACES_TOLD = 5
@@ -51,8 +52,8 @@ export interface IngestStatements {
   /** Selects one row of texts: the number of staged rows, and that of rows with a misfit. */
   readonly rows: string
   /**
-   * Selects one row of texts: the number of rows to leave out, and for each column and each kind of misfit its number. The
-   * misfits are those of the other rows unless the column causes rows to be left out.
+   * Selects one row of texts: the number of rows to leave out, for each column and each kind of misfit its number, and for each
+   * column the number of clamped values. They are those of the other rows unless the column causes rows to be left out.
    */
   readonly inspect: string
   /** Selects the numbers of the rows with the first misfits of a kind in a column, as texts, counted from 1. */
@@ -115,7 +116,8 @@ export function printIngest(
   const keepsAll = keepsAllValues(columns, unit)
   const encoded = columns.map((column, position): EncodedColumn => {
     const { name: _, ...facts } = at(sourceColumns, position)
-    const encoding = encodeValue(column, { position, name: `source${position}`, ...facts })
+    const source = { position, name: `source${position}`, ...facts }
+    const encoding = encodeValue(widenedByOneStep(column), source)
     const kept = keepsAll ? quoteIdentifier(column.name) : `kept${position}`
     return { column, encoding, kept, misfit: misfitIn(position) }
   })
@@ -220,8 +222,8 @@ function printStage(
   // Names are qualified, because a declared name may be any of them.
   const kept = encoded.map(({ column, kept }, i) =>
     column.invalidValue.kind === 'replace'
-      ? `CASE WHEN checked.misfit${i} > 0 THEN CAST($replacement${i} AS ${storedType(column)}) ELSE checked.stored${i} END AS ${kept}`
-      : `checked.stored${i} AS ${kept}`,
+      ? `CASE WHEN checked.misfit${i} IN (1, 2) THEN CAST($replacement${i} AS ${storedType(column)}) ELSE ${printClamped(column, i)} END AS ${kept}`
+      : `${printClamped(column, i)} AS ${kept}`,
   )
   const misfits = misfitColumns(encoded).map((name, place) => `${printMisfits(encoded, place)} AS ${name}`)
   const values = printEncoded(
@@ -237,12 +239,23 @@ function printStage(
   }
 }
 
+/** The stored value within the bounds of its column. */
+function printClamped(column: Column, i: number): string {
+  const stored = `checked.stored${i}`
+  if (column.type === 'identifier' || !isGrid(column)) return stored
+  return within(stored, column.lowerIndex, column.upperIndex)
+}
+
 /** An invalid value that is not replaced is kept as NULL. */
-function printMisfit({ type, nullable }: Column, i: number): string {
+function printMisfit(column: Column, i: number): string {
+  const { type, nullable } = column
   const { missing, unfit } = MISFIT_CODES
   // An identifier without a character other than white space is missing.
   if (type === 'identifier') return `CAST(CASE WHEN stored${i} IS NULL THEN ${missing} ELSE 0 END AS BIGINT)`
-  return `CAST(CASE WHEN source${i} IS NULL THEN ${nullable ? 0 : missing} WHEN stored${i} IS NULL THEN ${unfit} ELSE 0 END AS BIGINT)`
+  const clamped = isGrid(column)
+    ? ` WHEN stored${i} < ${column.lowerIndex} OR stored${i} > ${column.upperIndex} THEN ${MISFIT_CODES.clamped}`
+    : ''
+  return `CAST(CASE WHEN source${i} IS NULL THEN ${nullable ? 0 : missing} WHEN stored${i} IS NULL THEN ${unfit}${clamped} ELSE 0 END AS BIGINT)`
 }
 
 /**
@@ -297,7 +310,8 @@ function printInspect(encoded: readonly EncodedColumn[], staged: string): string
   const misfits = encoded.flatMap((column) =>
     MISFIT_KINDS.map((kind) => printHasMisfit(encoded, column, kind)),
   )
-  const counts = [`NOT (${printStays(encoded)})`, ...misfits].map(
+  const clamped = encoded.map((column) => printHasMisfit(encoded, column, 'clamped'))
+  const counts = [`NOT (${printStays(encoded)})`, ...misfits, ...clamped].map(
     (condition) => `count(*) FILTER (WHERE ${condition})`,
   )
   return `SELECT ${list(counts.map((count) => `${count}::VARCHAR`))} FROM ${staged}`
@@ -307,7 +321,7 @@ function printInspect(encoded: readonly EncodedColumn[], staged: string): string
 function printHasMisfit(
   encoded: readonly EncodedColumn[],
   { column, misfit }: EncodedColumn,
-  kind: MisfitKind,
+  kind: keyof typeof MISFIT_CODES,
 ): string {
   const isOfKind = `${misfit} = ${MISFIT_CODES[kind]}`
   return column.invalidValue.kind === 'drop-row' ? isOfKind : `${isOfKind} AND ${printStays(encoded)}`

@@ -170,3 +170,51 @@ it('a refusal states for each column what is wrong and where, but no value', asy
   ])
   expect(`${error.message} ${error.stack}`).not.toContain('secret')
 })
+
+describe('values beyond the bounds', () => {
+  const clampedIn = async (columns: readonly Column[], content: string) => {
+    await writeFile(join(folder.path, 'rows.csv'), content)
+    const { clampedValues } = await ingest({
+      sourcePath: join(folder.path, 'rows.csv'),
+      format: 'csv',
+      columns,
+      privacyUnit: { kind: 'row' },
+      targetPath: join(folder.path, 'rows.duckdb'),
+    })
+    return clampedValues
+  }
+
+  it.each<[string, Column, readonly string[], number]>([
+    ['whole numbers', x, ['-1', '0', '9', '10', '1e300'], 3],
+    // 9.4 is nearest to 9, and 9.5 to 10.
+    ['numbers', column.number('x', 1_000_000_000n, 0n, 9n), ['-0.6', '-0.4', '9.4', '9.5', '-inf'], 3],
+    ['numbers of many steps', column.number('x', 1n, 0n, 2n ** 53n), ['-1', '0', '9007199.3', '0.5'], 2],
+    ['dates', column.date('x', '2020-01-01', '2020-01-02'), ['2019-12-31', '2020-01-02', '2020-01-03'], 2],
+    [
+      'times',
+      column.timestamp('x', '2020-01-01T00:00:00Z', '2020-01-02T00:00:00Z'),
+      ['2019-12-31T23:59:59Z', '2020-01-02T00:00:00Z', '2020-01-02T00:00:01Z'],
+      2,
+    ],
+  ])('are counted and clamped: %s', async (_, declared, values, clamped) => {
+    if (!('lowerIndex' in declared)) throw new Error('the column has bounds')
+    const { lowerIndex, upperIndex } = declared
+    expect(await clampedIn([declared], ['x', ...values, ''].join('\n'))).toEqual([
+      { column: 'x', values: clamped },
+    ])
+    const rows = await storedRows(join(folder.path, 'rows.duckdb'), [declared])
+    const indexes = rows.map((row) => BigInt(Number(row.x)))
+    expect(indexes).toHaveLength(values.length)
+    expect(indexes.every((index) => lowerIndex <= index && index <= upperIndex)).toBe(true)
+  })
+
+  it('are not replaced, and do not count in rows that are left out', async () => {
+    const columns = [column.integer('x', 0n, 9n, replaced), column.identifier('y', 'drop-row')]
+    expect(await clampedIn(columns, 'x,y\n12,a\n99, \n')).toEqual([{ column: 'x', values: 1 }])
+    expect(await storedRows(join(folder.path, 'rows.duckdb'), [x])).toEqual([{ x: 9n }])
+  })
+
+  it('are none in a column without bounds', async () => {
+    expect(await clampedIn([column.boolean('x')], 'x\ntrue\n')).toEqual([])
+  })
+})
