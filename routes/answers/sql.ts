@@ -19,7 +19,7 @@ import { requireBalances, requireDataset } from '../../src/http/access/permitted
 import type { Principal } from '../../src/http/access/principal.ts'
 import { EVERYONE, principalOf } from '../../src/http/access/roles.ts'
 import { callerOf, givenUpSignal, idempotencyHeaders, sendAnswer } from '../../src/http/caller.ts'
-import { fieldErrorsOf } from '../../src/http/problem.ts'
+import { validated, validationRefusal } from '../../src/http/validation.ts'
 import { Refusal } from '../../src/privacy/refusal.ts'
 import { sizeOf } from '../datasets/dummy.ts'
 
@@ -145,16 +145,14 @@ async function translated(
     throw new Refusal('unavailable', 'The statement could not be parsed. Retry later.')
   })
   const translation = translate(sql, statement, dataset)
-  const parsed = querySchema.safeParse({ ...translation.query, ...terms })
+  const parsed = validated(querySchema, { ...translation.query, ...terms })
   if (parsed.success)
     return {
       query: parsed.data,
       shown: { ...shortestQuery(parsed.data), kind: parsed.data.kind },
       translation,
     }
-  const errors = fieldErrorsOf(parsed.error.issues)
-  const detail = errors.map(({ field, rule }) => `${field}: ${rule}`).join('; ')
-  throw translation.refusalOf(new Refusal('invalid-request', detail, errors))
+  throw translation.refusalOf(validationRefusal(parsed))
 }
 
 /** Runs a task on the query of a statement. Its refusals name the place in the statement. */

@@ -1,6 +1,5 @@
 import type { Socket } from 'node:net'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
-import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod'
 import { AnswerFailure, QuestionFailure } from '../answers/failure.ts'
 import { DocumentsFault } from '../ledger/documents/fault.ts'
 import { LedgerFault } from '../ledger/fault.ts'
@@ -143,7 +142,6 @@ function problemParts(error: unknown, request: FastifyRequest): ProblemParts {
   const fault = storeFault(error)
   if (fault !== undefined) return { code: 'unavailable', ...fault }
   if (error instanceof RouteUnknown) return { code: error.code, detail: error.message }
-  if (hasZodFastifySchemaValidationErrors(error)) return validationParts(error)
   if (isCoded(error) && error.code === 'ERR_STREAM_PREMATURE_CLOSE')
     return { code: 'unavailable', detail: 'The client disconnected before the response was complete.' }
   if (isCoded(error) && error.code.startsWith('FST_')) return frameworkParts(error, request.routeOptions)
@@ -153,73 +151,6 @@ function problemParts(error: unknown, request: FastifyRequest): ProblemParts {
 const FAILED: ProblemParts = {
   code: 'internal-error',
   detail: 'The request failed. The log contains the request id.',
-}
-
-function validationParts(error: FastifyError & { validation: readonly ValidationIssue[] }): ProblemParts {
-  const ofWrongType = new Set(
-    error.validation
-      .filter(({ keyword }) => keyword === 'invalid_type')
-      .map(({ instancePath }) => instancePath),
-  )
-  // Other rules do not apply to a value of the wrong type: a string has no entries.
-  const errors = error.validation
-    .filter(({ keyword, instancePath }) => keyword === 'invalid_type' || !ofWrongType.has(instancePath))
-    .flatMap(fieldErrors)
-  const detail = errors.map(({ field, rule }) => `${field}: ${rule}`).join('; ')
-  return { code: 'invalid-request', detail, errors }
-}
-
-interface ValidationIssue {
-  /** Zod's code of the issue. */
-  readonly keyword?: string | undefined
-  readonly instancePath: string
-  readonly message?: string | undefined
-  readonly params?: { readonly keys?: unknown; readonly errors?: unknown } | undefined
-}
-
-/** Issue within one variant of a union, in zod's format. */
-interface NestedIssue {
-  readonly code: string
-  readonly path: readonly PropertyKey[]
-  readonly message: string
-  readonly keys?: unknown
-  readonly errors?: unknown
-}
-
-function fieldErrors({ instancePath, message, params }: ValidationIssue): readonly FieldError[] {
-  return errorsAt(instancePath.split('/').filter(Boolean), message ?? 'is not valid', params ?? {})
-}
-
-/** Returns the fields that zod's issues are about, and the rules that they break. */
-export function fieldErrorsOf(issues: readonly NestedIssue[]): readonly FieldError[] {
-  return issues.flatMap((issue) => errorsAt(issue.path, issue.message, issue))
-}
-
-function errorsAt(
-  path: readonly PropertyKey[],
-  rule: string,
-  { keys, errors }: { readonly keys?: unknown; readonly errors?: unknown },
-): readonly FieldError[] {
-  if (Array.isArray(keys))
-    return keys.map((key) => ({ field: [...path, key].join('.'), rule: 'is not a known field' }))
-  const issues = onlyFittingVariant(errors)
-  if (issues !== undefined)
-    return issues.flatMap((issue) => errorsAt([...path, ...issue.path], issue.message, issue))
-  return [{ field: path.length === 0 ? 'body' : path.join('.'), rule }]
-}
-
-/**
- * Returns the issues of the only variant of a union that the shape of a value fits, if there is exactly one. A shape
- * does not fit a variant of another type, without one of the value's fields, or with another discriminator.
- */
-function onlyFittingVariant(errors: unknown): readonly NestedIssue[] | undefined {
-  if (!Array.isArray(errors)) return undefined
-  const variants: readonly (readonly NestedIssue[])[] = errors
-  const fitting = variants.filter(
-    (issues) =>
-      !issues.some(({ code, path }) => path.length === 0 || (path.length === 1 && code === 'invalid_value')),
-  )
-  return fitting.length === 1 ? fitting[0] : undefined
 }
 
 /** An error with a code of Node or Fastify. */

@@ -8,7 +8,7 @@ import fastify, {
   type FastifyRequest,
   LogController,
 } from 'fastify'
-import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod'
+import { serializerCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { ruleOf } from '../privacy/rule.ts'
 import type { Authenticator } from './access/identity.ts'
@@ -21,6 +21,7 @@ import { type KeylessLimit, limitRequests, type RequestLimits } from './limits.t
 import type { Metrics } from './metrics.ts'
 import { sendConnectionProblem, sendNotFound, sendProblem } from './problem.ts'
 import { recordWhenClosed } from './request-log.ts'
+import { validatorCompiler } from './validation.ts'
 
 /** Parts of every server. */
 interface CommonParts {

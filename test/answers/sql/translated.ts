@@ -3,7 +3,7 @@ import { parseStatement } from '../../../src/answers/sql/parsing/parser.ts'
 import { type Translation, translate } from '../../../src/answers/sql/translation.ts'
 import type { Column, Dataset } from '../../../src/core/dataset/dataset.ts'
 import { plan } from '../../../src/core/planner/plan.ts'
-import { fieldErrorsOf } from '../../../src/http/problem.ts'
+import { validated, validationRefusal } from '../../../src/http/validation.ts'
 import { Refusal } from '../../../src/privacy/refusal.ts'
 import { column, datasetOf } from '../../engines/fixture.ts'
 
@@ -33,9 +33,9 @@ export function translated(
   dataset = visits,
 ): Translation & { readonly asked: Query } {
   const translation = translate(sql, parseStatement(sql), dataset)
-  const parsed = querySchema.safeParse({ ...translation.query, ...terms })
+  const parsed = validated(querySchema, { ...translation.query, ...terms })
   if (parsed.success) return { ...translation, asked: parsed.data }
-  throw translation.refusalOf(new Refusal('invalid-request', 'invalid', fieldErrorsOf(parsed.error.issues)))
+  throw translation.refusalOf(validationRefusal(parsed))
 }
 
 /** The query of a statement, after it was planned. */

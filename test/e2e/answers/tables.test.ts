@@ -74,6 +74,7 @@ test('a live table is registered with its counts, queried in its database, follo
       { column: 'Age', values: 0, misfits: [] },
       { column: 'ward', values: 125, misfits: [{ rule: 'not-a-category', values: 125 }] },
     ],
+    clampedValues: [{ column: 'Age', values: 45 }],
   })
   expect(database.calls).toEqual(['inspect', 'open visits 1'])
   expect((await register().expect(200)).body.version).toBe('1')
