@@ -30,8 +30,8 @@ export const PROBLEMS = {
     title: 'Invalid request',
     meaning: 'A field is missing, unknown, of the wrong type or out of range.',
     details:
-      'Or the `Authorization` header was sent twice. `errors` names each field and its rule. Numbers must ' +
-      'be exactly representable as doubles and have at most the stated number of digits. The service never ' +
+      'Or the `Authorization` header was sent twice. `errors` names each field and its rule, twenty at most; of a request ' +
+      'with hundreds of parts, only the first error is looked for, and `detail` says so. Numbers must be exactly representable as doubles and have at most the stated number of digits. The service never ' +
       'rounds a number in a request.',
   },
   'malformed-json': {
