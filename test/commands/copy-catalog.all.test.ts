@@ -25,6 +25,7 @@ const VISITS = {
   privacyUnit: { kind: 'person', column: 'patient', maxRows: 4 },
   neighbours: 'add-remove',
   budget: { epsilon: 1_000, delta: 0 },
+  leftOut: { epsilon: 0 },
 }
 /** One row of each person, which the key of the version chooses. The noise is 0 except with a probability below 1e-37. */
 const chosen = (epsilon: number) => ({

@@ -101,6 +101,7 @@ async function startedService(): Promise<TestService> {
       privacyUnit: { kind: 'person', column: 'patient', maxRows: 2 },
       neighbours: 'add-remove',
       budget: { epsilon: 10 },
+      leftOut: { epsilon: 0 },
       timing: 'off',
     })
     .expect(201)

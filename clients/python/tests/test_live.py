@@ -86,8 +86,9 @@ def test_an_answer_has_value_half_width_price_and_budget(population: sotto.Datas
     assert spent(population) == pytest.approx(before + 0.3)
     assert answer.budget_left == population.budget().remaining
     assert not answer.replayed
+    assert answer.coverage is not None and answer.coverage.startswith("The half-width covers noise only")
     assert re.fullmatch(
-        r"[\d,]+ ± 10\n\(95% confidence · price: epsilon 0.3 · left: epsilon [\d.]+, delta 0.001\)", repr(answer)
+        r"[\d,]+ ± 10\n\(The half-width covers noise only[^()]+\)\n\(95% confidence · price: epsilon 0.3 · left: epsilon [\d.]+, delta 0.001\)", repr(answer)
     )
 
 

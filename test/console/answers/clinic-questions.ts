@@ -68,6 +68,7 @@ export const CLINIC_QUESTIONS: readonly Readonly<Record<string, unknown>>[] = [
   { kind: 'linearRegression', outcome: 'cost (EUR)', predictors: ['age'], ridge: 2, epsilon: 1 },
   { kind: 'proportion', of: { column: 'Region', op: 'in', values: ['north'] }, epsilon: 0.5 },
   { kind: 'countDistinct', column: 'Region', epsilon: 0.5 },
+  { kind: 'contributionProfile', where, epsilon: 0.5 },
   { kind: 'histogram', column: 'Region', epsilon: 0.5 },
   { kind: 'histogram', column: { column: 'day', by: 'month' }, of: 'people', epsilon: 0.5 },
   { kind: 'histogram', column: { column: 'age', edges: [0, 18, 65, 120] }, epsilon: 0.5 },

@@ -75,7 +75,7 @@ function Contribution({ form, onChange }: StepProps) {
             {...field('maxRows')}
           />
           <NumberField
-            label="Most rows of a person that are plausible"
+            label="Largest plausible number of rows"
             hint="People with more count as one group where left-out rows are measured. Default: ten times as many."
             {...field('plausibleRows')}
           />
