@@ -200,6 +200,7 @@ async function openStores(
     observed,
     defined({
       ...{ dataDirectory, datasets: catalog.ids(), logger },
+      registeredHere: documents === undefined ? catalog.ids() : [],
       publication: signer === undefined || target === undefined ? undefined : { target, everyMs, signer },
       backup: 'backup' in store ? store.backup : undefined,
     }),

@@ -7,6 +7,7 @@ import {
   type HeadsByDataset,
   headLines,
   knownHeadsFile,
+  laterHeads,
   missingHistory,
   readKnownHeads,
 } from '../ledger/custody/known-heads.ts'
@@ -122,7 +123,11 @@ export async function restoreBackup(
     await writePrivately(knownHeadsFile(dataDirectory), headLines(own))
     const check = async (ledger: Ledger) => {
       await requireHistory(ledger, own)
-      return requireSound(ledger, known)
+      const events = await requireSound(ledger, known)
+      // The backup may have been made while datasets were registered.
+      const heads = new Map((await ledger.heads()).map((head) => [head.dataset, head]))
+      await writePrivately(knownHeadsFile(dataDirectory), headLines(laterHeads(own, heads)))
+      return events
     }
     if (ledgerFile === undefined) return await using(openDatabase, check)
     await copyFile(path.join(folder, LEDGER), ledgerFile)

@@ -4,9 +4,10 @@ import { LedgerFault } from '../fault.ts'
 import type { Ledger, OperationName } from '../ledger.ts'
 import { COMMANDS } from '../protocol/commands.ts'
 import { ledgerMethods } from '../stores/operation.ts'
+import { readCheckpoint } from './checkpoint.ts'
 import { canControl, serveControl } from './control.ts'
 import { createHeadKeeper } from './head-keeper.ts'
-import { knownHeadsFile, missingHistory, readKnownHeads } from './known-heads.ts'
+import { headsOf, knownHeadsFile, laterHeads, missingHistory, readKnownHeads } from './known-heads.ts'
 import { type HeadPublication, publishHeads } from './publish.ts'
 import { type Extent, verifyAtStart } from './verification.ts'
 
@@ -27,6 +28,11 @@ export interface CustodyOptions {
   readonly logger: Logger
   /** Destination of signed heads, if they are published. */
   readonly publication?: Omit<HeadPublication, 'logger'>
+  /**
+   * Ids of the datasets that were registered through this data folder, so that it has known heads of them. None for a replica
+   * whose catalog is in a database, and whose data folder may be new.
+   */
+  readonly registeredHere: Iterable<string>
   /** Copies the ledger to a file, if the command line may ask for it. */
   readonly backup?: (file: string) => Promise<void>
   /** Number of events up to which a start verifies the whole ledger; for tests. */
@@ -49,10 +55,10 @@ const KEPT_AT_ONCE: ReadonlySet<OperationName> = new Set([
  */
 export async function openCustody(
   ledger: Ledger,
-  { dataDirectory, datasets, logger, publication, backup, completeUpTo }: CustodyOptions,
+  { dataDirectory, datasets, registeredHere, logger, publication, backup, completeUpTo }: CustodyOptions,
 ): Promise<Custody> {
   const file = knownHeadsFile(dataDirectory)
-  await requireHistory(ledger, file, datasets)
+  await requireHistory(ledger, { dataDirectory, datasets, registeredHere })
   let damage: string | undefined
   const onDamage = (reason: string) => {
     damage ??= reason
@@ -61,10 +67,16 @@ export async function openCustody(
       'the service has stopped answering, because the ledger is damaged or has lost events',
     )
   }
-  const verification = await verifyAtStart(ledger, { dataDirectory, logger, onDamage, completeUpTo })
   const heads = createHeadKeeper(ledger, file, {
     onFailure: (err) => logger.error({ err }, 'the heads of the ledger cannot be kept'),
     onLoss: onDamage,
+  })
+  const verification = await verifyAtStart(ledger, {
+    ...{ dataDirectory, logger, onDamage, completeUpTo },
+    keepHeads: heads.keep,
+  }).catch(async (error: unknown) => {
+    await heads.stop()
+    throw error
   })
   await heads.keep()
 
@@ -109,16 +121,41 @@ async function openControl(
   return undefined
 }
 
-/** @throws Error if the ledger lacks events or budgets that the data folder knows of. */
-async function requireHistory(ledger: Chain, file: string, datasets: Iterable<string>): Promise<void> {
-  const missing = await missingHistory(ledger, await readKnownHeads(file), datasets)
-  if (missing.length === 0) return
+/**
+ * Compares the ledger with the known heads, the checkpoint and the catalog.
+ * @throws Error if the ledger lacks events or budgets that one of these knows of, or the known heads lack some that another
+ * knows of.
+ */
+async function requireHistory(
+  ledger: Chain,
+  {
+    dataDirectory,
+    datasets,
+    registeredHere,
+  }: Pick<CustodyOptions, 'dataDirectory' | 'datasets' | 'registeredHere'>,
+): Promise<void> {
+  const file = knownHeadsFile(dataDirectory)
+  const known = await readKnownHeads(file)
+  const verified = headsOf((await readCheckpoint(dataDirectory)) ?? new Map())
+  const missing = await missingHistory(ledger, laterHeads(known, verified), datasets)
+  if (missing.length > 0)
+    throw new Error(
+      [
+        'the ledger is older than the data folder, or another one:',
+        ...missing.map((reason) => `  ${reason}`),
+        'With it, budgets could be spent again. Restore the newest ledger (ledger.sqlite together with',
+        'ledger.sqlite-wal, or the PostgreSQL database), or see "A lost ledger" in docs/operations.md.',
+      ].join('\n'),
+    )
+  const isForgotten = (dataset: string) =>
+    (known.get(dataset)?.sequence ?? 0) < (verified.get(dataset)?.sequence ?? 1)
+  const forgotten = [...new Set([...verified.keys(), ...registeredHere])].filter(isForgotten).sort()
+  if (forgotten.length === 0) return
   throw new Error(
     [
-      'the ledger is older than the data folder, or another one:',
-      ...missing.map((reason) => `  ${reason}`),
-      'With it, budgets could be spent again. Restore the newest ledger (ledger.sqlite together with',
-      'ledger.sqlite-wal, or the PostgreSQL database), or see "A lost ledger" in docs/operations.md.',
+      `${file} was removed, or replaced by an older copy: it lacks events of ${forgotten.join(', ')}.`,
+      'Without it, a ledger that has lost charges could not be told from a complete one. Put the file back, or see',
+      '"Lost known heads" in docs/operations.md.',
     ].join('\n'),
   )
 }

@@ -6,9 +6,11 @@ import { type HeadsByDataset, headLines, laterHeads, readKnownHeads } from './kn
 export interface HeadKeeper {
   /** Notes that the ledger has changed. The file is written within {@link KEEP_EVERY_MS}. */
   changed(): void
-  /** Writes the file. Resolves when all heads up to this call are in it, or the failure is reported. */
-  keep(): Promise<void>
-  /** Stops the timer and writes the file a last time. */
+  /** Writes the file. Resolves with true when all heads up to this call are in it, and with false when a failure was reported. */
+  keep(): Promise<boolean>
+  /** Stops without writing. */
+  stop(): Promise<void>
+  /** Stops and writes the file a last time. */
   close(): Promise<void>
 }
 
@@ -29,10 +31,10 @@ export function createHeadKeeper(
   }: { readonly onFailure: (error: unknown) => void; readonly onLoss: (reason: string) => void },
 ): HeadKeeper {
   let isChanged = false
-  let underWay: Promise<void> | undefined
-  let queued: Promise<void> | undefined
+  let underWay: Promise<boolean> | undefined
+  let queued: Promise<boolean> | undefined
 
-  async function write(): Promise<void> {
+  async function write(): Promise<boolean> {
     isChanged = false
     try {
       // Read before the heads of the ledger, which are then at least as new, even if another replica writes.
@@ -40,17 +42,22 @@ export function createHeadKeeper(
       const heads: HeadsByDataset = new Map((await ledger.heads()).map((head) => [head.dataset, head]))
       for (const head of known.values()) {
         const reason = reasonAgainst(head, heads.get(head.dataset))
-        if (reason !== undefined) return onLoss(reason)
+        if (reason !== undefined) {
+          onLoss(reason)
+          return false
+        }
       }
       const [before, after] = [headLines(known), headLines(laterHeads(known, heads))]
       if (before !== after) await writePrivately(file, after)
+      return true
     } catch (error) {
       isChanged = true
       onFailure(error)
+      return false
     }
   }
 
-  function start(): Promise<void> {
+  function start(): Promise<boolean> {
     underWay = write().finally(() => {
       underWay = undefined
     })
@@ -58,7 +65,7 @@ export function createHeadKeeper(
   }
 
   /** A write that is under way may have read the heads before this call, so another one follows it. */
-  function keep(): Promise<void> {
+  function keep(): Promise<boolean> {
     if (underWay === undefined) return start()
     queued ??= underWay.then(() => {
       queued = undefined
@@ -77,6 +84,10 @@ export function createHeadKeeper(
       isChanged = true
     },
     keep,
+    async stop() {
+      clearInterval(timer)
+      await underWay
+    },
     async close() {
       clearInterval(timer)
       await keep()

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { z } from 'zod'
 import type { Chain, ChainHead } from '../contract/chain.ts'
+import type { SoundVerification } from '../protocol/verifier/verifier.ts'
 
 /*
  * The known heads: the last head of every chain that the service has seen, as JSON Lines. They are kept apart from the
@@ -27,6 +28,18 @@ export async function readKnownHeads(file: string): Promise<HeadsByDataset> {
   })
   const lines = text.split('\n').filter((line) => line !== '')
   return new Map(lines.map((line) => parseHead(file, line)).map((head) => [head.dataset, head]))
+}
+
+/** The heads up to which a checkpoint has verified each dataset. */
+export function headsOf(
+  checkpoint: ReadonlyMap<string, Pick<SoundVerification, 'events' | 'headHash'>>,
+): HeadsByDataset {
+  const heads = Array.from(checkpoint, ([dataset, { events, headHash }]) => ({
+    dataset,
+    sequence: events,
+    hash: headHash,
+  }))
+  return new Map(heads.filter(({ sequence }) => sequence > 0).map((head) => [head.dataset, head]))
 }
 
 /** Formats heads as the file's text, ordered by dataset. */

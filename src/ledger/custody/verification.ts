@@ -21,6 +21,11 @@ export interface VerificationOptions {
   readonly logger: Pick<Logger, 'info' | 'error'>
   /** Called once if damage is found after the start, with a sentence. */
   readonly onDamage: (reason: string) => void
+  /**
+   * Writes the known heads, before each checkpoint: a start compares the two, and known heads that are older than a checkpoint
+   * were replaced. Resolves with false if they could not be written.
+   */
+  readonly keepHeads: () => Promise<boolean>
   /** Number of events up to which a start verifies the whole ledger; for tests. */
   readonly completeUpTo?: number | undefined
 }
@@ -66,7 +71,7 @@ interface Verified {
 /** Completes the verification of the unfinished datasets, then verifies new events at intervals and writes checkpoints. */
 function verifyInBackground(
   ledger: Chain & Pick<Sessions, 'sessionAnswers'>,
-  { dataDirectory, logger, onDamage }: VerificationOptions,
+  { dataDirectory, logger, onDamage, keepHeads }: VerificationOptions,
   { results, unfinished }: Verified,
   startMs: number,
 ): RunningVerification {
@@ -74,7 +79,10 @@ function verifyInBackground(
   const closing = new AbortController()
   const pace = backgroundPace(closing.signal)
   let damaged = false
-  const save = () => (damaged ? removeCheckpoint(dataDirectory) : writeCheckpoint(dataDirectory, results))
+  async function save(): Promise<void> {
+    if (damaged) await removeCheckpoint(dataDirectory)
+    else if (await keepHeads()) await writeCheckpoint(dataDirectory, results)
+  }
   async function report(error: unknown): Promise<void> {
     if (closing.signal.aborted && !(error instanceof Damage)) return
     if (!(error instanceof Damage)) return logger.error({ err: error }, 'the ledger cannot be verified')

@@ -62,7 +62,10 @@ async function open(directory = folder): Promise<Custody> {
   const logger = pino({}, { write: (line: string) => lines.push(line) })
   const ledger = await openLedger(directory)
   try {
-    return await openCustody(ledger, { dataDirectory: directory, datasets: [], logger, completeUpTo: 0 })
+    return await openCustody(ledger, {
+      ...{ dataDirectory: directory, datasets: [], registeredHere: [], logger },
+      completeUpTo: 0,
+    })
   } catch (error) {
     await ledger.close()
     throw error

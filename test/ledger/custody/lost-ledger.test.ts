@@ -80,14 +80,15 @@ test('attack: put an older copy of the ledger in its place', async () => {
 
 test('attack: spend as much on another ledger of the same length', async () => {
   await service.stop()
-  await copyFile(file('ledger.sqlite'), file('forked.sqlite'))
+  // A whole earlier state starts, because nothing contradicts it.
+  const earlier = ['ledger.sqlite', 'heads.jsonl', 'checkpoint.json']
+  for (const name of earlier) await copyFile(file(name), file(`${name}.earlier`))
   await service.restart()
   await spend(9).expect(200)
   await service.stop()
   const heads = await readFile(file('heads.jsonl'))
   await loseLedger()
-  await rename(file('forked.sqlite'), file('ledger.sqlite'))
-  await rm(file('heads.jsonl'))
+  for (const name of earlier) await rename(file(`${name}.earlier`), file(name))
   await service.restart()
   await spend(0.1).expect(200)
   await service.stop()
@@ -103,4 +104,57 @@ test('a damaged file of heads stops the start and says what to do', async () => 
   await writeFile(file('heads.jsonl'), heads)
   await service.restart()
   await spend(1).expect(200)
+})
+
+const FORGOTTEN =
+  /heads.jsonl was removed, or replaced by an older copy: it lacks events of patients[\s\S]*Lost known heads/
+
+test.each<[how: string, change: (heads: string) => Promise<void>]>([
+  ['removed', () => rm(file('heads.jsonl'))],
+  ['emptied', () => writeFile(file('heads.jsonl'), '')],
+  [
+    'cut',
+    (heads) =>
+      writeFile(
+        file('heads.jsonl'),
+        heads
+          .split('\n')
+          .filter((line) => !line.includes('"patients"'))
+          .join('\n'),
+      ),
+  ],
+])('attack: an older ledger beside known heads that were %s', async (_, change) => {
+  await spend(1).expect(200)
+  await service.stop()
+  await copyFile(file('ledger.sqlite'), file('older.sqlite'))
+  await service.restart()
+  await spend(8.9).expect(200)
+  await service.stop()
+  const heads = await readFile(file('heads.jsonl'), 'utf8')
+  await rename(file('ledger.sqlite'), file('newer.sqlite'))
+  await loseLedger()
+  await copyFile(file('older.sqlite'), file('ledger.sqlite'))
+  await change(heads)
+  // The checkpoint knows events that the ledger lacks.
+  await expect(service.restart()).rejects.toThrow(OLDER)
+  await rm(file('checkpoint.json'), { force: true })
+  await expect(service.restart()).rejects.toThrow(FORGOTTEN)
+  // Also beside the newest ledger, because nothing tells it from an older one.
+  await loseLedger()
+  await rename(file('newer.sqlite'), file('ledger.sqlite'))
+  await expect(service.restart()).rejects.toThrow(FORGOTTEN)
+  await writeFile(file('heads.jsonl'), heads)
+  await service.restart()
+  expect(await spent()).toEqual({ epsilon: 9.9, delta: 0 })
+})
+
+test('attack: known heads of an earlier day, beside a newer checkpoint', async () => {
+  await spend(1).expect(200)
+  await service.stop()
+  const earlier = await readFile(file('heads.jsonl'), 'utf8')
+  await service.restart()
+  await spend(2).expect(200)
+  await service.stop()
+  await writeFile(file('heads.jsonl'), earlier)
+  await expect(service.restart()).rejects.toThrow(FORGOTTEN)
 })
