@@ -139,7 +139,7 @@ function problemParts(error: unknown, request: FastifyRequest): ProblemParts {
         'none. The repeat costs nothing and returns the stored answer if there is one.',
     }
   }
-  const fault = storeFault(error)
+  const fault = storeFault(error) ?? diskFault(error)
   if (fault !== undefined) return { code: 'unavailable', ...fault }
   if (error instanceof RouteUnknown) return { code: error.code, detail: error.message }
   if (isCoded(error) && error.code === 'ERR_STREAM_PREMATURE_CLOSE')
@@ -217,6 +217,12 @@ function storeFault(error: unknown): Pick<ProblemParts, 'detail' | 'facts'> | un
   return undefined
 }
 
+/** Problem for a file that could not be written because the disk, or the quota of its user, is full. */
+function diskFault(error: unknown): Pick<ProblemParts, 'detail' | 'facts'> | undefined {
+  if (!isCoded(error) || (error.code !== 'ENOSPC' && error.code !== 'EDQUOT')) return undefined
+  return { detail: 'The disk of the service is full. Nothing was changed.', facts: { retryAfterSeconds: 10 } }
+}
+
 /** Codes of refusals, for the log lines of their requests. */
 const refusals = new WeakMap<FastifyRequest, ProblemCode>()
 
@@ -234,7 +240,7 @@ function logProblem(error: unknown, code: ProblemCode, request: FastifyRequest):
     request.log.error({ code, chargeId: error.chargeId, errorClass: error.errorClass }, 'query failed')
   } else if (error instanceof QuestionFailure) {
     request.log.error({ code, session: error.session, errorClass: error.errorClass }, 'question failed')
-  } else if (code === 'internal-error' || storeFault(error) !== undefined) {
+  } else if (code === 'internal-error' || (storeFault(error) ?? diskFault(error)) !== undefined) {
     request.log.error({ code, err: error }, 'request failed')
   } else {
     refusals.set(request, code)

@@ -70,7 +70,7 @@ function storedForm({ dataset, ...facts }: CatalogEntry): StoredEntry {
  * @throws Error unless the text is a valid entry of this release.
  */
 export function parseEntry(file: string, text: string): CatalogEntry | RemovedEntry {
-  const { format, ...stored } = JSON.parse(text) as StoredEntry & { readonly format: number }
+  const { format, ...stored } = parsed(file, text)
   if (format !== FORMAT)
     throw new Error(`${file} has format ${format}; this release of Sotto uses format ${FORMAT} only`)
   if (!['registered', 'removed'].includes(stored.state) || !/^[1-9]\d*$/.test(stored.version)) {
@@ -79,6 +79,14 @@ export function parseEntry(file: string, text: string): CatalogEntry | RemovedEn
   if (stored.state === 'removed') return stored
   const { state: _, version, rows, people, ...facts } = stored
   return { ...facts, dataset: datasetOf(facts.declaration, facts.versions, rows ?? people) }
+}
+
+function parsed(file: string, text: string): StoredEntry & { readonly format: number } {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new Error(`${file} is damaged: it is not JSON. Restore it from a backup of the data folder`)
+  }
 }
 
 /**

@@ -18,7 +18,7 @@ import { openTables } from './tables.ts'
 import type { DummyFileInput, DummyTextFormat } from './text.ts'
 
 /** Format of a file of made-up rows. */
-export type DummyFormat = DummyTextFormat | 'parquet'
+export type DummyFormat = Exclude<DummyTextFormat, 'source'> | 'parquet'
 
 /** The caller for whom rows are made up. */
 export interface DummyCaller {
@@ -149,7 +149,7 @@ async function makeFile(
   const converted = `${text}.parquet`
   const temporaryDirectory = `${text}.temporary`
   try {
-    await write({ ...rows, format: format === 'json' ? format : 'csv', file: text })
+    await write({ ...rows, format: format === 'parquet' ? 'source' : format, file: text })
     if (format !== 'parquet') return await open(text)
     const columns = rows.declaration.columns.map(parquetColumn)
     await convertToParquet(columns, { csvPath: text, parquetPath: converted, temporaryDirectory })

@@ -49,7 +49,7 @@ export function openTables(
     const table = { id: `dummy:${key}`, version }
     const sourcePath = path.join(directory, `${version}.csv`)
     try {
-      await write({ declaration, size, format: 'csv', file: sourcePath })
+      await write({ declaration, size, format: 'source', file: sourcePath })
       const units = await ingestRows(key, declaration, sourcePath, fileOf(table))
       await engine.open(table)
       const source = { kind: 'population', ...size } as const

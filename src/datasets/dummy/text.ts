@@ -7,8 +7,11 @@ import { refuseField } from '../../privacy/refusal.ts'
 import type { DummyDeclaration, DummySize } from './declaration.ts'
 import { type DummyValue, dummyRows } from './rows.ts'
 
-/** Format of made-up rows as text. */
-export type DummyTextFormat = 'csv' | 'json'
+/**
+ * Format of made-up rows as text. `source` is CSV as ingestion reads it. `csv` is for people, who may open it in a spreadsheet:
+ * a text that would be a formula there begins with an apostrophe.
+ */
+export type DummyTextFormat = 'csv' | 'json' | 'source'
 
 /** Number of rows in a piece. */
 const ROWS_PER_PIECE = 500
@@ -28,10 +31,14 @@ export function* dummyText(
 ): Generator<string> {
   const { columns } = declaration
   const isJson = format === 'json'
-  let piece = isJson ? '[' : columns.map(({ name }) => csvField(name)).join(',')
+  const shown = format === 'csv' ? withoutFormula : (text: string) => text
+  let piece = isJson ? '[' : columns.map(({ name }) => csvField(shown(name))).join(',')
   let count = 0
   for (const values of dummyRows(declaration, size)) {
-    const fields = columns.map((column, i) => (isJson ? jsonField : csvValue)(column, entry(values, i)))
+    const fields = columns.map((column, i) => {
+      const value = entry(values, i)
+      return isJson ? jsonField(column, value) : csvValue(column, value, shown)
+    })
     piece += isJson ? `${count === 0 ? '' : ','}\n{${fields.join(',')}}` : `\n${fields.join(',')}`
     count += 1
     if (count % ROWS_PER_PIECE > 0) continue
@@ -46,9 +53,16 @@ function jsonField(column: Column, value: DummyValue): string {
   return `${JSON.stringify(column.name)}:${value === null || isLiteral(column) ? text : JSON.stringify(text)}`
 }
 
-function csvValue(column: Column, value: DummyValue): string {
+function csvValue(column: Column, value: DummyValue, shown: (text: string) => string): string {
   if (value === null) return ''
-  return isLiteral(column) ? textOf(column, value) : csvField(textOf(column, value))
+  return isLiteral(column) ? textOf(column, value) : csvField(shown(textOf(column, value)))
+}
+
+/** Beginnings that make a formula of a cell, also as full-width characters: those that exports escape (csv-stringify). */
+const FORMULA = /^[=+\-@\t\r\uFF1D\uFF0B\uFF0D\uFF20]/
+
+function withoutFormula(text: string): string {
+  return FORMULA.test(text) ? `'${text}` : text
 }
 
 /** Quotes a field where it must be. An empty text needs quotes, because without them it is NULL. */

@@ -90,6 +90,17 @@ export async function withSmallInstance<Result>(
   }
 }
 
+/** True for an error of DuckDB or the file system because the disk, or the quota of its user, is full. */
+export function isDiskFull(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  const code = 'code' in error ? error.code : undefined
+  return (
+    code === 'ENOSPC' ||
+    code === 'EDQUOT' ||
+    /No space left on device|Disk quota exceeded/.test(error.message)
+  )
+}
+
 /** True for DuckDB's error for a statement that needs more memory or temporary space than its limits. */
 export function isMemoryError(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('Out of Memory Error')

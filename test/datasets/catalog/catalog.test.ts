@@ -72,6 +72,13 @@ test('a damaged entry stops the start', async () => {
   await expect(openCatalog(directory)).rejects.toThrow('damaged')
 })
 
+test('a cut entry stops the start and is named', async () => {
+  const file = path.join(directory, 'alpha', 'dataset.json')
+  await mkdir(path.dirname(file))
+  await writeFile(file, '{"format":3,"state":"regis')
+  await expect(openCatalog(directory)).rejects.toThrow(`${file} is damaged: it is not JSON`)
+})
+
 test.each([2, 4])('an entry of format %d stops the start', async (format) => {
   const catalog = await openCatalog(directory)
   await catalog.add(entryOf('alpha', 'add-remove'))

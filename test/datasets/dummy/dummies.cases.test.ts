@@ -315,7 +315,7 @@ describeOnce('a file', () => {
     expect(await files()).toEqual([])
     const [parquet, csv] = [path.join(folder, 'rows.parquet'), path.join(folder, 'rows.csv')]
     await writeFile(parquet, stream)
-    await writeFile(csv, dummyText(clinic, { rows: 300, seed: 's' }, 'csv'))
+    await writeFile(csv, dummyText(clinic, { rows: 300, seed: 's' }, 'source'))
     const types = await withDuckDb(
       ':memory:',
       `SELECT column_name, column_type FROM (DESCRIBE FROM '${parquet}')`,

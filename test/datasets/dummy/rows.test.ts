@@ -249,3 +249,24 @@ test('text is CSV and JSON with the same values, with empty texts and NULLs apar
     patient: expect.stringMatching(/^dummy-\d{6}$/),
   })
 })
+
+test('CSV for people holds no formulas, and that for ingestion holds the values', () => {
+  const formulas = ['=1+1', '+1', '-1', '@SUM(A1)', '\tx', 'harmless']
+  const declaration: DummyDeclaration = {
+    columns: [declared.category('=cmd()', formulas), declared.integer('x', -9n, -1n)],
+    privacyUnit: { kind: 'row' },
+  }
+  const linesOf = (format: 'csv' | 'source') =>
+    [...dummyText(declaration, { rows: 200, seed: 's' }, format)].join('').trimEnd().split('\n')
+  const [shownName, ...shown] = linesOf('csv')
+  const [name, ...rows] = linesOf('source')
+  expect([shownName, name]).toEqual(["'=cmd(),x", '=cmd(),x'])
+  for (const [place, row] of rows.entries()) {
+    const [text = '', number = ''] = row.replaceAll('"', '').split(',')
+    expect(number).toMatch(/^-\d$/)
+    expect(shown[place]?.replaceAll('"', '')).toBe(
+      `${text === 'harmless' || text === '' ? '' : "'"}${text},${number}`,
+    )
+  }
+  expect(new Set(rows.map((row) => row[0])).size).toBeGreaterThan(4)
+})

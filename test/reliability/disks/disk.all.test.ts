@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { openLedger } from '../../../src/ledger/open.ts'
@@ -95,6 +95,40 @@ describe.skipIf(unmounted !== undefined)(titled('a separate disk', unmounted), (
     await expectNothingLost(ledger, 'census', messagesByKey(charging.lines))
     await ledger.close()
   })
+
+  test('a registration that finds the disk full is unavailable, and succeeds once there is space', async () => {
+    const { directory, custodianKey, start } = await makeServiceFolder()
+    const rows = Array.from({ length: 60_000 }, (_, row) => `${row},${(row * 7919) % 1_000_003}`)
+    writeFileSync(path.join(directory, 'rows.csv'), `a,b\n${rows.join('\n')}\n`)
+    const datasets = path.join(directory, 'datasets')
+    mkdirSync(datasets, { recursive: true })
+    const disk = mount('64k', datasets)
+    const service = await start()
+    const post = async (place: string, body: object) => {
+      const headers = { authorization: `Bearer ${custodianKey}`, 'content-type': 'application/json' }
+      const response = await fetch(`${service.url}${place}`, {
+        method: 'POST',
+        headers,
+        body: JSON.stringify(body),
+      })
+      return { status: response.status, body: (await response.json()) as Record<string, unknown> }
+    }
+    const column = (name: string) => ({ name, type: 'integer', lower: 0, upper: 2_000_000 })
+    const registration = {
+      id: 'rows',
+      title: 'Rows',
+      source: { kind: 'file', path: 'rows.csv', format: 'csv' },
+      columns: [column('a'), column('b')],
+      privacyUnit: { kind: 'row' },
+      neighbours: 'add-remove',
+      budget: { epsilon: 1 },
+    }
+    const refused = await post('/v1/datasets', registration)
+    expect(refused).toMatchObject({ status: 503, body: { code: 'unavailable', retryAfterSeconds: 10 } })
+    disk.again('size=64m')
+    expect((await post('/v1/datasets', registration)).status).toBe(201)
+    await service.stop('SIGTERM')
+  }, 120_000)
 
   test('an upload that fills the disk gets the reason and leaves nothing, and the next one is stored', async () => {
     const { directory, custodianKey, start } = await makeServiceFolder()

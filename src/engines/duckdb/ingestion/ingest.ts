@@ -25,7 +25,13 @@ import { describeClamped, describeMisfits, MISFIT_KINDS } from '../../misfits.ts
 import { beyondLimit, checkColumns, refuseInvalidValues, repeatedIdentifier } from '../../source-rules.ts'
 import type { Statement } from '../encodings/source.ts'
 import { canIdentify } from '../encodings/text.ts'
-import { type InstanceLimits, isMemoryError, openLockedInstance, ROWS_TABLE } from '../instance.ts'
+import {
+  type InstanceLimits,
+  isDiskFull,
+  isMemoryError,
+  openLockedInstance,
+  ROWS_TABLE,
+} from '../instance.ts'
 import {
   DEFAULT_BOUNDS,
   printValueSizes,
@@ -118,6 +124,7 @@ export async function publishRows<Counts>(
     signal?.throwIfAborted()
     if (error instanceof Refusal || error instanceof EngineFailure) throw error
     if (isMemoryError(error)) throw refuseMemory()
+    if (isDiskFull(error)) throw refuseDisk()
     // Messages of DuckDB and the file system may quote data.
     throw new Error('the source could not be stored')
   } finally {
@@ -242,6 +249,11 @@ export async function storeStaged(
   for (const sql of ['DROP TABLE IF EXISTS staged', 'DROP TABLE IF EXISTS people', 'CHECKPOINT'])
     await run(sql)
   return { rowsStored, people }
+}
+
+function refuseDisk(): Refusal {
+  const detail = 'The disk of the service is full. Nothing was changed.'
+  return new Refusal('unavailable', detail, [], { retryAfterSeconds: 10 })
 }
 
 /** Runs a statement of an ingestion, under its control. */
