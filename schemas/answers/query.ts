@@ -267,7 +267,7 @@ const additive = {
   mechanism: z
     .enum(['geometric', 'laplace', 'gaussian'])
     .optional()
-    .describe('Mechanism. Default: the one with the smallest expected error at the given epsilon and delta.'),
+    .describe('Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.'),
   calibration: z
     .enum(['analytic', 'classic'])
     .optional()

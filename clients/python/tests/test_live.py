@@ -86,7 +86,8 @@ def test_an_answer_has_value_half_width_price_and_budget(population: sotto.Datas
     assert spent(population) == pytest.approx(before + 0.3)
     assert answer.budget_left == population.budget().remaining
     assert not answer.replayed
-    assert answer.coverage is not None and answer.coverage.startswith("The half-width covers noise only")
+    assert answer.coverage is not None
+    assert answer.coverage.startswith("The half-width covers noise only")
     shown, coverage, cost = repr(answer).split("\n")
     assert re.fullmatch(r"[\d,]+ ± 10", shown)
     assert coverage == f"({answer.coverage})"

@@ -1925,7 +1925,7 @@ export interface components {
                 confidence?: number;
             };
             /**
-             * @description Mechanism. Default: the one with the smallest expected error at the given epsilon and delta.
+             * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
              * @enum {string}
              */
             mechanism?: "geometric" | "laplace" | "gaussian";
@@ -1991,7 +1991,7 @@ export interface components {
                 confidence?: number;
             };
             /**
-             * @description Mechanism. Default: the one with the smallest expected error at the given epsilon and delta.
+             * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
              * @enum {string}
              */
             mechanism?: "geometric" | "laplace" | "gaussian";
@@ -2056,7 +2056,7 @@ export interface components {
                 confidence?: number;
             };
             /**
-             * @description Mechanism. Default: the one with the smallest expected error at the given epsilon and delta.
+             * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
              * @enum {string}
              */
             mechanism?: "geometric" | "laplace" | "gaussian";
@@ -2117,7 +2117,7 @@ export interface components {
                 confidence?: number;
             };
             /**
-             * @description Mechanism. Default: the one with the smallest expected error at the given epsilon and delta.
+             * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
              * @enum {string}
              */
             mechanism?: "geometric" | "laplace" | "gaussian";
@@ -2186,7 +2186,7 @@ export interface components {
                 confidence?: number;
             };
             /**
-             * @description Mechanism. Default: the one with the smallest expected error at the given epsilon and delta.
+             * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
              * @enum {string}
              */
             mechanism?: "geometric" | "laplace" | "gaussian";
@@ -2263,7 +2263,7 @@ export interface components {
                 confidence?: number;
             };
             /**
-             * @description Mechanism. Default: the one with the smallest expected error at the given epsilon and delta.
+             * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
              * @enum {string}
              */
             mechanism?: "geometric" | "laplace" | "gaussian";
@@ -3096,7 +3096,7 @@ export interface components {
                 confidence?: number;
             };
             /**
-             * @description Mechanism. Default: the one with the smallest expected error at the given epsilon and delta.
+             * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
              * @enum {string}
              */
             mechanism?: "geometric" | "laplace" | "gaussian";
@@ -3399,7 +3399,7 @@ export interface components {
                 confidence?: number;
             };
             /**
-             * @description Mechanism. Default: the one with the smallest expected error at the given epsilon and delta.
+             * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
              * @enum {string}
              */
             mechanism?: "geometric" | "laplace" | "gaussian";
@@ -3942,7 +3942,7 @@ export interface components {
                 confidence?: number;
             };
             /**
-             * @description Mechanism. Default: the one with the smallest expected error at the given epsilon and delta.
+             * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
              * @enum {string}
              */
             mechanism?: "geometric" | "laplace" | "gaussian";
@@ -4070,7 +4070,7 @@ export interface components {
                 confidence?: number;
             };
             /**
-             * @description Mechanism. Default: the one with the smallest expected error at the given epsilon and delta.
+             * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
              * @enum {string}
              */
             mechanism?: "geometric" | "laplace" | "gaussian";
@@ -5071,7 +5071,7 @@ export interface components {
                 confidence?: number;
             };
             /**
-             * @description Mechanism. Default: the one with the smallest expected error at the given epsilon and delta.
+             * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
              * @enum {string}
              */
             mechanism?: "geometric" | "laplace" | "gaussian";
@@ -6291,7 +6291,7 @@ export interface components {
                 confidence?: number;
             };
             /**
-             * @description Mechanism. Default: the one with the smallest expected error at the given epsilon and delta.
+             * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
              * @enum {string}
              */
             mechanism?: "geometric" | "laplace" | "gaussian";
@@ -6347,7 +6347,7 @@ export interface components {
                 confidence?: number;
             };
             /**
-             * @description Mechanism. Default: the one with the smallest expected error at the given epsilon and delta.
+             * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
              * @enum {string}
              */
             mechanism?: "geometric" | "laplace" | "gaussian";
@@ -6478,7 +6478,7 @@ export interface components {
                 confidence?: number;
             };
             /**
-             * @description Mechanism. Default: the one with the smallest expected error at the given epsilon and delta.
+             * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
              * @enum {string}
              */
             mechanism?: "geometric" | "laplace" | "gaussian";
@@ -6894,7 +6894,7 @@ export interface components {
                 confidence?: number;
             };
             /**
-             * @description Mechanism. Default: the one with the smallest expected error at the given epsilon and delta.
+             * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
              * @enum {string}
              */
             mechanism?: "geometric" | "laplace" | "gaussian";
@@ -7220,7 +7220,7 @@ export interface components {
                 confidence?: number;
             };
             /**
-             * @description Mechanism. Default: the one with the smallest expected error at the given epsilon and delta.
+             * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
              * @enum {string}
              */
             mechanism?: "geometric" | "laplace" | "gaussian";

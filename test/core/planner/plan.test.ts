@@ -1,6 +1,11 @@
 import { describe, expect, test } from 'vitest'
+import { query as querySchema } from '../../../schemas/answers/query.ts'
+import { accuracy } from '../../../src/core/mechanisms/mechanism.ts'
+import { plan } from '../../../src/core/planner/plan.ts'
 import { accuracyReport, noiseReport } from '../../../src/core/planner/report.ts'
-import { estimatesOf, refusalOf } from './planned.ts'
+import { must } from '../../../src/privacy/must.ts'
+import { patients } from './neighbours/people.ts'
+import { estimatesOf, LIMITS, planFor, refusalOf } from './planned.ts'
 
 describe('sensitivity, in grid units', () => {
   const adult = { column: 'Age', op: '>=', value: 18 }
@@ -229,15 +234,52 @@ describe('choice of mechanism', () => {
     expect(noiseReport(estimatesOf(wire)).mechanism).toBe(mechanism)
   })
 
-  test('the chosen mechanism has the smallest error of those allowed', () => {
-    const wire = { kind: 'histogram', column: 'Region', epsilon: 0.01, delta: 0.1 }
-    const error = (more: object) =>
-      accuracyReport(estimatesOf({ ...wire, ...more }, 'change-one')).expectedAbsoluteError ?? 0
-    const all = ['geometric', 'laplace', 'gaussian'].map((mechanism) => error({ mechanism }))
-    expect(error({})).toBe(Math.min(...all))
+  test.each([0.01, 0.1, 1, 20])(
+    'the chosen mechanism has the smallest half-width of those allowed, at epsilon %d',
+    (epsilon) => {
+      const wire = { kind: 'histogram', column: 'Region', epsilon, delta: 0.1 }
+      const halfWidth = (more: object) =>
+        accuracyReport(estimatesOf({ ...wire, ...more }, 'change-one')).halfWidth ?? Number.NaN
+      const all = ['geometric', 'laplace', 'gaussian'].map((mechanism) => halfWidth({ mechanism }))
+      expect(halfWidth({})).toBe(Math.min(...all))
+    },
+  )
+
+  // Gaussian noise gives the smaller half-width from 6 groups on, but the smaller expected error only from 9 on.
+  test.each([
+    [5, 'geometric'],
+    [7, 'gaussian'],
+    [8, 'gaussian'],
+    [9, 'gaussian'],
+  ])('for a person in up to %d groups: %s', (groups, mechanism) => {
+    const ages = { column: 'Age', edges: [0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100] }
+    const wire = {
+      kind: 'groupBy',
+      keys: [ages],
+      contribution: { groups },
+      statistics: [{ kind: 'count' }],
+      delta: 1e-5,
+    }
+    const planned = plan(querySchema.parse({ epsilon: 1, ...wire }), patients('add-remove', 20), LIMITS)
+    expect(noiseReport(planFor('additive', planned)).mechanism).toBe(mechanism)
   })
 
-  test('from some number of statistics on, the mechanism that releases one vector has the smallest error', () => {
+  test('six quantities of groups take Gaussian noise where it is better for each of them', () => {
+    const statistics = ['Age', 'Balance', 'Income'].flatMap((column) => [
+      { kind: 'sum', column },
+      { kind: 'variance', column },
+    ])
+    const wire = { kind: 'groupBy', keys: ['Sex'], statistics: statistics.slice(0, 5), delta: 1e-4 }
+    const halfWidths = (more: object) => {
+      const planned = estimatesOf({ ...wire, ...more })
+      return planned.measurements.map((measurement) => accuracy(measurement, 0.95).halfWidth)
+    }
+    const [gaussian, laplace] = [halfWidths({ mechanism: 'gaussian' }), halfWidths({ mechanism: 'laplace' })]
+    expect(gaussian.every((halfWidth, place) => halfWidth < must(laplace[place], 'as many'))).toBe(true)
+    expect(halfWidths({})).toEqual(gaussian)
+  })
+
+  test('from some number of statistics on, the mechanism that releases one vector has the smallest half-width', () => {
     const chosen = (columns: readonly string[]) => {
       const statistics = columns.flatMap((column) => [
         { kind: 'sum', column },
@@ -246,7 +288,7 @@ describe('choice of mechanism', () => {
       const planned = estimatesOf({ kind: 'groupBy', keys: ['Sex'], statistics, delta: 1e-3 })
       return [planned.measurements.length, noiseReport(planned).mechanism]
     }
-    expect(chosen(['Age'])).toEqual([3, 'geometric'])
+    expect(chosen(['Age'])).toEqual([3, 'gaussian'])
     expect(chosen(['Age', 'Balance', 'Income'])).toEqual([8, 'gaussian'])
   })
 })

@@ -165,7 +165,7 @@ const gaussianOrLaplace: Tour = {
     {
       id: 'ask',
       title: 'Ask with the better noise',
-      look: 'Leave the mechanism open in the question: the service then takes the one with the smallest expected error at this price.',
+      look: 'Leave the mechanism open in the question: the service then takes the one with the smallest half-width at this price.',
       link: ask(OLDER_COUNT),
       paid: true,
     },

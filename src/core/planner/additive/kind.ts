@@ -36,7 +36,7 @@ import {
 import { priceOf, replacementLossInTwoSteps } from '../price/price.ts'
 import { sensitivityOf } from '../price/stability.ts'
 import { isForeseeable, mayBeNegative } from './estimates/estimate-kinds.ts'
-import { applicableMechanisms, leastError, measureAll, requireCalibrationFits } from './measure.ts'
+import { applicableMechanisms, measureAll, narrowest, requireCalibrationFits } from './measure.ts'
 import { domainOfEstimates, postprocessAccuracy } from './postprocess.ts'
 import { accuracyOfAdditive, additiveReporter, noiseOfAdditive } from './report.ts'
 import type {
@@ -52,7 +52,7 @@ import { requireSuppositionsFit, suppositionsOf } from './suppositions.ts'
 
 /**
  * Plans sums and counts. Under accuracy first it takes the mechanism with the lowest price, otherwise the one with the
- * smallest error.
+ * smallest half-width.
  * @throws Refusal for a query that does not fit the dataset or the mechanism.
  */
 export function planAdditiveQuery<Asked extends AdditiveQuery>(
@@ -72,8 +72,9 @@ export function planAdditiveQuery<Asked extends AdditiveQuery>(
   const planWith = (mechanisms: readonly MechanismName[]): Planning<AdditivePlan> => ({
     halfWidthOf,
     planAt: (loss) => {
-      const measured = leastError(
+      const measured = narrowest(
         mechanisms.map((mechanism) => measureAll(mechanism, sensitivities, loss, query.calibration)),
+        offer.confidence,
       )
       return {
         kind: 'additive',
@@ -96,7 +97,7 @@ export function planAdditiveQuery<Asked extends AdditiveQuery>(
     epsilonRange(mechanism === 'gaussian' ? 1 : aggregate.statistics.length, largest)
   const { deltaAtto, target } = offer
   if (target === undefined) return planAtOffer(offer, epsilonRange(1), planWith(mechanisms))
-  // Each mechanism separately: the one with the smallest error at one epsilon need not have the lowest price for the
+  // Each mechanism separately: the one with the smallest half-width at one epsilon need not have the lowest price for the
   // target, and not every mechanism can meet it.
   const [first, ...others] = mechanisms
     .map((mechanism) => leastLoss(planWith([mechanism]), rangeOf(mechanism), deltaAtto, target))

@@ -1,6 +1,5 @@
 import {
   addLoss,
-  DEFAULT_CONFIDENCE,
   type DeltaAtto,
   type EpsilonNano,
   epsilonNano,
@@ -96,14 +95,17 @@ export function rhoTogether(each: readonly RhoPico[]): RhoPico {
   return each.reduce((sum, rho) => rhoPico(sum + rho), rhoPico(0n))
 }
 
-/** Chooses the measurements with the least error, by the product of expected errors because their units differ. */
-export function leastError(choices: readonly Measured[]): Measured {
-  return choices.reduce((best, next) => (logarithmicError(next) < logarithmicError(best) ? next : best))
+/** Chooses the measurements with the smallest half-widths, by their product because the units of statistics differ. */
+export function narrowest(choices: readonly Measured[], confidence: number): Measured {
+  return choices.reduce((best, next) =>
+    logarithmicWidth(next, confidence) < logarithmicWidth(best, confidence) ? next : best,
+  )
 }
 
-function logarithmicError({ measurements }: Measured): number {
+/** A half-width of n grid units covers the numbers up to n + 1/2, so that one of 0 counts as little and not as nothing. */
+function logarithmicWidth({ measurements }: Measured, confidence: number): number {
   return measurements.reduce(
-    (sum, measurement) => sum + Math.log(accuracy(measurement, DEFAULT_CONFIDENCE).expectedAbsoluteError),
+    (sum, measurement) => sum + Math.log(accuracy(measurement, confidence).halfWidth + 0.5),
     0,
   )
 }

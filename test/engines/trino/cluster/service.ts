@@ -114,6 +114,7 @@ export function testService(trino: Trino): void {
         { column: 'AGE', values: 0, misfits: [] },
         { column: 'ward', values: 125, misfits: [{ rule: 'not-a-category', values: 125 }] },
       ],
+      clampedValues: [{ column: 'AGE', values: 45 }],
     })
     near(await people('visits', 40), 100)
     const young = { column: 'AGE', op: '<', value: 30 }

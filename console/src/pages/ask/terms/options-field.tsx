@@ -45,7 +45,7 @@ function MechanismField({ question, onChange }: QuestionPart) {
     <>
       <SelectField
         label="Mechanism"
-        hint="By default, the one with the smallest expected error."
+        hint="By default, the one with the smallest half-width."
         options={[['', 'default'], ...MECHANISMS]}
         value={typeof mechanism === 'string' ? mechanism : ''}
         onChange={(chosen) => onChange(withMechanism(question, chosen || undefined))}
