@@ -315,12 +315,20 @@ export async function freePort(): Promise<number> {
   }
 }
 
-/** True if the server's lock file says that it accepts connections. The file of a killed server still exists. */
+/** True if the server's lock file says that it accepts connections. */
 function isReady(data: string, pid: number | undefined): boolean {
-  const file = path.join(data, 'postmaster.pid')
-  if (!existsSync(file)) return false
-  const lines = readFileSync(file, 'utf8').split('\n')
+  const lines = lockFile(data).split('\n')
   return Number(lines[0]) === pid && lines[7]?.trim() === 'ready'
+}
+
+/** Empty if there is none. A starting server replaces the file that a killed one left, which can happen at any moment. */
+function lockFile(data: string): string {
+  try {
+    return readFileSync(path.join(data, 'postmaster.pid'), 'utf8')
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return ''
+    throw error
+  }
 }
 
 interface Process {
