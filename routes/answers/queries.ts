@@ -118,10 +118,16 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, 
       },
     },
     async (request) => {
-      const { dataset } = requireDataset(catalog, principalOf(request), request.params.dataset)
+      const principal = principalOf(request)
+      const { dataset } = requireDataset(catalog, principal, request.params.dataset)
       const { queries } = request.body
-      const balances = await requireBalances(ledger, principalOf(request), dataset.id)
-      return previewBatch({ dataset, queries }, dependencies, balances, request.query)
+      const balances = await requireBalances(ledger, principal, dataset.id)
+      return previewBatch(
+        { principal: principal.name, dataset, queries },
+        dependencies,
+        balances,
+        request.query,
+      )
     },
   )
 
@@ -142,9 +148,15 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, 
       },
     },
     async (request) => {
-      const { dataset } = requireDataset(catalog, principalOf(request), request.params.dataset)
-      const balances = await requireBalances(ledger, principalOf(request), dataset.id)
-      return preview({ dataset, query: request.body }, dependencies, balances, request.query)
+      const principal = principalOf(request)
+      const { dataset } = requireDataset(catalog, principal, request.params.dataset)
+      const balances = await requireBalances(ledger, principal, dataset.id)
+      return preview(
+        { principal: principal.name, dataset, query: request.body },
+        dependencies,
+        balances,
+        request.query,
+      )
     },
   )
 }

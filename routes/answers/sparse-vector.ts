@@ -95,9 +95,11 @@ export const sparseVectorRoutes: FastifyPluginAsyncZod<SparseVectorOptions> = as
       },
     },
     async (request) => {
-      const { dataset } = requireDataset(catalog, principalOf(request), request.params.dataset)
-      const balances = await requireBalances(ledger, principalOf(request), dataset.id)
-      return previewSession(request.body, dataset, balances, request.query)
+      const principal = principalOf(request)
+      const { dataset } = requireDataset(catalog, principal, request.params.dataset)
+      const balances = await requireBalances(ledger, principal, dataset.id)
+      const opening = { principal: principal.name, dataset, request: request.body }
+      return previewSession(opening, dependencies, balances, request.query)
     },
   )
 

@@ -107,7 +107,7 @@ export const sqlRoutes: FastifyPluginAsyncZod<SqlOptions> = async (app, dependen
       const { query, shown, translation } = statement
       const balances = await requireBalances(ledger, principal, dataset.id)
       const previewed = await ofStatement(translation, () =>
-        preview({ dataset, query }, dependencies, balances, request.query),
+        preview({ principal: principal.name, dataset, query }, dependencies, balances, request.query),
       )
       const { columnsOf, notes } = translation
       const columns = columnsOf({ noise: previewed.noise, round: isRounded(query) })

@@ -347,6 +347,12 @@ export const accuracy = z
         'Only for a selection of keys where people are the privacy units: a key with this number of people appears, with ' +
           'the stated confidence.',
       ),
+    statement: z
+      .string()
+      .optional()
+      .describe(
+        'Only for a selection of keys: what a key needs to appear, in words, and whether any can be expected.',
+      ),
   })
   .meta({
     id: 'Accuracy',
@@ -490,12 +496,20 @@ export const answer = answerByKind('Answer', {
   ],
 })
 
-const affordable = z
-  .boolean()
-  .describe(
-    'True if budget and allotment currently suffice for a fresh answer. Does not reveal if another analyst has already ' +
-      'paid for it.',
-  )
+/** What a preview says of a price: would it be charged, and could it be? */
+export const offered = {
+  ...debit,
+  paid: z
+    .boolean()
+    .describe(
+      'True if the caller has paid for this question before: a repeat costs nothing, and `cost` is 0. Whether another ' +
+        'analyst has paid for it is not revealed.',
+    ),
+  price: amount.describe(
+    'Cost of a fresh answer, which a new Idempotency-Key draws. Equal to `cost` unless it is paid.',
+  ),
+  affordable: z.boolean().describe('True if budget and allotment currently suffice for `cost`.'),
+}
 
 /** Response to a preview of a query. */
 export const preview = z
@@ -507,8 +521,7 @@ export const preview = z
     accuracy,
     contribution,
     coverage: coverageReport,
-    ...debit,
-    affordable,
+    ...offered,
     disclosureRisk: releaseRisk,
   })
   .meta({ id: 'Preview', description: 'Cost, accuracy and disclosure risk of a query.' })
@@ -554,8 +567,7 @@ export const batchPreview = z
   .strictObject({
     ...batchFacts,
     answers: listOf(z.strictObject({ kind, ...queryOfBatch })),
-    ...debit,
-    affordable,
+    ...offered,
     disclosureRisk: releaseRisk,
   })
   .meta({ id: 'BatchPreview', description: 'Cost, accuracy and disclosure risk of a batch.' })

@@ -3,7 +3,7 @@ import { MAX_QUERY_EPSILON } from '../../src/privacy/loss.ts'
 import { amount, debit, paid, receipt } from '../budgets/budget.ts'
 import { datasetId } from '../datasets/dataset.ts'
 import { hexId, listOf, neighbours, nextBefore, pageBefore, pageLimit } from '../values.ts'
-import { contribution, coverageReport, provenance } from './answer.ts'
+import { contribution, coverageReport, offered, provenance } from './answer.ts'
 import { releaseRisk } from './disclosure.ts'
 import { countedContribution, where } from './query.ts'
 
@@ -143,8 +143,7 @@ export const openedSession = z
 export const sessionPreview = z
   .strictObject({
     ...facts,
-    ...debit,
-    affordable: z.boolean().describe('True if budget and allotment are currently sufficient.'),
+    ...offered,
     disclosureRisk: releaseRisk,
   })
   .meta({

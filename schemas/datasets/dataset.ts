@@ -525,7 +525,8 @@ export const coverage = z
     confidence: z.number().describe('Probability with which each interval contains the true number.'),
     shareRead: interval.describe('Share of the rows that queries read.'),
     rowsLeftOut: interval.describe('Rows that queries do not read, of each person up to `plausibleRows`.'),
-    people: interval.describe('People with more than `maxRows` rows.'),
+    people: interval.describe('People in the dataset.'),
+    peopleBeyond: interval.describe('People with more than `maxRows` rows.'),
     implausiblePeople: interval.describe(
       'People with more than `plausibleRows` rows. How many more they have is unknown, and not part of the other numbers.',
     ),

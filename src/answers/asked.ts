@@ -51,7 +51,7 @@ export function askQuery(query: Query, dataset: Dataset, { engine, limits }: Lim
   requireAccepted(planned, engine)
   return {
     kind: query.kind,
-    canonical: { query: normalForm(planned) },
+    canonical: canonicalQuery(planned),
     question: shortestQuery(query),
     price,
     plans: [planned],
@@ -75,7 +75,7 @@ export async function askBatch(
   const prices = plans.map(priceReport)
   return {
     kind: 'batch',
-    canonical: { batch: plans.map(normalForm) },
+    canonical: canonicalBatch(plans),
     question: { queries: queries.map(shortestQuery) },
     price,
     plans,
@@ -85,6 +85,16 @@ export async function askBatch(
     }),
     show: (document) => batchShown(document, queries),
   }
+}
+
+/** The part of a request that identifies a query. */
+export function canonicalQuery(planned: Plan) {
+  return { query: normalForm(planned) }
+}
+
+/** The part of a request that identifies a batch. */
+export function canonicalBatch(plans: readonly Plan[]) {
+  return { batch: plans.map(normalForm) }
 }
 
 /** A stored answer may have been recorded before the coverage of its version was measured. */

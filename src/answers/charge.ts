@@ -136,11 +136,31 @@ export interface Identity {
 }
 
 /** Returns the identity of a request about a version of the dataset. Another version makes it another request. */
-function identityUnder({ principal, dataset, request, idempotencyKey }: Purchase, version: string): Identity {
+function identityUnder(
+  {
+    principal,
+    dataset,
+    request,
+    idempotencyKey,
+  }: Pick<Purchase, 'principal' | 'dataset' | 'request' | 'idempotencyKey'>,
+  version: string,
+): Identity {
   const canonical = canonicalJson({ dataset: dataset.id, version, ...request })
   const requestHash = sha256(canonical)
   const key = idempotencyKey ?? keyOfRequest(requestHash)
   return { canonical, requestHash, key, id: chargeId(principal, key) }
+}
+
+/**
+ * True if a repeat of the request without a chosen key costs its principal nothing, because an earlier one was charged. It
+ * may still be unanswered.
+ */
+export async function isPaid(
+  ledger: Pick<Chain, 'requests'>,
+  purchase: Pick<Purchase, 'principal' | 'dataset' | 'request'>,
+): Promise<boolean> {
+  const { id } = identityUnder(purchase, purchase.dataset.version)
+  return (await ledger.requests([id])).has(id)
 }
 
 /**

@@ -6,8 +6,7 @@ import type { DummySize } from '../datasets/dummy/declaration.ts'
 import type { Dummies, DummyCaller } from '../datasets/dummy/dummies.ts'
 import type { Answer } from './answer.ts'
 import { type Asked, askBatch, askQuery, type Limits, type Query, releaseAll } from './asked.ts'
-import { describePrice } from './documents/costs.ts'
-import type { PreviewBalances } from './preview.ts'
+import { type Balances, describePrice } from './documents/costs.ts'
 import { shownTime } from './release-time.ts'
 import { SOFTWARE_VERSION } from './software-version.ts'
 
@@ -38,7 +37,7 @@ interface DummyRequest extends DummyCaller {
 export function answerOnDummy(
   dependencies: DummyDependencies,
   { query, ...request }: DummyRequest & { readonly query: Query },
-  balances: PreviewBalances,
+  balances: Balances,
 ): Promise<Answer> {
   return practise(dependencies, request, balances, (...over) => askQuery(query, ...over))
 }
@@ -50,7 +49,7 @@ export function answerOnDummy(
 export function answerBatchOnDummy(
   dependencies: DummyDependencies,
   { queries, ...request }: DummyRequest & { readonly queries: readonly Query[] },
-  balances: PreviewBalances,
+  balances: Balances,
 ): Promise<Answer> {
   return practise(dependencies, request, balances, (...over) => askBatch(queries, ...over))
 }
@@ -63,7 +62,7 @@ export function answerBatchOnDummy(
 async function practise(
   dependencies: DummyDependencies,
   { dataset, size, ...caller }: DummyRequest,
-  { budget, analyst }: PreviewBalances,
+  balances: Balances,
   ask: (dataset: Dataset, limits: Limits) => Asked | Promise<Asked>,
 ): Promise<Answer> {
   const { dummies, noiseSource } = dependencies
@@ -72,7 +71,6 @@ async function practise(
     const { plans } = await ask(table.dataset, { ...dependencies, engine: table.engine })
     const releases = await releaseAll(plans, { engine: table.engine, noiseSource }, () => setImmediate())
     // The price as it would be, beside the present balances.
-    const { affordable: _, ...cost } = describePrice(price, budget, analyst)
     const document = {
       id: `dummy-${randomBytes(16).toString('hex')}`,
       dummy: true,
@@ -80,7 +78,7 @@ async function practise(
       datasetVersion: dataset.version,
       ...describe(releases),
       question,
-      ...cost,
+      ...describePrice(price, balances),
       softwareVersion: SOFTWARE_VERSION,
       answeredAt: shownTime(new Date().toISOString(), dataset.timing),
     }

@@ -2,24 +2,31 @@ import { setImmediate } from 'node:timers/promises'
 import type { Dataset } from '../core/dataset/dataset.ts'
 import { type BatchPlan, batchReport, planQueries, priceReport } from '../core/planner/batch.ts'
 import { coverageReport } from '../core/planner/coverage.ts'
+import { normalSession } from '../core/planner/identity/normal-form.ts'
 import { plan } from '../core/planner/plan.ts'
 import { type Plan, planKindOf } from '../core/planner/plans/plan-kinds.ts'
 import { priceOf } from '../core/planner/price/price.ts'
 import { accuracyReport, noiseReport } from '../core/planner/report.ts'
 import { planSession, priceOfSession, type SessionRequest, sessionReport } from '../core/planner/session.ts'
-import type { AnalystSpending, Budget } from '../ledger/contract/budgets.ts'
+import type { Chain } from '../ledger/contract/chain.ts'
 import { lossOfAmount } from '../privacy/accounting.ts'
 import { defined } from '../privacy/defined.ts'
 import { addLoss, coversLoss, lossOfReplacement, NO_LOSS, type PrivacyLoss } from '../privacy/loss.ts'
-import { type Limits, type Query, requireAllAccepted } from './asked.ts'
-import { describePrice } from './documents/costs.ts'
+import { canonicalBatch, canonicalQuery, type Limits, type Query, requireAllAccepted } from './asked.ts'
+import { isPaid } from './charge.ts'
+import { type Balances, describeOffer } from './documents/costs.ts'
 import { describeReleaseRisk } from './documents/disclosure.ts'
 import { requireAccepted } from './release.ts'
 
-/** Balances that a preview compares its price with. */
-export interface PreviewBalances {
-  readonly budget: Budget
-  readonly analyst: AnalystSpending
+/** Principal of a preview, and the dataset that it is about. */
+interface PreviewRequest {
+  readonly principal: string
+  readonly dataset: Dataset
+}
+
+/** Where a preview finds out what is already paid. */
+interface PaidRequests {
+  readonly ledger: Pick<Chain, 'requests'>
 }
 
 /** The informed adversary of a preview. */
@@ -32,25 +39,26 @@ export interface AssumedAdversary {
  * Previews a question: its cost, its accuracy and its disclosure risk. It charges nothing and reads no data.
  * @throws Refusal if the question does not fit the dataset or its database, as {@link answer} does.
  */
-export function preview(
-  question: { readonly dataset: Dataset; readonly query: Query },
-  { engine, limits }: Limits,
-  { budget, analyst }: PreviewBalances,
+export async function preview(
+  question: PreviewRequest & { readonly query: Query },
+  { engine, limits, ledger }: Limits & PaidRequests,
+  balances: Balances,
   adversary: AssumedAdversary = {},
 ) {
-  const { dataset, query } = question
+  const { principal, dataset, query } = question
   const planned = plan(query, dataset, limits)
   requireAccepted(planned, engine)
   const described = describePlan(planned)
   const { loss } = planned
   const { accuracy } = described
   const release = { loss, replacementLoss: planKindOf(planned).replacementLoss(planned), accuracy }
+  const paid = await isPaid(ledger, { principal, dataset, request: canonicalQuery(planned) })
   return {
     dataset: dataset.id,
     datasetVersion: dataset.version,
     ...described,
-    ...describePrice(priceOf(planned, dataset.accounting), budget, analyst),
-    disclosureRisk: describeReleaseRisk({ dataset, granted: budget.granted, ...adversary }, release),
+    ...describeOffer(priceOf(planned, dataset.accounting), paid, balances),
+    disclosureRisk: describeReleaseRisk({ dataset, granted: balances.budget.granted, ...adversary }, release),
   }
 }
 
@@ -59,15 +67,15 @@ export function preview(
  * @throws Refusal if a question does not fit the dataset or its database.
  */
 export async function previewBatch(
-  batch: { readonly dataset: Dataset; readonly queries: readonly Query[] },
-  { engine, limits }: Limits,
-  { budget, analyst }: PreviewBalances,
+  batch: PreviewRequest & { readonly queries: readonly Query[] },
+  { engine, limits, ledger }: Limits & PaidRequests,
+  balances: Balances,
   adversary: AssumedAdversary = {},
 ) {
-  const { dataset } = batch
-  const planned = await planQueries(batch.queries, batch.dataset, limits)
+  const { principal, dataset } = batch
+  const planned = await planQueries(batch.queries, dataset, limits)
   requireAllAccepted(planned, engine)
-  const { granted } = budget
+  const { granted } = balances.budget
   const loss = lossOfAmount(planned.price, granted.deltaAtto)
   const release = { loss, replacementLoss: replacementLossOfBatch(planned, loss, dataset) }
   const answers: (ReturnType<typeof describePlan> & ReturnType<typeof priceReport>)[] = []
@@ -75,12 +83,13 @@ export async function previewBatch(
     await setImmediate()
     answers.push({ ...describePlan(each), ...priceReport(each) })
   }
+  const paid = await isPaid(ledger, { principal, dataset, request: canonicalBatch(planned.plans) })
   return {
     dataset: dataset.id,
     datasetVersion: dataset.version,
     answers,
     ...batchReport(planned),
-    ...describePrice(planned.price, budget, analyst),
+    ...describeOffer(planned.price, paid, balances),
     disclosureRisk: describeReleaseRisk({ dataset, granted, ...adversary }, release),
   }
 }
@@ -111,19 +120,25 @@ function describePlan(planned: Plan) {
  * Nothing is charged or read.
  * @throws Refusal if the request is invalid.
  */
-export function previewSession(
-  request: SessionRequest,
-  dataset: Dataset,
-  { budget, analyst }: PreviewBalances,
+export async function previewSession(
+  opening: PreviewRequest & { readonly request: SessionRequest },
+  { ledger }: PaidRequests,
+  balances: Balances,
   adversary: AssumedAdversary = {},
 ) {
+  const { principal, dataset, request } = opening
   const planned = planSession(request, dataset)
-  const { granted } = budget
+  const { granted } = balances.budget
   const { loss } = planned.measurement
   const release = { loss, replacementLoss: lossOfReplacement(loss, dataset.neighbours) }
+  const paid = await isPaid(ledger, {
+    principal,
+    dataset,
+    request: { sparseVector: normalSession(request, planned) },
+  })
   return {
     ...sessionReport(planned),
-    ...describePrice(priceOfSession(planned), budget, analyst),
+    ...describeOffer(priceOfSession(planned), paid, balances),
     disclosureRisk: describeReleaseRisk({ dataset, granted, ...adversary }, release),
   }
 }

@@ -84,11 +84,11 @@ test('a query that the engine does not accept is refused before any debit', asyn
     analyst: { principal, spent: noAmount('basic'), spentOnShared: noAmount('basic') },
   }
   accepted.length = 0
-  await expect(previewBatch({ dataset, queries }, fussy, balances)).rejects.toMatchObject({
+  await expect(previewBatch({ principal, dataset, queries }, fussy, balances)).rejects.toMatchObject({
     code: 'query-does-not-fit',
     message: expect.stringMatching(/^queries\.1: /),
   })
-  expect(() => preview(question, refuses, balances)).toThrow(/too long for the database/)
+  await expect(preview(question, refuses, balances)).rejects.toThrow(/too long for the database/)
   expect(await kinds()).toEqual(['opened'])
   expect(await spent()).toBe(0)
 })

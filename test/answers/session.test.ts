@@ -25,7 +25,7 @@ import {
   sparseVectorMargin,
 } from '../../src/core/mechanisms/selection/sparse-vector.ts'
 import type { Aggregate } from '../../src/core/planner/language/aggregate.ts'
-import type { SessionRequest } from '../../src/core/planner/session.ts'
+import { planSession, type SessionRequest, sessionReport } from '../../src/core/planner/session.ts'
 import { createVersionUses } from '../../src/datasets/catalog/version-uses.ts'
 import { type Engine, EngineFailure } from '../../src/engines/engine.ts'
 import type { Ledger } from '../../src/ledger/ledger.ts'
@@ -155,14 +155,10 @@ describe('opening', () => {
     expect(await spent()).toBe(0)
   })
 
-  test('under change-one neighbours the questions have twice the noise', async () => {
-    const noiseOf = async (neighbours: 'add-remove' | 'change-one') =>
-      previewSession(
-        { ...request, epsilon: 1 },
-        people(neighbours),
-        balancesOf((await ledger.budget('people')) ?? never()),
-      ).noise
-    const [one, other] = [await noiseOf('add-remove'), await noiseOf('change-one')]
+  test('under change-one neighbours the questions have twice the noise', () => {
+    const noiseOf = (neighbours: 'add-remove' | 'change-one') =>
+      sessionReport(planSession({ ...request, epsilon: 1 }, people(neighbours))).noise
+    const [one, other] = [noiseOf('add-remove'), noiseOf('change-one')]
     expect(one.questions.scale * one.questions.epsilon).toBeCloseTo(2, 6)
     expect(other.questions.scale * other.questions.epsilon).toBeCloseTo(4, 6)
     expect([one.monotonic, other.monotonic]).toEqual([true, false])
@@ -601,11 +597,19 @@ test('a session is returned with its answers, newest first, in pages', async () 
 
 test('a preview describes the session, and charges nothing', async () => {
   const budget = (await ledger.budget('people')) ?? never()
-  const previewed = sessionPreview.parse(previewSession(request, dataset, balancesOf(budget)))
+  const previewed = sessionPreview.parse(await previewSession(opening, { ledger }, balancesOf(budget)))
   const { body } = await createSparseVectorSessions(dependencies()).open(opening)
   const { noise, accuracy, cost } = JSON.parse(body)
-  expect(previewed).toMatchObject({ noise, accuracy, cost, affordable: true })
-  expect(previewSession(request, dataset, balancesOf({ ...budget, spent: budget.cap })).affordable).toBe(
-    false,
-  )
+  expect(previewed).toMatchObject({ noise, accuracy, cost, paid: false, affordable: true })
+  const exhausted = balancesOf({ ...budget, spent: budget.cap })
+  expect(await previewSession({ ...opening, principal: 'bob' }, { ledger }, exhausted)).toMatchObject({
+    cost,
+    paid: false,
+    affordable: false,
+  })
+  expect(await previewSession(opening, { ledger }, exhausted)).toMatchObject({
+    cost: { epsilon: 0, delta: 0 },
+    paid: true,
+    affordable: true,
+  })
 })

@@ -9,6 +9,7 @@ import { plan } from '../../src/core/planner/plan.ts'
 import type { Engine } from '../../src/engines/engine.ts'
 import { noAmount } from '../../src/privacy/accounting.ts'
 import { NO_LOSS } from '../../src/privacy/loss.ts'
+import { nothingPaid } from '../balances.ts'
 import { people } from '../core/planner/neighbours/people.ts'
 
 /* Long work on the event loop yields to other requests. Turns of the loop are counted, so that no test measures time. */
@@ -43,7 +44,12 @@ test('previews of batches in a loop do not hold up other requests', async () => 
     budget: { granted: NO_LOSS, cap: spent, spent },
     analyst: { principal: 'ada', spent, spentOnShared: spent },
   }
-  const preview = () => previewBatch({ dataset, queries: counts }, { engine: {} as Engine, limits }, balances)
+  const preview = () =>
+    previewBatch(
+      { principal: 'ada', dataset, queries: counts },
+      { engine: {} as Engine, limits, ...nothingPaid },
+      balances,
+    )
   expect(await turnsDuring(preview)).toBeGreaterThanOrEqual(199)
 })
 

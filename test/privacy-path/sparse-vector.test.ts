@@ -1,13 +1,14 @@
 import { describe, expect, test } from 'vitest'
-import { previewSession } from '../../src/answers/preview.ts'
 import type { Dataset } from '../../src/core/dataset/dataset.ts'
 import type { SparseVectorMeasurement } from '../../src/core/mechanisms/selection/sparse-vector.ts'
 import type { Aggregate } from '../../src/core/planner/language/aggregate.ts'
 import { planPredicate, widestBounding } from '../../src/core/planner/language/predicate.ts'
+import { planSession, priceOfSession, sessionReport } from '../../src/core/planner/session.ts'
+import { amountNumbers } from '../../src/privacy/accounting.ts'
 import { epsilonFromWire, epsilonNumber, NO_LOSS } from '../../src/privacy/loss.ts'
 import type { Neighbours } from '../../src/privacy/neighbours.ts'
 import { rational } from '../../src/privacy/rational.ts'
-import { epsilonOf, untouched } from '../balances.ts'
+import { epsilonOf } from '../balances.ts'
 import { aggregateRows, type StoredRow } from '../engines/reference-engine.ts'
 import { atLeast, atMost, massAt, sumOverIntegers } from './integer-sums.ts'
 import { asked, RIVALS } from './queries.ts'
@@ -179,11 +180,8 @@ function planned(
   epsilon: number,
   { datasetOf }: Units = ROWS,
 ): SparseVectorMeasurement {
-  const { noise, cost } = previewSession(
-    { threshold: 1, positives, epsilon },
-    datasetOf(neighbours),
-    untouched(),
-  )
+  const session = planSession({ threshold: 1, positives, epsilon }, datasetOf(neighbours))
+  const { noise } = sessionReport(session)
   // Exact: scales are whole numbers of grains below 2^53, and a grain is a power of two.
   const inGrains = (scale: number) => BigInt(scale / noise.granularity)
   return {
@@ -193,7 +191,10 @@ function planned(
     fractionBits: -Math.log2(noise.granularity),
     thresholdScale: inGrains(noise.threshold.scale),
     questionScale: inGrains(noise.questions.scale),
-    loss: { ...NO_LOSS, epsilonNano: epsilonFromWire(epsilonOf(cost), 'epsilon') },
+    loss: {
+      ...NO_LOSS,
+      epsilonNano: epsilonFromWire(epsilonOf(amountNumbers(priceOfSession(session))), 'epsilon'),
+    },
   }
 }
 

@@ -250,11 +250,23 @@ def test_previews(population: sotto.Dataset) -> None:
     before = spent(population)
     preview = population.preview(sotto.count(epsilon=0.1))
     assert (preview.half_width, preview.affordable, str(preview.price)) == (30, True, "epsilon 0.1")
+    assert not preview.paid
     assert "guess" in preview.risk
     assert population.group_by("Sex").agg(n=sotto.count()).preview(epsilon=0.1).affordable
     assert "depends on the number of rows" in repr(population.preview(sotto.mean("Age", epsilon=0.1)))
     assert population.preview(sotto.count(half_width=20, confidence=0.99)).half_width == 20
+    by_sex = population.group_by("Sex").agg(n=sotto.count(), age=sotto.mean("Age"))
+    previewed = by_sex.preview(epsilon=0.1)
+    assert previewed.half_widths == {"n": 60, "age": None}
+    assert "n ± 60, age depends on the number of rows" in repr(previewed)
+    supposing = by_sex.preview(epsilon=0.1, supposed={"rows": 1_000}).half_widths
+    assert 0 < supposing["age"] < 60
     assert spent(population) == before
+    paid = sotto.count(where=col("Age") > 50, epsilon=0.123)
+    population.ask(paid)
+    again = population.preview(paid)
+    assert (again.paid, str(again.price)) == (True, "epsilon 0")
+    assert "already paid" in repr(again)
 
 
 def test_frames_have_names_types_and_missing_groups(mixed: sotto.Dataset) -> None:

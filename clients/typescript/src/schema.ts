@@ -1195,6 +1195,8 @@ export interface components {
             rowsToAppear?: number;
             /** @description Only for a selection of keys where people are the privacy units: a key with this number of people appears, with the stated confidence. */
             peopleToAppear?: number;
+            /** @description Only for a selection of keys: what a key needs to appear, in words, and whether any can be expected. */
+            statement?: string;
         };
         /** @description Result of recomputing the chain of administrative acts. */
         AdministrationVerification: {
@@ -1587,7 +1589,11 @@ export interface components {
                 spent: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
                 remaining: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             };
-            /** @description True if budget and allotment currently suffice for a fresh answer. Does not reveal if another analyst has already paid for it. */
+            /** @description True if the caller has paid for this question before: a repeat costs nothing, and `cost` is 0. Whether another analyst has paid for it is not revealed. */
+            paid: boolean;
+            /** @description Cost of a fresh answer, which a new Idempotency-Key draws. Equal to `cost` unless it is paid. */
+            price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            /** @description True if budget and allotment currently suffice for `cost`. */
             affordable: boolean;
             disclosureRisk: components["schemas"]["ReleaseRisk"];
         };
@@ -2316,8 +2322,14 @@ export interface components {
                 lower: number;
                 upper: number;
             };
-            /** @description People with more than `maxRows` rows. */
+            /** @description People in the dataset. */
             people: {
+                value: number;
+                lower: number;
+                upper: number;
+            };
+            /** @description People with more than `maxRows` rows. */
+            peopleBeyond: {
                 value: number;
                 lower: number;
                 upper: number;
@@ -4944,7 +4956,11 @@ export interface components {
                 spent: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
                 remaining: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             };
-            /** @description True if budget and allotment currently suffice for a fresh answer. Does not reveal if another analyst has already paid for it. */
+            /** @description True if the caller has paid for this question before: a repeat costs nothing, and `cost` is 0. Whether another analyst has paid for it is not revealed. */
+            paid: boolean;
+            /** @description Cost of a fresh answer, which a new Idempotency-Key draws. Equal to `cost` unless it is paid. */
+            price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            /** @description True if budget and allotment currently suffice for `cost`. */
             affordable: boolean;
             disclosureRisk: components["schemas"]["ReleaseRisk"];
         };
@@ -6130,7 +6146,11 @@ export interface components {
                 spent: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
                 remaining: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             };
-            /** @description True if budget and allotment are currently sufficient. */
+            /** @description True if the caller has paid for this question before: a repeat costs nothing, and `cost` is 0. Whether another analyst has paid for it is not revealed. */
+            paid: boolean;
+            /** @description Cost of a fresh answer, which a new Idempotency-Key draws. Equal to `cost` unless it is paid. */
+            price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            /** @description True if budget and allotment currently suffice for `cost`. */
             affordable: boolean;
             disclosureRisk: components["schemas"]["ReleaseRisk"];
         };

@@ -76,16 +76,28 @@ export function describeReceipt(signer: HeadSigner | undefined, dataset: string,
   return defined({ sequence, hash, signature: signer?.sign({ dataset, sequence, hash }) })
 }
 
-/** Price of a request, and whether the budget and the allotment cover it now. */
-export function describePrice(price: Amount, budget: Budget, analyst: AnalystSpending) {
+/** Balances that a price is compared with. */
+export interface Balances {
+  readonly budget: Budget
+  readonly analyst: AnalystSpending
+}
+
+/** Price of a request beside the present balances. */
+export function describePrice(price: Amount, { budget, analyst }: Balances) {
+  return { cost: amountNumbers(price), budget: describeBudget(budget), ...describeAllotment(analyst) }
+}
+
+/** Price of a request before it is made, and whether the budget and the allotment cover it now. */
+export function describeOffer(price: Amount, paid: boolean, { budget, analyst }: Balances) {
   const limit = analyst.allotment?.limit ?? budget.cap
   return {
-    cost: amountNumbers(price),
-    budget: describeBudget(budget),
-    ...describeAllotment(analyst),
+    ...describePrice(paid ? noAmount(price.accounting) : price, { budget, analyst }),
+    paid,
+    price: amountNumbers(price),
     affordable:
-      coversAmount(subtractAmounts(budget.cap, budget.spent), price) &&
-      coversAmount(leftOf(limit, analyst), price),
+      paid ||
+      (coversAmount(subtractAmounts(budget.cap, budget.spent), price) &&
+        coversAmount(leftOf(limit, analyst), price)),
   }
 }
 

@@ -78,7 +78,7 @@ describe.skipIf(CHROMIUM === undefined)('Sessions in Chromium (skipped if it is 
     await fillTerms(page, '700', '1', '0.25')
     // The terms are in the address.
     await page.waitForURL(/threshold=700/)
-    await page.getByRole('button', { name: 'Open for epsilon 0.25', exact: true }).click()
+    await page.getByRole('button', { name: 'Return to the paid session, free' }).click()
     await page.getByText('Nothing was charged').waitFor()
     expect(page.url()).toBe(first)
     await page.getByRole('link', { name: 'Open a further one with the same terms' }).click()

@@ -377,8 +377,9 @@ describe.skipIf(CHROMIUM === undefined)('The form in Chromium (skipped if it is 
       await page.getByText(/would be left for you/).waitFor()
       await ask.dblclick()
       await page.getByText(`Cost ${price}.`).waitFor()
-      await enabled(ask)
-      await ask.click()
+      const again = page.getByRole('button', { name: 'Ask again, free' })
+      await enabled(again)
+      await again.click()
       await page.getByText(`Free: this question was paid before, with ${price}.`).waitFor()
     }
     const { body } = await service.as('analyst').get('/v1/datasets/clinic/budget').expect(200)

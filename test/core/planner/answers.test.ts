@@ -9,7 +9,7 @@ import { systemClock } from '../../../src/answers/release-time.ts'
 import { systemEntropy } from '../../../src/core/mechanisms/samplers/entropy.ts'
 import type { Ledger } from '../../../src/ledger/ledger.ts'
 import { deltaAtto, epsilonNano, lossNumbers } from '../../../src/privacy/loss.ts'
-import { untouched } from '../../balances.ts'
+import { nothingPaid, untouched } from '../../balances.ts'
 import { referenceEngine, type StoredRow } from '../../engines/reference-engine.ts'
 import { rowOf } from './arbitraries.ts'
 import { people } from './neighbours/people.ts'
@@ -132,7 +132,11 @@ describe.each(['add-remove', 'change-one'] as const)('under %s', (neighbours) =>
         const query = querySchema.parse({ ...price, ...wire })
         const planned = planOf({ ...price, ...wire }, neighbours, size)
 
-        const before = preview({ dataset, query }, dependenciesOver(rows), balances)
+        const before = await preview(
+          { principal: 'analyst', dataset, query },
+          { ...dependenciesOver(rows), ...nothingPaid },
+          balances,
+        )
         requireFinite(before)
         expect(previewSchema.parse(JSON.parse(JSON.stringify(before)))).toEqual(before)
 

@@ -187,6 +187,27 @@ describe('preview', () => {
     expect(paid.accuracy).toEqual(previewed.accuracy)
   })
 
+  test('says that a question is paid, in every spelling, to whom has paid for it', async () => {
+    const first = { kind: 'count', where: { column: 'Age', op: '>', value: 30 }, epsilon: 0.013 }
+    const again = { ...first, where: { op: 'not', predicate: { column: 'Age', op: '<=', value: 30 } } }
+    const previewedAs = async (role: 'analyst' | 'custodian', path: string, body: object) =>
+      (await service.as(role).post(`/v1/datasets/census/${path}/preview`).send(body).expect(200)).body
+    const batch = { queries: [first, { kind: 'count', epsilon: 0.017 }] }
+    const sql = { sql: 'SELECT COUNT(*) FROM census WHERE Age > 30', epsilon: 0.013 }
+    expect(await previewedAs('analyst', 'queries', first)).toMatchObject({ paid: false })
+    await ask(first).expect(200)
+    await service.as('analyst').post('/v1/datasets/census/queries/batch').send(batch).expect(200)
+    const isPaid = { paid: true, cost: { epsilon: 0, delta: 0 }, price: { delta: 0 }, affordable: true }
+    expect(await previewedAs('analyst', 'queries', again)).toMatchObject(isPaid)
+    expect(await previewedAs('analyst', 'queries/batch', batch)).toMatchObject(isPaid)
+    expect((await previewedAs('analyst', 'sql', sql)).preview).toMatchObject(isPaid)
+    const notPaid = { paid: false, cost: { epsilon: 0.013, delta: 0 } }
+    expect(await previewedAs('custodian', 'queries', first)).toMatchObject(notPaid)
+    expect(await previewedAs('analyst', 'queries', { ...first, epsilon: 0.014 })).toMatchObject({
+      paid: false,
+    })
+  })
+
   test('a supposed number of rows gives the accuracy of a mean', async () => {
     const ask = (more: object) =>
       service

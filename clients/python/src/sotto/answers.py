@@ -356,29 +356,53 @@ class Batch(Sequence[Any]):
 class Preview:
     """Cost and accuracy of a query before it is asked. Nothing is charged."""
 
-    def __init__(self, document: Mapping[str, Any]) -> None:
+    def __init__(self, document: Mapping[str, Any], names: Mapping[str, str] | None = None) -> None:
         self.document = dict(document)
         accuracy = document.get("accuracy", {})
+        estimates = accuracy.get("estimates", {})
         self.price = Amount(**document["cost"])
+        self.paid: bool = document["paid"]
+        """True if you have paid for the question before, so that a repeat costs nothing."""
         self.affordable: bool = document["affordable"]
         """True if budget and allotment suffice now."""
         self.budget_left = Amount(**document["budget"]["remaining"])
         """Budget of the dataset now, before any charge."""
         self.half_width = read_half_width(accuracy.get("halfWidth"), accuracy.get("unit"))
         """Half-width of each value; None if it depends on the data, or differs between values."""
+        if names is not None and estimates:
+            estimates = {name: estimates[sent] for name, sent in names.items()}
+        self._estimates = estimates
+        self.half_widths: dict[str, Any] = {
+            name: read_half_width(each["halfWidth"], each.get("unit")) for name, each in self._estimates.items()
+        }
+        """Half-width of each of several statistics, by its name; None if it is not known before."""
         self.reason: str | None = accuracy.get("reason")
         """Why there is no half-width, and what to do about it."""
+        self.appearance: str | None = accuracy.get("statement")
+        """What a key needs to appear, in words; only for a selection of keys."""
         self.coverage: str | None = document.get("coverage", {}).get("statement")
         """What the half-width covers and what not, in words; None for a batch, whose answers state it."""
         self.risk: str = document["disclosureRisk"]["statement"]
         """What an adversary can guess, in a sentence."""
 
     def __repr__(self) -> str:
-        known = self.reason if self.half_width is None else f"± {show_number(self.half_width)}"
-        accuracy = "" if known is None else f"{known}; "
-        can = "affordable" if self.affordable else "not affordable"
-        coverage = "" if self.coverage is None else f"\n({self.coverage})"
-        return f"Preview({accuracy}price: {self.price}, {can}; left: {self.budget_left}){coverage}"
+        parts = self.document.get("answers", [self.document])
+        named = ", ".join(f"{name} {_margin(each)}" for name, each in self._estimates.items())
+        margins = named or "; ".join(_margins(part["accuracy"]) for part in parts)
+        can = "already paid" if self.paid else "affordable" if self.affordable else "not affordable"
+        notes = "".join(f"\n({note})" for note in (self.appearance, self.coverage) if note is not None)
+        return f"Preview({margins}; price: {self.price}, {can}; left: {self.budget_left}){notes}"
+
+
+def _margins(accuracy: Mapping[str, Any]) -> str:
+    """Return the half-width of each statistic, or why it is not known."""
+    named = accuracy.get("estimates", {}).items()
+    return ", ".join(f"{name} {_margin(each)}" for name, each in named) or _margin(accuracy)
+
+
+def _margin(error: Mapping[str, Any]) -> str:
+    half_width = read_half_width(error["halfWidth"], error.get("unit"))
+    return error.get("reason", "unknown") if half_width is None else f"± {show_number(half_width)}"
 
 
 class SessionAnswer:

@@ -269,7 +269,8 @@ class GroupOperations:
 
     def preview(self, **options: Unpack[SupposableOptions]) -> Operation[Preview]:
         """Return cost and accuracy. Nothing is charged."""
-        return (yield from self.dataset.preview(self.groups.query(options)[0]))
+        query, names = self.groups.query(options)
+        return Preview((yield from self.dataset.preview(query)).document, names)
 
 
 class SessionOperations:

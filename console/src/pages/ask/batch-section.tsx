@@ -47,7 +47,9 @@ export const BatchSection = memo(function BatchSection(props: BatchSectionProps)
           >
             {practice || preview === undefined
               ? 'Ask the batch'
-              : `Ask the batch for ${formatAmount(preview.cost)}`}
+              : preview.paid
+                ? 'Ask the batch again, free'
+                : `Ask the batch for ${formatAmount(preview.cost)}`}
           </Button>
         </div>
       </div>
@@ -97,8 +99,9 @@ function BatchFigures({ preview, practice }: BatchFiguresProps) {
   return (
     <>
       <p className={styles.quiet}>
-        Together {formatAmount(preview.cost)}; one by one {formatAmount(preview.sumOfPrices)}. An adversary
-        guesses right at most {formatRisk(preview.disclosureRisk.query.risk)}.
+        {preview.paid ? 'Paid already' : `Together ${formatAmount(preview.cost)}`}; one by one{' '}
+        {formatAmount(preview.sumOfPrices)}. An adversary guesses right at most{' '}
+        {formatRisk(preview.disclosureRisk.query.risk)}.
       </p>
       <BudgetAfter preview={preview} subject="the batch" />
       {!practice && !preview.affordable && (
@@ -120,5 +123,8 @@ function halfWidthOf(part: BatchPart | undefined): string {
   if (part === undefined) return ''
   const { halfWidth, estimates } = part.accuracy
   if (halfWidth !== null) return formatHalfWidth(halfWidth)
-  return estimates !== undefined ? 'by statistic' : 'depends on the data'
+  if (estimates === undefined) return 'depends on the data'
+  return Object.entries(estimates)
+    .map(([name, each]) => `${name} ${each.halfWidth === null ? 'unknown' : formatHalfWidth(each.halfWidth)}`)
+    .join(', ')
 }

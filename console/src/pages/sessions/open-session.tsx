@@ -71,7 +71,7 @@ export function OpenSession({ dataset, form, onChange, onOpen }: OpenSessionProp
               read.kind === 'complete' && opening.mutate({ request: read.request, again: isAgain })
             }
           >
-            {price === undefined ? 'Open' : `Open for ${formatAmount(price.cost)}`}
+            {price === undefined ? 'Open' : buttonText(price, isAgain)}
           </Button>
         </div>
       </div>
@@ -171,18 +171,22 @@ function TermFields({ dataset, form, read, onChange }: TermFieldsProps) {
   )
 }
 
+function buttonText({ paid, price }: Schemas['SessionPreview'], isAgain: boolean): string {
+  return paid && !isAgain ? 'Return to the paid session, free' : `Open for ${formatAmount(price)}`
+}
+
 interface PreviewFactsProps {
   readonly preview: Schemas['SessionPreview']
   readonly isAgain: boolean
 }
 
 function PreviewFacts({ preview, isAgain }: PreviewFactsProps) {
-  const { accuracy, cost, disclosureRisk, affordable, of = 'rows' } = preview
+  const { accuracy, price, disclosureRisk, affordable, of = 'rows' } = preview
   return (
     <>
       <Facts
         facts={[
-          ['Price', formatAmount(cost)],
+          ['Price', preview.paid && !isAgain ? 'paid already' : formatAmount(price)],
           ...accuracy.margins.map(
             ({ questions, margin }) =>
               [
@@ -196,7 +200,6 @@ function PreviewFacts({ preview, isAgain }: PreviewFactsProps) {
       {!affordable && (
         <Notice tone="cost" title="The budget does not suffice">
           Choose a smaller epsilon, or ask the custodian to raise the budget.
-          {!isAgain && ' A session that you have paid for before is still free.'}
         </Notice>
       )}
     </>

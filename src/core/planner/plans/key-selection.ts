@@ -163,17 +163,31 @@ function prepareRelease(
     }))
 }
 
-function accuracy({ confidence, counting, measurement }: KeySelectionPlan): AccuracyReport {
+function accuracy({ confidence, dataset, counting, measurement }: KeySelectionPlan): AccuracyReport {
   const { countForConfidence, count } = keySelectionAccuracy(measurement, confidence)
+  const unit = counting.people === true ? 'people' : 'rows'
   return {
     confidence,
     halfWidth: count?.halfWidth ?? null,
     ...(count === undefined ? { reason: 'no counts are released; set counts' } : {}),
     expectedAbsoluteError: count?.expectedAbsoluteError ?? null,
-    ...(counting.people === true
-      ? { unit: 'people', peopleToAppear: countForConfidence }
-      : { unit: 'rows', rowsToAppear: countForConfidence }),
+    unit,
+    ...(unit === 'people' ? { peopleToAppear: countForConfidence } : { rowsToAppear: countForConfidence }),
+    statement: appearanceText(countForConfidence, unit, dataset),
   }
+}
+
+/** Says how many rows or people a key needs, out of how many, as far as their number is public. */
+function appearanceText(
+  needed: number,
+  unit: 'rows' | 'people',
+  { rows, people, coverage }: Dataset,
+): string {
+  const text = `A key needs about ${needed} ${unit} to appear`
+  const all = unit === 'rows' ? rows : (people ?? coverage?.people.upper)
+  if (all === undefined) return `${text}.`
+  const ofAll = `${text}, and the dataset has at most ${all}`
+  return needed > all ? `${ofAll}: no key can be expected. Use a larger epsilon or delta.` : `${ofAll}.`
 }
 
 /** Lists keys in an order that depends on the release only: by noisy count, then by key. */

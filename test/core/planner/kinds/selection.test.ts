@@ -105,7 +105,7 @@ describe('the best of several', () => {
 
   test('its accuracy is in rows', () => {
     const planned = selectionOf({ ...regions, epsilon: 0.1 })
-    expect(accuracyReport(planned)).toEqual({
+    expect(accuracyReport(planned)).toMatchObject({
       confidence: 0.95,
       halfWidth: noisyMaxAccuracy(planned.measurement, 0.95).halfWidth,
       expectedAbsoluteError: null,
@@ -273,14 +273,14 @@ describe('undeclared keys', () => {
   test('state how many rows a key needs, and the accuracy of counts if there are counts', () => {
     const planned = keysOf(withCounts)
     const stated = keySelectionAccuracy(planned.measurement, 0.95)
-    expect(accuracyReport(planned)).toEqual({
+    expect(accuracyReport(planned)).toMatchObject({
       confidence: 0.95,
       halfWidth: stated.count?.halfWidth,
       expectedAbsoluteError: stated.count?.expectedAbsoluteError,
       unit: 'rows',
       rowsToAppear: stated.countForConfidence,
     })
-    expect(accuracyReport(keysOf(notes))).toEqual({
+    expect(accuracyReport(keysOf(notes))).toMatchObject({
       confidence: 0.95,
       halfWidth: null,
       reason: 'no counts are released; set counts',
@@ -288,6 +288,17 @@ describe('undeclared keys', () => {
       unit: 'rows',
       rowsToAppear: keySelectionAccuracy(keysOf(notes).measurement, 0.95).countForConfidence,
     })
+  })
+
+  test('warn where no key can have as many rows or people as it needs', () => {
+    const statementOf = (wire: object, size: number) =>
+      accuracyReport(planOf({ ...notes, ...wire }, 'change-one', size)).statement
+    expect(statementOf({ epsilon: 1 }, 1_000)).toMatch(
+      /^A key needs about \d+ rows to appear, and the dataset has at most 1000\.$/,
+    )
+    expect(statementOf({ epsilon: 0.01 }, 1_000)).toMatch(
+      /^A key needs about \d{4} rows to appear, and the dataset has at most 1000: no key can be expected\./,
+    )
   })
 
   test('noise is described by its threshold, or by its name alone', () => {

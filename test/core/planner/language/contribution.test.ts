@@ -271,6 +271,7 @@ describe('values of free text', () => {
     expect(peopleToAppear).toBeGreaterThan(1)
     const ofRows = accuracyReport(planned(keys, people('add-remove')))
     expect([ofRows.unit, ofRows.peopleToAppear]).toEqual(['rows', undefined])
+    expect(ofRows.statement).toBe(`A key needs about ${ofRows.rowsToAppear} rows to appear.`)
     expect(planOf({ ...keys, contribution: { groups: 3 } }).contribution).toEqual({
       groups: 3,
       rowsPerGroup: 1,

@@ -22,21 +22,20 @@ export const PreviewFigures = memo(function PreviewFigures({ preview }: PreviewP
   )
 })
 
-function Figures({ preview: { accuracy, contribution, coverage, cost, disclosureRisk } }: PreviewPart) {
+function Figures({ preview: { accuracy, contribution, coverage, cost, paid, disclosureRisk } }: PreviewPart) {
   const { query, statement } = disclosureRisk
-  const { rowsToAppear, peopleToAppear } = accuracy
-  const appearing = rowsToAppear ?? peopleToAppear
-  const unitOfAppearing = rowsToAppear === undefined ? 'people' : 'rows'
   return (
     <>
       <dl className={styles.figures}>
         <div>
           <dt>Price</dt>
-          <dd>{formatAmount(cost)}</dd>
+          <dd>{paid ? 'paid already' : formatAmount(cost)}</dd>
         </div>
         <div>
           <dt>Half-width at {formatShare(accuracy.confidence)}</dt>
-          <dd>{halfWidthText(accuracy)}</dd>
+          {halfWidthTexts(accuracy).map((text) => (
+            <dd key={text}>{text}</dd>
+          ))}
         </div>
         <div>
           <dt>An adversary guesses right</dt>
@@ -50,22 +49,24 @@ function Figures({ preview: { accuracy, contribution, coverage, cost, disclosure
           The noise is {formatHalfWidth(contribution.factor)} times as large as with one row of each person.
         </p>
       )}
-      {appearing !== undefined && (
-        <p className={styles.quiet}>
-          A text needs about {formatHalfWidth(appearing)} {unitOfAppearing} to appear.
-        </p>
-      )}
+      {accuracy.statement !== undefined && <p className={styles.quiet}>{accuracy.statement}</p>}
     </>
   )
 }
 
-function halfWidthText({ halfWidth, unit, estimates }: Schemas['Accuracy']): string {
-  if (halfWidth !== null) return `± ${formatHalfWidth(halfWidth)}${unit === undefined ? '' : ` ${unit}`}`
-  const known = Object.entries(estimates ?? {}).flatMap(([name, { halfWidth: each }]) =>
-    each === null ? [] : [`${name} ± ${formatHalfWidth(each)}`],
-  )
-  return known.length === 0 ? 'depends on the data' : known.join(', ')
+/** Returns a line for each statistic. */
+function halfWidthTexts(accuracy: Schemas['Accuracy']): readonly string[] {
+  const { estimates } = accuracy
+  if (estimates === undefined) return [halfWidthText(accuracy)]
+  return Object.entries(estimates).map(([name, each]) => `${name}: ${halfWidthText(each)}`)
 }
+
+function halfWidthText({ halfWidth, unit, reason }: StatedError): string {
+  if (halfWidth === null) return `unknown (${reason ?? 'depends on the data'})`
+  return `± ${formatHalfWidth(halfWidth)}${unit === undefined ? '' : ` ${unit}`}`
+}
+
+type StatedError = Pick<Schemas['Accuracy'], 'halfWidth' | 'unit' | 'reason'>
 
 /** Subjects of half-widths in rows or people, where these are no ranks. */
 const RANKED: Readonly<Record<string, string>> = {

@@ -58,11 +58,11 @@ export function PricePanel({ dataset, question, onChange, practice, busy, onAsk 
             disabled={error !== null}
             onClick={onAsk}
           >
-            {buttonText(preview, practice)}
+            {buttonText(isCurrent ? known : undefined, practice)}
           </Button>
           {!practice && known?.affordable === false && (
             <Notice tone="cost" title="The budget does not suffice">
-              Choose a smaller epsilon. A question that you have paid before is still free.
+              Choose a smaller epsilon.
             </Notice>
           )}
         </div>
@@ -170,5 +170,6 @@ function ConfidenceField({ question, onChange }: Pick<PriceChoiceProps, 'questio
 
 function buttonText(preview: Schemas['Preview'] | undefined, practice: boolean): string {
   if (practice) return 'Ask the made-up rows, free'
-  return preview === undefined ? 'Ask' : `Ask for ${formatAmount(preview.cost)}`
+  if (preview === undefined) return 'Ask'
+  return preview.paid ? 'Ask again, free' : `Ask for ${formatAmount(preview.cost)}`
 }

@@ -36,7 +36,8 @@ export function coverageOf(
     confidence,
     shareRead: shareRead(profile),
     rowsLeftOut: sumOverPeople(profile, ({ rows, read }, end) => rows[end] - read[end]),
-    people: sumOverPeople(profile, ({ rows, read }) => (rows.most > read.most ? 1 : 0)),
+    people: sumOverPeople(profile, () => 1),
+    peopleBeyond: sumOverPeople(profile, ({ rows, read }) => (rows.most > read.most ? 1 : 0)),
     implausiblePeople: sumOverPeople(profile, ({ isImplausible }) => (isImplausible ? 1 : 0)),
   }
 }
