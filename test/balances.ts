@@ -15,7 +15,12 @@ export function balancesOf(budget: Budget): Balances {
 }
 
 /** A ledger without any charge, for previews. */
-export const nothingPaid = { ledger: { requests: async () => new Map<string, string>() } }
+export const nothingPaid = {
+  ledger: {
+    requests: async () => new Map<string, string>(),
+    unansweredRequests: async () => new Map<string, string>(),
+  },
+}
 
 /** The epsilon spent of a budget that adds up epsilon and delta. */
 export function epsilonSpent({ spent }: Budget): number {

@@ -62,7 +62,8 @@ export const versionsRoutes: FastifyPluginAsyncZod<VersionsOptions> = async (
         summary: 'Publish a new version of a dataset',
         description:
           'Ingests new rows beside the present ones, then replaces them at once. Requests under way finish on the version ' +
-          'that they were planned on. The budget and its spending remain. Sending the same rows again changes nothing.',
+          'that they were planned on. The budget and its spending remain. Sending the same rows again changes nothing. A version of a ' +
+          'live table records its columns; where they are as before, there is nothing to publish (409).',
         params: changedDatasetParameters,
         querystring: versionQuery,
         body: newVersion,
@@ -99,7 +100,7 @@ export const versionsRoutes: FastifyPluginAsyncZod<VersionsOptions> = async (
         description:
           'Charges the `leftOut` of the dataset to its budget and publishes what was measured about the present version. For ' +
           'a live table, and for a version that could not be measured when it was published. A measurement that was paid ' +
-          'for is repeated without a charge. Where each row is a privacy unit, nothing is left out and nothing is charged.',
+          'for is repeated without a charge, of a live table within its `freshness`. Where each row is a privacy unit, nothing is left out and nothing is charged.',
         params: changedDatasetParameters,
         response: { 200: dataset },
       },

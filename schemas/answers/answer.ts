@@ -373,6 +373,25 @@ export const askedQuery = z.looseObject({ kind }).meta({
     'Query as it was asked, without the fields that equal their defaults. It can be sent again as it is.',
 })
 
+const replaysUntil = z.iso
+  .datetime()
+  .optional()
+  .describe(
+    'Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. ' +
+      'Absent where a repeat replays for ever. A chosen Idempotency-Key always does.',
+  )
+
+/** Fields of every answer that say how old it can be. */
+export const freshness = {
+  debitedAt: z.iso
+    .datetime()
+    .optional()
+    .describe(
+      'Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it.',
+    ),
+  replaysUntil,
+}
+
 /** Fields of every answer that say when and by which software it was made. */
 export const provenance = {
   answeredAt: z.iso
@@ -446,6 +465,7 @@ export const answerFacts = {
   coverage: coverageReport,
   question: askedQuery.optional(),
   ...debit,
+  ...freshness,
   ...provenance,
 }
 
@@ -509,6 +529,7 @@ export const offered = {
     'Cost of a fresh answer, which a new Idempotency-Key draws. Equal to `cost` unless it is paid.',
   ),
   affordable: z.boolean().describe('True if budget and allotment currently suffice for `cost`.'),
+  replaysUntil,
 }
 
 /** Response to a preview of a query. */
@@ -558,6 +579,7 @@ export const batchAnswer = z
     paid,
     receipt,
     shared,
+    ...freshness,
     ...provenance,
   })
   .meta({ id: 'BatchAnswer', description: 'Noisy answers to several queries, charged together.' })

@@ -3,7 +3,7 @@ import { MAX_QUERY_EPSILON } from '../../src/privacy/loss.ts'
 import { amount, debit, paid, receipt } from '../budgets/budget.ts'
 import { datasetId } from '../datasets/dataset.ts'
 import { hexId, listOf, neighbours, nextBefore, pageBefore, pageLimit } from '../values.ts'
-import { contribution, coverageReport, offered, provenance } from './answer.ts'
+import { contribution, coverageReport, freshness, offered, provenance } from './answer.ts'
 import { releaseRisk } from './disclosure.ts'
 import { countedContribution, where } from './query.ts'
 
@@ -135,6 +135,7 @@ export const openedSession = z
     ...debit,
     paid,
     receipt,
+    ...freshness,
     ...provenance,
   })
   .meta({ id: 'OpenedSession', description: 'Opened session with its cost and accuracy.' })

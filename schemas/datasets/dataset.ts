@@ -379,6 +379,17 @@ const tableSource = z
         '`live`: every query reads the table in its database; only with `add-remove` neighbours. `snapshot`: the rows are ' +
           'copied once, at registration.',
       ),
+    freshness: z
+      .enum(['hour', 'day', 'forever'])
+      .optional()
+      .describe(
+        'Only with the mode `live`: how long a repeated question replays its answer, free. Until the end of the hour or the day ' +
+          'in UTC in which it was charged, and afterwards it is a new question; or `forever`. Default: `day`.',
+      ),
+  })
+  .refine(({ mode, freshness }) => mode === 'live' || freshness === undefined, {
+    path: ['freshness'],
+    message: 'is only for the mode live',
   })
   .meta({ id: 'TableSource', description: 'A table or view of a database that the operator has connected.' })
 

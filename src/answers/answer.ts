@@ -1,20 +1,23 @@
-import type { Dataset } from '../core/dataset/dataset.ts'
+import { type Dataset, isLive } from '../core/dataset/dataset.ts'
 import type { UniformSource } from '../core/mechanisms/samplers/uniform-source.ts'
 import type { PlanLimits } from '../core/planner/plans/plan-kind.ts'
 import type { Engine } from '../engines/engine.ts'
+import type { Charge } from '../ledger/contract/charges.ts'
 import type { StoredRelease } from '../ledger/contract/releases.ts'
 import type { NewSession } from '../ledger/contract/sessions.ts'
 import type { Failure } from '../ledger/contract/suspension.ts'
 import type { Trace, TraceSink } from '../platform/tracing/trace.ts'
+import { defined } from '../privacy/defined.ts'
 import { entry } from '../privacy/must.ts'
 import { disconnected, type Turn, type TurnRequest } from './admission.ts'
 import { type Asked, askBatch, askQuery, type Query, releaseAll } from './asked.ts'
 import { completeAttempt } from './attempt.ts'
-import { type ChargeDependencies, charge, type Identity, onceAtATime, type Purchase } from './charge.ts'
+import { type ChargeDependencies, charge, onceAtATime, type Purchase } from './charge.ts'
 import { describeDebit, describeReplay } from './documents/costs.ts'
 import { AnswerFailure } from './failure.ts'
+import { endOf, type Identity } from './identity.ts'
 import { scanOf } from './release.ts'
-import { type Clock, releaseInTime } from './release-time.ts'
+import { type Clock, releaseInTime, shownTime } from './release-time.ts'
 import { SOFTWARE_VERSION } from './software-version.ts'
 import { traced } from './traced.ts'
 
@@ -162,12 +165,13 @@ export interface Flow {
 async function answerInTurn(
   dependencies: AnswerDependencies,
   purchase: Purchase & Order,
-  identity: Identity,
+  guessed: Identity,
   { recordInstant, trace }: Flow,
 ): Promise<Answer> {
   const { ledger } = dependencies
   const { dataset, kind, question, price, compute, show } = purchase
-  const { outcome, turn } = await trace.step('charge', () => charge(dependencies, purchase, identity))
+  const charged = await trace.step('charge', () => charge(dependencies, purchase, guessed))
+  const { outcome, turn, identity } = charged
   if (outcome.kind === 'answered') {
     turn.leave()
     const asked = (document: object) => ({ ...show(document), question })
@@ -180,7 +184,8 @@ async function answerInTurn(
   }
   const body = await completeAttempt(dependencies, { dataset, turn, recordInstant, ...failing }, async () => {
     const debit = describeDebit(dependencies, dataset.id, price, outcome.charge)
-    const common = { question, ...debit, softwareVersion: SOFTWARE_VERSION }
+    const freshness = describeFreshness(dataset, outcome.charge, identity)
+    const common = { question, ...debit, ...freshness, softwareVersion: SOFTWARE_VERSION }
     const { facts, session } =
       outcome.kind === 'shared'
         ? { facts: sharedFacts(outcome.shared), session: undefined }
@@ -197,6 +202,16 @@ async function answerInTurn(
     }
   })
   return { body, replayed: false }
+}
+
+/**
+ * Describes how old the answer to a question about a live table can be, by the time of its debit. The time of the reading
+ * may depend on data.
+ */
+function describeFreshness(dataset: Dataset, { debitedAtMs }: Charge, { period }: Identity) {
+  if (!isLive(dataset)) return {}
+  const debitedAt = shownTime(new Date(debitedAtMs).toISOString(), dataset.timing)
+  return defined({ debitedAt, replaysUntil: endOf(period) })
 }
 
 /**

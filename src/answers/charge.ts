@@ -1,8 +1,4 @@
-import { type Dataset, earlierVersions } from '../core/dataset/dataset.ts'
-import { canonicalJson, chargeId, sha256 } from '../ledger/canonical.ts'
-import type { Chain } from '../ledger/contract/chain.ts'
-import type { ChargeOutcome, StorageExceeded } from '../ledger/contract/charges.ts'
-import type { Releases } from '../ledger/contract/releases.ts'
+import type { ChargeOutcome, ChargeRequest, StorageExceeded } from '../ledger/contract/charges.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { MAX_LEASE_MS } from '../ledger/range.ts'
 import type { HeadSigner } from '../ledger/signature.ts'
@@ -12,6 +8,13 @@ import { entry, must } from '../privacy/must.ts'
 import { Refusal } from '../privacy/refusal.ts'
 import { type Admission, NO_TURN, type Turn, type TurnRequest, turnRequestOf } from './admission.ts'
 import { leftOf } from './documents/costs.ts'
+import {
+  type Identified,
+  type Identity,
+  identityAt,
+  identityOfEarlierVersion,
+  unansweredEarlier,
+} from './identity.ts'
 import { longestDelayMs } from './release-time.ts'
 
 /** Dependencies of charging. */
@@ -31,20 +34,13 @@ export interface ChargeDependencies {
 }
 
 /** A request to be charged. */
-export interface Purchase extends TurnRequest {
-  readonly dataset: Dataset
-  /** The request as JSON; its top-level key names the kind of request. */
-  readonly request: Readonly<Record<string, unknown>>
-  /** The question as it was asked and as its answer states it. */
-  readonly question: object
+export interface Purchase extends TurnRequest, Identified {
   readonly price: Amount
   /**
    * True if, on a dataset that shares releases, this request may be answered with another analyst's release and its own
    * release may be shared.
    */
   readonly sharing: boolean
-  /** Default: derived from the request, so that a repeat finds the stored answer. */
-  readonly idempotencyKey?: string | undefined
   /** Bytes from which on the ledger stores nothing more for the principal on the dataset. Default: that of the service. */
   readonly maxStoredBytes?: number | undefined
 }
@@ -55,12 +51,15 @@ export type Charged = Extract<ChargeOutcome, { readonly kind: 'charged' | 'share
 /** An outcome, and the turn in which it is computed. The caller must leave the turn. */
 export interface ChargedInTurn {
   readonly outcome: Charged
+  /** Identity of the request that is charged. */
+  readonly identity: Identity
   readonly turn: Turn
 }
 
 /**
  * Waits for the principal's turn, then debits the price of a request durably, or finds the answer that an earlier debit
  * paid for. A request that is already answered does not wait.
+ * @param identity the identity by the clock of this process; the clock of the ledger decides
  * @throws Refusal if the budget or the allotment is insufficient, the idempotency key belongs to another request, an
  * attempt at the same request is in progress, or the request cannot have a turn. Nothing is charged then.
  */
@@ -69,40 +68,60 @@ export async function charge(
   purchase: Purchase,
   identity: Identity,
 ): Promise<ChargedInTurn> {
-  const { ledger, admission, leaseMs } = dependencies
-  const { principal, dataset, price, sharing, idempotencyKey } = purchase
-  const { maxStoredBytes = dependencies.maxStoredBytes } = purchase
-  const turnRequest = turnRequestOf(purchase, dataset)
+  const { ledger, admission } = dependencies
+  const turnRequest = turnRequestOf(purchase, purchase.dataset)
   const isAnswered = admission.mustWait(turnRequest) && (await ledger.release(identity.id)) !== undefined
   const turn = isAnswered ? NO_TURN : await admission.enter(turnRequest)
   try {
-    const chargeAs = ({ canonical, requestHash, key }: Identity) =>
-      ledger.charge(
-        defined({
-          dataset: dataset.id,
-          datasetVersion: dataset.version,
-          principal,
-          idempotencyKey: key,
-          keyChosen: idempotencyKey !== undefined,
-          requestHash,
-          request: canonical,
-          price,
-          sharing: sharing && dataset.sharing,
-          leaseMs: Math.min(leaseMs + longestDelayMs(dataset.timing), MAX_LEASE_MS),
-          maxStoredBytes,
-        }),
-      )
-    const outcome = await chargeAs(identity)
-    const earlier =
-      outcome.kind === 'key-reused' ? await earlierIdentity(ledger, purchase, identity) : undefined
-    return {
-      outcome: requireCharged(earlier === undefined ? outcome : await chargeAs(earlier), purchase),
-      turn,
-    }
+    return { ...(await debit(dependencies, purchase, identity)), turn }
   } catch (error) {
     turn.leave()
     throw error
   }
+}
+
+async function debit(
+  dependencies: Pick<ChargeDependencies, 'ledger' | 'leaseMs' | 'maxStoredBytes'>,
+  purchase: Purchase,
+  guessed: Identity,
+): Promise<Omit<ChargedInTurn, 'turn'>> {
+  const { ledger } = dependencies
+  const chargeAs = (identity: Identity) => ledger.charge(chargeRequest(dependencies, purchase, identity))
+  const openOrAt = async (atTime: Identity) => (await unansweredEarlier(ledger, purchase, atTime)) ?? atTime
+  let identity = await openOrAt(guessed)
+  let outcome = await chargeAs(identity)
+  while (outcome.kind === 'other-time') {
+    identity = await openOrAt(identityAt(purchase, outcome.nowMs))
+    outcome = await chargeAs(identity)
+  }
+  if (outcome.kind === 'key-reused') {
+    const earlier = await identityOfEarlierVersion(ledger, purchase, identity)
+    if (earlier !== undefined) outcome = await chargeAs(earlier)
+  }
+  return { outcome: requireCharged(outcome, purchase), identity }
+}
+
+function chargeRequest(
+  { leaseMs, maxStoredBytes: defaultMaxStoredBytes }: Pick<ChargeDependencies, 'leaseMs' | 'maxStoredBytes'>,
+  purchase: Purchase,
+  { canonical, requestHash, key, period }: Identity,
+): ChargeRequest {
+  const { principal, dataset, price, sharing, idempotencyKey } = purchase
+  const { maxStoredBytes = defaultMaxStoredBytes } = purchase
+  return defined({
+    dataset: dataset.id,
+    datasetVersion: dataset.version,
+    principal,
+    idempotencyKey: key,
+    keyChosen: idempotencyKey !== undefined,
+    requestHash,
+    request: canonical,
+    price,
+    sharing: sharing && dataset.sharing,
+    leaseMs: Math.min(leaseMs + longestDelayMs(dataset.timing), MAX_LEASE_MS),
+    within: period,
+    maxStoredBytes,
+  })
 }
 
 /** @throws Refusal for any outcome without a debit or an answer. */
@@ -118,6 +137,8 @@ function requireCharged(outcome: ChargeOutcome, { dataset, price, idempotencyKey
       throw inFlight(outcome.retryAfterMs)
     case 'key-reused':
       throw keyReused()
+    case 'other-time':
+      throw new Error('a charge at another time is repeated')
     case 'suspended':
       throw suspended(dataset.id)
     case 'storage-exceeded':
@@ -125,75 +146,6 @@ function requireCharged(outcome: ChargeOutcome, { dataset, price, idempotencyKey
     case 'no-budget':
       throw new Refusal('unknown-dataset', `The dataset ${dataset.id} has no budget.`)
   }
-}
-
-/** Identifies a request: its canonical text and hash, its idempotency key, and the id of its charge. */
-export interface Identity {
-  readonly canonical: string
-  readonly requestHash: string
-  readonly key: string
-  readonly id: string
-}
-
-/** Returns the identity of a request about a version of the dataset. Another version makes it another request. */
-function identityUnder(
-  {
-    principal,
-    dataset,
-    request,
-    idempotencyKey,
-  }: Pick<Purchase, 'principal' | 'dataset' | 'request' | 'idempotencyKey'>,
-  version: string,
-): Identity {
-  const canonical = canonicalJson({ dataset: dataset.id, version, ...request })
-  const requestHash = sha256(canonical)
-  const key = idempotencyKey ?? keyOfRequest(requestHash)
-  return { canonical, requestHash, key, id: chargeId(principal, key) }
-}
-
-/**
- * True if a repeat of the request without a chosen key costs its principal nothing, because an earlier one was charged. It
- * may still be unanswered.
- */
-export async function isPaid(
-  ledger: Pick<Chain, 'requests'>,
-  purchase: Pick<Purchase, 'principal' | 'dataset' | 'request'>,
-): Promise<boolean> {
-  const { id } = identityUnder(purchase, purchase.dataset.version)
-  return (await ledger.requests([id])).has(id)
-}
-
-/**
- * Finds the identity under which a request with a chosen key was first sent, about an earlier version of the dataset. The
- * key keeps its outcome: the repeat gets the stored answer or denial, or the answer that was paid for.
- *
- * A version with a wider declaration can change the normal form of a question, and the epsilon that an accuracy needs.
- * An answered request is then found by the question that its answer states.
- * @returns undefined if the key was used for another request
- */
-async function earlierIdentity(
-  ledger: Chain & Releases,
-  purchase: Purchase,
-  identity: Identity,
-): Promise<Identity | undefined> {
-  const versions = earlierVersions(purchase.dataset)
-  if (versions.length === 0) return undefined
-  const [record] = await ledger.chargeRecords([identity.id])
-  if (record === undefined) return undefined
-  const { requestHash } = record
-  const found = versions
-    .map((version) => identityUnder(purchase, version))
-    .find((earlier) => earlier.requestHash === requestHash)
-  if (found !== undefined) return found
-  const answer = (await ledger.release(identity.id))?.answer
-  const canonical = (await ledger.requests([identity.id])).get(identity.id)
-  if (answer === undefined || canonical === undefined) return undefined
-  const { dataset, datasetVersion, question } = JSON.parse(answer)
-  const isRepeat =
-    dataset === purchase.dataset.id &&
-    versions.includes(datasetVersion) &&
-    canonicalJson(question) === canonicalJson(purchase.question)
-  return isRepeat ? { ...identity, canonical, requestHash } : undefined
 }
 
 /**
@@ -206,7 +158,7 @@ export async function onceAtATime<Result>(
   purchase: Purchase,
   flow: (identity: Identity) => Promise<Result>,
 ): Promise<Result> {
-  const identity = identityUnder(purchase, purchase.dataset.version)
+  const identity = identityAt(purchase, Date.now())
   const request = `${identity.id} ${identity.requestHash}`
   if (!admission.begin(request)) throw inFlight(leaseMs)
   try {
@@ -214,11 +166,6 @@ export async function onceAtATime<Result>(
   } finally {
     admission.end(request)
   }
-}
-
-/** Idempotency key of a request sent without one. A repeated request has the same key. See decision 5. */
-export function keyOfRequest(requestHash: string): string {
-  return `sha256:${requestHash}`
 }
 
 /** Refusal of an idempotency key that was used for another request. */

@@ -13,9 +13,9 @@ import { lossOfAmount } from '../privacy/accounting.ts'
 import { defined } from '../privacy/defined.ts'
 import { addLoss, coversLoss, lossOfReplacement, NO_LOSS, type PrivacyLoss } from '../privacy/loss.ts'
 import { canonicalBatch, canonicalQuery, type Limits, type Query, requireAllAccepted } from './asked.ts'
-import { isPaid } from './charge.ts'
 import { type Balances, describeOffer } from './documents/costs.ts'
 import { describeReleaseRisk } from './documents/disclosure.ts'
+import { findRepeat } from './identity.ts'
 import { requireAccepted } from './release.ts'
 
 /** Principal of a preview, and the dataset that it is about. */
@@ -26,7 +26,7 @@ interface PreviewRequest {
 
 /** Where a preview finds out what is already paid. */
 interface PaidRequests {
-  readonly ledger: Pick<Chain, 'requests'>
+  readonly ledger: Pick<Chain, 'requests' | 'unansweredRequests'>
 }
 
 /** The informed adversary of a preview. */
@@ -52,12 +52,13 @@ export async function preview(
   const { loss } = planned
   const { accuracy } = described
   const release = { loss, replacementLoss: planKindOf(planned).replacementLoss(planned), accuracy }
-  const paid = await isPaid(ledger, { principal, dataset, request: canonicalQuery(planned) })
+  const request = { principal, dataset, request: canonicalQuery(planned) }
+  const repeat = await findRepeat(ledger, request, Date.now())
   return {
     dataset: dataset.id,
     datasetVersion: dataset.version,
     ...described,
-    ...describeOffer(priceOf(planned, dataset.accounting), paid, balances),
+    ...describeOffer(priceOf(planned, dataset.accounting), repeat, balances),
     disclosureRisk: describeReleaseRisk({ dataset, granted: balances.budget.granted, ...adversary }, release),
   }
 }
@@ -83,13 +84,14 @@ export async function previewBatch(
     await setImmediate()
     answers.push({ ...describePlan(each), ...priceReport(each) })
   }
-  const paid = await isPaid(ledger, { principal, dataset, request: canonicalBatch(planned.plans) })
+  const request = { principal, dataset, request: canonicalBatch(planned.plans) }
+  const repeat = await findRepeat(ledger, request, Date.now())
   return {
     dataset: dataset.id,
     datasetVersion: dataset.version,
     answers,
     ...batchReport(planned),
-    ...describeOffer(planned.price, paid, balances),
+    ...describeOffer(planned.price, repeat, balances),
     disclosureRisk: describeReleaseRisk({ dataset, granted, ...adversary }, release),
   }
 }
@@ -131,14 +133,11 @@ export async function previewSession(
   const { granted } = balances.budget
   const { loss } = planned.measurement
   const release = { loss, replacementLoss: lossOfReplacement(loss, dataset.neighbours) }
-  const paid = await isPaid(ledger, {
-    principal,
-    dataset,
-    request: { sparseVector: normalSession(request, planned) },
-  })
+  const identified = { principal, dataset, request: { sparseVector: normalSession(request, planned) } }
+  const repeat = await findRepeat(ledger, identified, Date.now())
   return {
     ...sessionReport(planned),
-    ...describeOffer(priceOfSession(planned), paid, balances),
+    ...describeOffer(priceOfSession(planned), repeat, balances),
     disclosureRisk: describeReleaseRisk({ dataset, granted, ...adversary }, release),
   }
 }

@@ -38,9 +38,10 @@ import {
   type Flow,
 } from './answer.ts'
 import { completeAttempt } from './attempt.ts'
-import { keyOfRequest, keyReused, storageExceeded, suspended } from './charge.ts'
+import { keyReused, storageExceeded, suspended } from './charge.ts'
 import { describeReceipt } from './documents/costs.ts'
 import { QuestionFailure } from './failure.ts'
+import { keyOfRequest } from './identity.ts'
 import { requireReadable } from './release.ts'
 import { releaseInTime } from './release-time.ts'
 import { SOFTWARE_VERSION } from './software-version.ts'

@@ -189,6 +189,15 @@ export const PROBLEMS = {
     meaning: 'Another request registered, changed or withdrew the dataset while its source was ingested.',
     details: 'The ingestion was stopped and nothing is left of it.',
   },
+  'nothing-to-publish': {
+    status: 409,
+    title: 'Nothing to publish',
+    family: 'custodian-problem',
+    meaning: 'Queries read the live table itself, and its columns are those of the present version.',
+    details:
+      'Changed rows need no version: the `freshness` of the source says when a repeated question reads them. Publish after the ' +
+      'type of a column has changed, or with another declaration.',
+  },
   'not-synthetic': {
     status: 403,
     title: 'Dataset is not synthetic',

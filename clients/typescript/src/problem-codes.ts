@@ -22,6 +22,7 @@ export const PROBLEM_CODES = [
   'ingestion-too-long',
   'ingestion-stopped',
   'dataset-changed',
+  'nothing-to-publish',
   'not-synthetic',
   'too-many-worlds',
   'risk-below-prior',

@@ -125,7 +125,7 @@ export interface paths {
         put?: never;
         /**
          * Publish a new version of a dataset
-         * @description Ingests new rows beside the present ones, then replaces them at once. Requests under way finish on the version that they were planned on. The budget and its spending remain. Sending the same rows again changes nothing.
+         * @description Ingests new rows beside the present ones, then replaces them at once. Requests under way finish on the version that they were planned on. The budget and its spending remain. Sending the same rows again changes nothing. A version of a live table records its columns; where they are as before, there is nothing to publish (409).
          */
         post: operations["publishVersion"];
         delete?: never;
@@ -145,7 +145,7 @@ export interface paths {
         put?: never;
         /**
          * Measure what maxRows leaves out of a dataset
-         * @description Charges the `leftOut` of the dataset to its budget and publishes what was measured about the present version. For a live table, and for a version that could not be measured when it was published. A measurement that was paid for is repeated without a charge. Where each row is a privacy unit, nothing is left out and nothing is charged.
+         * @description Charges the `leftOut` of the dataset to its budget and publishes what was measured about the present version. For a live table, and for a version that could not be measured when it was published. A measurement that was paid for is repeated without a charge, of a live table within its `freshness`. Where each row is a privacy unit, nothing is left out and nothing is charged.
          */
         post: operations["measureCoverage"];
         delete?: never;
@@ -1423,6 +1423,16 @@ export interface components {
             shared?: true;
             /**
              * Format: date-time
+             * @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it.
+             */
+            debitedAt?: string;
+            /**
+             * Format: date-time
+             * @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does.
+             */
+            replaysUntil?: string;
+            /**
+             * Format: date-time
              * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.
              */
             answeredAt: string;
@@ -1595,6 +1605,11 @@ export interface components {
             price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             /** @description True if budget and allotment currently suffice for `cost`. */
             affordable: boolean;
+            /**
+             * Format: date-time
+             * @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does.
+             */
+            replaysUntil?: string;
             disclosureRisk: components["schemas"]["ReleaseRisk"];
         };
         /** @description Column of numbers, dates or timestamps divided into bins. */
@@ -2687,6 +2702,16 @@ export interface components {
             };
             /**
              * Format: date-time
+             * @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it.
+             */
+            debitedAt?: string;
+            /**
+             * Format: date-time
+             * @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does.
+             */
+            replaysUntil?: string;
+            /**
+             * Format: date-time
              * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.
              */
             answeredAt: string;
@@ -3210,6 +3235,16 @@ export interface components {
             };
             /**
              * Format: date-time
+             * @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it.
+             */
+            debitedAt?: string;
+            /**
+             * Format: date-time
+             * @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does.
+             */
+            replaysUntil?: string;
+            /**
+             * Format: date-time
              * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.
              */
             answeredAt: string;
@@ -3304,6 +3339,16 @@ export interface components {
                 spent: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
                 remaining: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             };
+            /**
+             * Format: date-time
+             * @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it.
+             */
+            debitedAt?: string;
+            /**
+             * Format: date-time
+             * @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does.
+             */
+            replaysUntil?: string;
             /**
              * Format: date-time
              * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.
@@ -3729,6 +3774,16 @@ export interface components {
             };
             /**
              * Format: date-time
+             * @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it.
+             */
+            debitedAt?: string;
+            /**
+             * Format: date-time
+             * @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does.
+             */
+            replaysUntil?: string;
+            /**
+             * Format: date-time
              * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.
              */
             answeredAt: string;
@@ -3823,6 +3878,16 @@ export interface components {
                 spent: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
                 remaining: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             };
+            /**
+             * Format: date-time
+             * @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it.
+             */
+            debitedAt?: string;
+            /**
+             * Format: date-time
+             * @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does.
+             */
+            replaysUntil?: string;
             /**
              * Format: date-time
              * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.
@@ -4444,6 +4509,16 @@ export interface components {
             };
             /**
              * Format: date-time
+             * @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it.
+             */
+            debitedAt?: string;
+            /**
+             * Format: date-time
+             * @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does.
+             */
+            replaysUntil?: string;
+            /**
+             * Format: date-time
              * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.
              */
             answeredAt: string;
@@ -4604,6 +4679,16 @@ export interface components {
             };
             /**
              * Format: date-time
+             * @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it.
+             */
+            debitedAt?: string;
+            /**
+             * Format: date-time
+             * @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does.
+             */
+            replaysUntil?: string;
+            /**
+             * Format: date-time
              * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.
              */
             answeredAt: string;
@@ -4690,6 +4775,16 @@ export interface components {
             receipt: components["schemas"]["Receipt"];
             /**
              * Format: date-time
+             * @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it.
+             */
+            debitedAt?: string;
+            /**
+             * Format: date-time
+             * @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does.
+             */
+            replaysUntil?: string;
+            /**
+             * Format: date-time
              * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.
              */
             answeredAt: string;
@@ -4755,6 +4850,16 @@ export interface components {
                 spent: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
                 remaining: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             };
+            /**
+             * Format: date-time
+             * @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it.
+             */
+            debitedAt?: string;
+            /**
+             * Format: date-time
+             * @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does.
+             */
+            replaysUntil?: string;
             /**
              * Format: date-time
              * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.
@@ -4851,6 +4956,16 @@ export interface components {
                 spent: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
                 remaining: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             };
+            /**
+             * Format: date-time
+             * @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it.
+             */
+            debitedAt?: string;
+            /**
+             * Format: date-time
+             * @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does.
+             */
+            replaysUntil?: string;
             /**
              * Format: date-time
              * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.
@@ -4962,6 +5077,11 @@ export interface components {
             price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             /** @description True if budget and allotment currently suffice for `cost`. */
             affordable: boolean;
+            /**
+             * Format: date-time
+             * @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does.
+             */
+            replaysUntil?: string;
             disclosureRisk: components["schemas"]["ReleaseRisk"];
         };
         /** @description Privacy loss (epsilon, delta). */
@@ -5014,6 +5134,7 @@ export interface components {
              * @example ingestion-too-long
              * @example ingestion-stopped
              * @example dataset-changed
+             * @example nothing-to-publish
              * @example not-synthetic
              * @example too-many-worlds
              * @example risk-below-prior
@@ -5470,6 +5591,16 @@ export interface components {
             };
             /**
              * Format: date-time
+             * @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it.
+             */
+            debitedAt?: string;
+            /**
+             * Format: date-time
+             * @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does.
+             */
+            replaysUntil?: string;
+            /**
+             * Format: date-time
              * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.
              */
             answeredAt: string;
@@ -5564,6 +5695,16 @@ export interface components {
                 spent: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
                 remaining: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             };
+            /**
+             * Format: date-time
+             * @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it.
+             */
+            debitedAt?: string;
+            /**
+             * Format: date-time
+             * @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does.
+             */
+            replaysUntil?: string;
             /**
              * Format: date-time
              * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.
@@ -5836,6 +5977,16 @@ export interface components {
             };
             /**
              * Format: date-time
+             * @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it.
+             */
+            debitedAt?: string;
+            /**
+             * Format: date-time
+             * @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does.
+             */
+            replaysUntil?: string;
+            /**
+             * Format: date-time
              * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.
              */
             answeredAt: string;
@@ -5930,6 +6081,16 @@ export interface components {
                 spent: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
                 remaining: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             };
+            /**
+             * Format: date-time
+             * @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it.
+             */
+            debitedAt?: string;
+            /**
+             * Format: date-time
+             * @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does.
+             */
+            replaysUntil?: string;
             /**
              * Format: date-time
              * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.
@@ -6152,6 +6313,11 @@ export interface components {
             price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             /** @description True if budget and allotment currently suffice for `cost`. */
             affordable: boolean;
+            /**
+             * Format: date-time
+             * @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does.
+             */
+            replaysUntil?: string;
             disclosureRisk: components["schemas"]["ReleaseRisk"];
         };
         /**
@@ -6582,6 +6748,16 @@ export interface components {
             };
             /**
              * Format: date-time
+             * @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it.
+             */
+            debitedAt?: string;
+            /**
+             * Format: date-time
+             * @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does.
+             */
+            replaysUntil?: string;
+            /**
+             * Format: date-time
              * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.
              */
             answeredAt: string;
@@ -6678,6 +6854,16 @@ export interface components {
             };
             /**
              * Format: date-time
+             * @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it.
+             */
+            debitedAt?: string;
+            /**
+             * Format: date-time
+             * @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does.
+             */
+            replaysUntil?: string;
+            /**
+             * Format: date-time
              * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.
              */
             answeredAt: string;
@@ -6744,6 +6930,11 @@ export interface components {
              * @enum {string}
              */
             mode: "live" | "snapshot";
+            /**
+             * @description Only with the mode `live`: how long a repeated question replays its answer, free. Until the end of the hour or the day in UTC in which it was charged, and afterwards it is a new question; or `forever`. Default: `day`.
+             * @enum {string}
+             */
+            freshness?: "hour" | "day" | "forever";
         };
         /** @description A table or view of a database that the operator has connected. */
         TableSourceInput: {
@@ -6759,6 +6950,11 @@ export interface components {
              * @enum {string}
              */
             mode?: "live" | "snapshot";
+            /**
+             * @description Only with the mode `live`: how long a repeated question replays its answer, free. Until the end of the hour or the day in UTC in which it was charged, and afterwards it is a new question; or `forever`. Default: `day`.
+             * @enum {string}
+             */
+            freshness?: "hour" | "day" | "forever";
         };
         /** @description Present columns of a live table. For custodians only. */
         TableState: {
@@ -7044,6 +7240,16 @@ export interface components {
             };
             /**
              * Format: date-time
+             * @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it.
+             */
+            debitedAt?: string;
+            /**
+             * Format: date-time
+             * @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does.
+             */
+            replaysUntil?: string;
+            /**
+             * Format: date-time
              * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.
              */
             answeredAt: string;
@@ -7138,6 +7344,16 @@ export interface components {
                 spent: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
                 remaining: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             };
+            /**
+             * Format: date-time
+             * @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it.
+             */
+            debitedAt?: string;
+            /**
+             * Format: date-time
+             * @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does.
+             */
+            replaysUntil?: string;
             /**
              * Format: date-time
              * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.

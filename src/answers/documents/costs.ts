@@ -11,6 +11,7 @@ import {
 } from '../../privacy/accounting.ts'
 import { defined } from '../../privacy/defined.ts'
 import { lossNumbers } from '../../privacy/loss.ts'
+import { endOf, type Repeat } from '../identity.ts'
 
 /** Budget as shown in a response. */
 export function describeBudget({ cap, spent }: Pick<Budget, 'cap' | 'spent'>) {
@@ -88,9 +89,9 @@ export function describePrice(price: Amount, { budget, analyst }: Balances) {
 }
 
 /** Price of a request before it is made, and whether the budget and the allotment cover it now. */
-export function describeOffer(price: Amount, paid: boolean, { budget, analyst }: Balances) {
+export function describeOffer(price: Amount, { paid, period }: Repeat, { budget, analyst }: Balances) {
   const limit = analyst.allotment?.limit ?? budget.cap
-  return {
+  return defined({
     ...describePrice(paid ? noAmount(price.accounting) : price, { budget, analyst }),
     paid,
     price: amountNumbers(price),
@@ -98,7 +99,8 @@ export function describeOffer(price: Amount, paid: boolean, { budget, analyst }:
       paid ||
       (coversAmount(subtractAmounts(budget.cap, budget.spent), price) &&
         coversAmount(leftOf(limit, analyst), price)),
-  }
+    replaysUntil: endOf(period),
+  })
 }
 
 /** Amount that an analyst may still spend under a limit, ignoring the dataset's cap. */

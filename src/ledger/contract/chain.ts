@@ -126,6 +126,11 @@ export interface Chain {
    */
   requests(ids: readonly string[]): Promise<ReadonlyMap<string, string>>
   /**
+   * Reads the canonical requests of those charges, by id, that are paid and not answered yet.
+   * @throws RangeError for more than 1,000 ids.
+   */
+  unansweredRequests(ids: readonly string[]): Promise<ReadonlyMap<string, string>>
+  /**
    * Reads charges by id, in any order. Ids that are not found are omitted. Reads all their answers, which may be large.
    * @throws RangeError for more than 1,000 ids.
    */

@@ -27,11 +27,19 @@ export interface ChargeRequest {
   readonly sharing: boolean
   /** Time limit for this attempt. After it, a repeated request starts another attempt. */
   readonly leaseMs: number
+  /** Within which a new debit must be made, by the clock of the ledger: from the first instant to before the second. */
+  readonly within?: Span
   /**
    * Bytes from which on nothing more is stored for the principal on this dataset. Answers that are under way when it is
    * reached are stored. Default: no limit.
    */
   readonly maxStoredBytes?: number
+}
+
+/** A span of time, in milliseconds since 1970. It ends before `untilMs`. */
+export interface Span {
+  readonly fromMs: number
+  readonly untilMs: number
 }
 
 /** The outcome of a request that would store more than the principal may store on a dataset. Nothing was changed. */
@@ -54,6 +62,8 @@ export interface Charge {
   readonly budget: Budget
   /** The analyst's allotment and spending. */
   readonly analyst: AnalystSpending
+  /** Time of the debit, in milliseconds since 1970. */
+  readonly debitedAtMs: number
   /** The event that started this attempt. */
   readonly event: EventReference
 }
@@ -82,6 +92,8 @@ export type ChargeOutcome =
     }
   /** The principal has used this key for another request. Nothing was debited. */
   | { readonly kind: 'key-reused' }
+  /** The clock of the ledger shows a time that is not within the span of the request. Nothing was debited. */
+  | { readonly kind: 'other-time'; readonly nowMs: number }
   /** The dataset is suspended. Nothing was debited and no attempt was started. */
   | { readonly kind: 'suspended' }
   | StorageExceeded

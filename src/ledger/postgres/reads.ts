@@ -2,6 +2,7 @@ import type { QueryResult } from 'pg'
 import { actFromEvent } from '../act.ts'
 import { sha256 } from '../canonical.ts'
 import { ADMINISTRATION } from '../contract/acts.ts'
+import type { ChargeRecord } from '../contract/chain.ts'
 import { entryFromEvent, failureFromEvent } from '../event.ts'
 import type { OperationArguments, OperationResults } from '../ledger.ts'
 import { beginBatch } from '../protocol/batch.ts'
@@ -45,6 +46,16 @@ export function postgresReads(look: Look): Reads {
     const sent = values.map((value) => (typeof value === 'object' ? value.map(findable) : findable(value)))
     const { rows: found } = await look(statement, sent)
     return found
+  }
+
+  /** @throws RangeError for too many ids. */
+  async function requests(
+    statement: Statement,
+    ids: readonly string[],
+  ): Promise<ReadonlyMap<string, string>> {
+    expectPage(ids)
+    const found = await rows(statement, ids)
+    return new Map(found.map((row) => [text(row, 'id'), text(row, 'request')]))
   }
 
   async function account(dataset: string): Promise<Account | undefined> {
@@ -184,11 +195,8 @@ export function postgresReads(look: Look): Reads {
         return rowsOf(row, 'charges').map((charge) => recordOf(chargeFromRow(charge), hash))
       })
     },
-    async requests(ids) {
-      expectPage(ids)
-      const found = await rows(FIND.requests, ids)
-      return new Map(found.map((row) => [text(row, 'id'), text(row, 'request')]))
-    },
+    requests: (ids) => requests(FIND.requests, ids),
+    unansweredRequests: (ids) => requests(FIND.unansweredRequests, ids),
     chargeCounts: async (after = '') =>
       chargeCountsFromRows(await rows(FIND.chargeCounts, after, COUNTED_PAGE)),
     async lastDatasetVersion(dataset) {
@@ -232,6 +240,10 @@ function releasesAt(positions: string): string {
     ) AS listed WHERE bytes_before < $8 ORDER BY answered_at_ms DESC, id DESC
   `
 }
+
+const requestsIn = (...states: readonly ChargeRecord['state'][]) => `
+  SELECT id, request FROM sotto.charges WHERE id = ANY ($1::text[]) AND state IN ('${states.join("', '")}')
+`
 
 /** The statements, each prepared under its name. */
 const FIND = named({
@@ -310,7 +322,8 @@ const FIND = named({
     SELECT charge FROM sotto.releases
     WHERE releases.principal = $9 AND releases.dataset = ANY ($1::text[]) AND ${WITHIN_BOUNDS}
   `),
-  requests: "SELECT id, request FROM sotto.charges WHERE id = ANY ($1::text[]) AND state <> 'denied'",
+  requests: requestsIn('charged', 'failed', 'answered'),
+  unansweredRequests: requestsIn('charged', 'failed'),
   records: `
     SELECT json_build_array(${CHARGE_JSON}) AS charges,
       encode(sha256(convert_to(answer, 'UTF8')), 'hex') AS answer_hash, deflated

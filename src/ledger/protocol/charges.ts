@@ -152,13 +152,14 @@ function firstAttempt(
   if (price.accounting !== account.budget.cap.accounting)
     throw new RangeError("the price is not in the units of the dataset's accounting")
   if (account.suspended) return { kind: 'suspended' }
+  if (!isWithin(batch, request)) return { kind: 'other-time', nowMs: batch.nowMs }
   const analyst = analystOf(batch, account, principal)
   const { storedBytes } = analyst
   if (isStorageExceeded(storedBytes, request.maxStoredBytes))
     return { kind: 'storage-exceeded', by: 'bytes', storedBytes }
   const sharedFrom = request.sharing && !request.keyChosen ? releaseOfAnother(batch, request) : undefined
   const exceeded = exceededLimit(account.budget, analyst, price, sharedFrom !== undefined)
-  const row = newCharge(batch, id, request, { denied, sharedFrom, isDenied: exceeded !== undefined })
+  const row = newCharge(batch, id, request, { sharedFrom, isDenied: exceeded !== undefined })
   if (exceeded !== undefined) {
     const recorded = denied !== undefined || recordDenial(batch, row, analyst)
     if (!recorded && request.keyChosen) return { kind: 'storage-exceeded', by: 'denials', storedBytes }
@@ -204,22 +205,14 @@ function newCharge(
   batch: Batch,
   id: string,
   request: ChargeRequest,
-  {
-    denied,
-    sharedFrom,
-    isDenied,
-  }: {
-    readonly denied: StoredCharge | undefined
-    readonly sharedFrom: string | undefined
-    readonly isDenied: boolean
-  },
+  { sharedFrom, isDenied }: { readonly sharedFrom: string | undefined; readonly isDenied: boolean },
 ): StoredCharge {
   const { principal, idempotencyKey, dataset, datasetVersion, requestHash, price, sharing } = request
   return {
     ...{ id, principal, idempotencyKey, dataset, datasetVersion, requestHash, price, sharing },
     state: isDenied ? 'denied' : 'charged',
     attempt: isDenied ? 0 : 1,
-    createdAtMs: denied?.createdAtMs ?? batch.nowMs,
+    createdAtMs: batch.nowMs,
     leasedAtMs: batch.nowMs,
     leaseExpiresAtMs: isDenied ? batch.nowMs : batch.nowMs + request.leaseMs,
     ...(!isDenied && sharedFrom !== undefined && { sharedFrom }),
@@ -290,13 +283,13 @@ function furtherAttempt(batch: Batch, earlier: StoredCharge, request: ChargeRequ
 
 function chargedOutcome(
   batch: Batch,
-  { id, attempt, dataset, principal }: StoredCharge,
+  { id, attempt, dataset, principal, createdAtMs: debitedAtMs }: StoredCharge,
   event: EventReference,
   shared: StoredRelease | undefined,
 ): ChargeOutcome {
   const account = expectRow(batch.accounts.get(dataset))
   const analyst = spendingOf(analystOf(batch, account, principal))
-  const charge: Charge = { id, attempt, budget: account.budget, analyst, event }
+  const charge: Charge = { id, attempt, budget: account.budget, analyst, debitedAtMs, event }
   return shared === undefined ? { kind: 'charged', charge } : { kind: 'shared', charge, shared }
 }
 
@@ -328,6 +321,10 @@ function isLeased({ nowMs }: Batch, { leasedAtMs, leaseExpiresAtMs }: StoredChar
   // A lease that begins in the future was given before the clock was set back. Its remaining time is unknown, so it is
   // void.
   return nowMs >= leasedAtMs && nowMs < leaseExpiresAtMs
+}
+
+function isWithin({ nowMs }: Batch, { within }: ChargeRequest): boolean {
+  return within === undefined || (nowMs >= within.fromMs && nowMs < within.untilMs)
 }
 
 /** The limit that a price would exceed. An analyst without an allotment is limited by the dataset's cap. */

@@ -1,4 +1,4 @@
-import type { DatabaseSync } from 'node:sqlite'
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { actFromEvent } from '../act.ts'
 import { sha256 } from '../canonical.ts'
 import { ADMINISTRATION } from '../contract/acts.ts'
@@ -112,15 +112,19 @@ export function sqliteReads(
         records.push(recordOf(chargeFromRow(row), isAnswered(row) ? sha256(answerFromRow(row)) : undefined))
       return records
     },
-    requests(ids) {
-      expectPage(ids)
-      const rows = find.requests.all({ ids: JSON.stringify(ids) })
-      return new Map(rows.map((row) => [text(row, 'id'), text(row, 'request')]))
-    },
+    requests: (ids) => requestsOf(find.requests, ids),
+    unansweredRequests: (ids) => requestsOf(find.unansweredRequests, ids),
     chargeCounts: (after = '') => chargeCountsFromRows(find.chargeCounts.all({ after, limit: COUNTED_PAGE })),
     lastDatasetVersion: (dataset) => count(expectRow(find.lastVersion.get({ dataset })), 'version'),
     healthy: () => find.probe.get() !== undefined,
   }
+}
+
+/** @throws RangeError for too many ids. */
+function requestsOf(statement: StatementSync, ids: readonly string[]): ReadonlyMap<string, string> {
+  expectPage(ids)
+  const rows = statement.all({ ids: JSON.stringify(ids) })
+  return new Map(rows.map((row) => [text(row, 'id'), text(row, 'request')]))
 }
 
 function isAnswered(row: Row): boolean {
@@ -167,6 +171,11 @@ const WITHIN_BOUNDS = `
     AND (releases.answered_at_ms < :beforeMs OR charges.id < :beforeId)
     AND (:kind = '' OR releases.kind = :kind)
   ORDER BY releases.answered_at_ms DESC, charges.id DESC LIMIT :limit
+`
+
+const requestsIn = (...states: readonly ChargeRecord['state'][]) => `
+  SELECT charges.id, request FROM json_each(:ids) AS asked CROSS JOIN charges ON charges.id = asked.value
+  WHERE state IN ('${states.join("', '")}')
 `
 
 const FIND = {
@@ -222,10 +231,8 @@ const FIND = {
     FROM releases JOIN charges ON charges.number = releases.charge JOIN budgets ON budgets.dataset = charges.dataset
     WHERE releases.charge = :charge
   `,
-  requests: `
-    SELECT charges.id, request FROM json_each(:ids) AS asked CROSS JOIN charges ON charges.id = asked.value
-    WHERE state <> 'denied'
-  `,
+  requests: requestsIn('charged', 'failed', 'answered'),
+  unansweredRequests: requestsIn('charged', 'failed'),
   records: `
     SELECT ${CHARGE_COLUMNS}, budgets.accounting, releases.answer, releases.deflated
     FROM json_each(:ids) AS asked CROSS JOIN charges ON charges.id = asked.value JOIN budgets USING (dataset)

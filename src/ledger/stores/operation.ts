@@ -89,6 +89,7 @@ export function ledgerMethods(submit: Submit<OperationName>): Pick<Ledger, Opera
     releases: (...args) => submit('releases', args),
     release: (...args) => submit('release', args),
     requests: (...args) => submit('requests', args),
+    unansweredRequests: (...args) => submit('unansweredRequests', args),
     chargeRecords: (...args) => submit('chargeRecords', args),
     chargeCounts: (...args) => submit('chargeCounts', args),
     lastDatasetVersion: (...args) => submit('lastDatasetVersion', args),

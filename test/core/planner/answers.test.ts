@@ -85,6 +85,7 @@ const generousLedger = {
       attempt: 1,
       budget: { ...balances.budget, spent: price },
       analyst: balances.analyst,
+      debitedAtMs: 0,
       event: { sequence: 2, hash: '0'.repeat(64) },
     },
   }),

@@ -38,6 +38,7 @@ __all__ = [
     "MediaTypeUnsupported",
     "MethodNotAllowed",
     "NotSynthetic",
+    "NothingToPublish",
     "PathUnknown",
     "QueryDoesNotFit",
     "QueryFailed",
@@ -146,6 +147,10 @@ class IngestionStopped(CustodianProblem, code="ingestion-stopped"):
 
 class DatasetChanged(CustodianProblem, code="dataset-changed"):
     """Another request registered, changed or withdrew the dataset while its source was ingested."""
+
+
+class NothingToPublish(CustodianProblem, code="nothing-to-publish"):
+    """Queries read the live table itself, and its columns are those of the present version."""
 
 
 class NotSynthetic(QueryRefused, code="not-synthetic"):

@@ -8,7 +8,7 @@ import { withDescriptionsOf, withoutDescriptions } from '../../../core/dataset/d
 import type { CatalogEntry } from '../../../core/dataset/entry.ts'
 import { requireWidening } from '../../../core/dataset/widening.ts'
 import { canonicalJson } from '../../../ledger/canonical.ts'
-import { unknownDataset } from '../../../privacy/refusal.ts'
+import { Refusal, unknownDataset } from '../../../privacy/refusal.ts'
 import type { Custodian, NewVersion, RegistryContext, TriedVersion } from '../context.ts'
 import { changedMeanwhile, type RunningIngestion } from '../ingestions.ts'
 import { recordedSource, recordRefusedSource, requireNotShown } from '../registered-sources.ts'
@@ -34,7 +34,7 @@ export interface VersionRequest {
 /**
  * Publishes new rows of a dataset: ingests them beside the present version, then replaces it. Requests that were planned
  * on the present version finish on it. The same rows again change nothing.
- * @throws Refusal for a broken rule, or if the ingestion was stopped; then nothing is left behind.
+ * @throws Refusal for a broken rule, or for a live table of which nothing has changed that a version records, or if the ingestion was stopped; then nothing is left behind.
  */
 export async function publishVersion(
   context: RegistryContext,
@@ -135,7 +135,10 @@ async function ingestAndReplace(
   return alone(async (requireAlone) => {
     const replaces = requireRegistered(context, id)
     if (!isSameRegistration(base, replaces)) throw changedMeanwhile()
-    if (isUnchanged(replaces, declaration, source, prepared)) return { entry: replaces, created: false }
+    if (isUnchanged(replaces, declaration, source, prepared)) {
+      if (isLiveSource(declaration.source)) throw nothingToPublish(id)
+      return { entry: replaces, created: false }
+    }
     // Another version, or other descriptions, may have been published meanwhile.
     const now = checkVersion(context, replaces, request).declaration
     if (!isReadAlike(now, declaration)) throw changedMeanwhile()
@@ -148,6 +151,13 @@ async function ingestAndReplace(
     retirement.retire(replaces.dataset, true)
     return { entry, created: true }
   })
+}
+
+function nothingToPublish(id: string): Refusal {
+  return new Refusal(
+    'nothing-to-publish',
+    `Queries of ${id} read the live table itself, and its columns are those of the present version.`,
+  )
 }
 
 /**

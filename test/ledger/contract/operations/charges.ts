@@ -3,7 +3,7 @@ import { chargeId } from '../../../../src/ledger/canonical.ts'
 import type { ChargeRequest } from '../../../../src/ledger/contract/charges.ts'
 import { noAmount } from '../../../../src/privacy/accounting.ts'
 import { NO_LOSS } from '../../../../src/privacy/loss.ts'
-import { basic, chargeOf, historyOf, question, rho, summed } from '../../support.ts'
+import { basic, chargeOf, historyOf, loss, question, requestOf, rho, summed } from '../../support.ts'
 import {
   COUNTED,
   type ContractTest,
@@ -44,6 +44,7 @@ export const CHARGES: readonly ContractTest[] = [
           attempt: 1,
           budget,
           analyst: { principal: 'ada', spent: parts(1n), spentOnShared: noAmount(accounting) },
+          debitedAtMs: fixture.clock.ms,
           event: { sequence: 2, hash: (await historyOf(ledger))[1]?.hash },
         })
         expect(budget?.spent).toEqual(parts(1n))
@@ -157,6 +158,42 @@ export const CHARGES: readonly ContractTest[] = [
       expect(await spentOf(ledger, 'other')).toEqual(basic('0'))
     },
   ),
+  contractTest(
+    'a new debit is made within the span of its request, and a charge that has no answer stays open after it',
+    async (fixture) => {
+      const { clock } = fixture
+      const ledger = await withCensus(fixture)
+      const start = clock.ms
+      const within = { fromMs: start, untilMs: start + 10 }
+      clock.ms = start - 1
+      expect(await ledger.charge(question('a', { within }))).toEqual({ kind: 'other-time', nowMs: clock.ms })
+      clock.ms = start + 10
+      expect(await ledger.charge(question('a', { within }))).toEqual({ kind: 'other-time', nowMs: clock.ms })
+      expect(await spentOf(ledger)).toEqual(basic('0'))
+      clock.ms = start + 9
+      const { id, debitedAtMs } = chargeOf(await ledger.charge(question('a', { within })))
+      expect(debitedAtMs).toBe(start + 9)
+      expect(await ledger.unansweredRequests([id, 'none'])).toEqual(new Map([[id, requestOf('a')]]))
+      await ledger.recordFailure(id, 1)
+      clock.ms = start + 5_000
+      expect(await ledger.unansweredRequests([id])).toEqual(new Map([[id, requestOf('a')]]))
+      expect(chargeOf(await ledger.charge(question('a', { within })))).toMatchObject({
+        attempt: 2,
+        debitedAtMs,
+      })
+      await ledger.recordAnswer(id, 2, 'answer')
+      expect(await ledger.unansweredRequests([id])).toEqual(new Map())
+      expect((await ledger.charge(question('a', { within }))).kind).toBe('answered')
+    },
+  ),
+  contractTest('the debit of a request that was denied before has its own time', async (fixture) => {
+    const { clock } = fixture
+    const ledger = await withCensus(fixture)
+    expect((await ledger.charge(question('a', { price: basic('2') }))).kind).toBe('denied')
+    clock.ms += 1_000
+    await ledger.grant('census', loss('1'), 'carol', 'more')
+    expect(chargeOf(await ledger.charge(question('a', { price: basic('2') }))).debitedAtMs).toBe(clock.ms)
+  }),
   contractTest('a charge without a budget has no effect', async (fixture) => {
     const ledger = await withCensus(fixture)
     expect(await ledger.charge(question('a', { dataset: 'nowhere' }))).toEqual({ kind: 'no-budget' })

@@ -30,6 +30,7 @@ export const SHARING: readonly ContractTest[] = [
             attempt: 1,
             budget: await ledger.budget('census'),
             analyst: { principal: 'bob', spent: parts(4n), spentOnShared: parts(4n) },
+            debitedAtMs: fixture.clock.ms,
             event: { sequence: 4, hash: (await historyOf(ledger))[3]?.hash },
           },
           shared: { id, dataset: 'census', principal: 'ada', answer: 'hers' },
