@@ -132,7 +132,7 @@ async function openParts(
   const isCatalogShared = documents !== undefined
   const { temporaryDirectory, ...datasets } = await openDatasets(
     config,
-    { catalog, isCatalogShared, ledger, databases, disk, logger },
+    { catalog, isCatalogShared, ledger, databases, connections, disk, logger },
     opened,
   )
   const { close, ...identity } = await openIdentity({

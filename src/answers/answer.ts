@@ -14,7 +14,7 @@ import { type Asked, askBatch, askQuery, type Query, releaseAll } from './asked.
 import { completeAttempt } from './attempt.ts'
 import { type ChargeDependencies, charge, onceAtATime, type Purchase } from './charge.ts'
 import { describeDebit, describeReplay } from './documents/costs.ts'
-import { AnswerFailure } from './failure.ts'
+import { AnswerFailure, isReachable, unreachable } from './failure.ts'
 import { endOf, type Identity } from './identity.ts'
 import { scanOf } from './release.ts'
 import { type Clock, releaseInTime, shownTime } from './release-time.ts'
@@ -168,8 +168,9 @@ async function answerInTurn(
   guessed: Identity,
   { recordInstant, trace }: Flow,
 ): Promise<Answer> {
-  const { ledger } = dependencies
+  const { engine, ledger } = dependencies
   const { dataset, kind, question, price, compute, show } = purchase
+  if (!isReachable(engine, dataset) && (await ledger.release(guessed.id)) === undefined) throw unreachable()
   const charged = await trace.step('charge', () => charge(dependencies, purchase, guessed))
   const { outcome, turn, identity } = charged
   if (outcome.kind === 'answered') {

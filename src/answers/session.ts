@@ -40,7 +40,7 @@ import {
 import { completeAttempt } from './attempt.ts'
 import { keyReused, storageExceeded, suspended } from './charge.ts'
 import { describeReceipt } from './documents/costs.ts'
-import { QuestionFailure } from './failure.ts'
+import { isReachable, QuestionFailure, unreachable } from './failure.ts'
 import { keyOfRequest } from './identity.ts'
 import { requireReadable } from './release.ts'
 import { releaseInTime } from './release-time.ts'
@@ -170,11 +170,12 @@ async function ask(
   const outcome = await lookUp()
   if (outcome.kind === 'answered') return { body: outcome.answer, replayed: true }
   const open = requireOpen(outcome, session.dataset)
+  const dataset = requireSessionDataset(dependencies, session)
+  if (!isReachable(dependencies.engine, dataset)) throw unreachable()
   if (open.question > MOST_QUESTIONS) {
     const detail = `A session answers ${MOST_QUESTIONS} questions at most. Earlier questions are replayed. Open another session to ask more.`
     throw new Refusal('session-used-up', detail)
   }
-  const dataset = requireSessionDataset(dependencies, session)
   const next = { dataset, identity, request, open, lookUp }
   return versionUses.during(dataset, () => answerNext(dependencies, session, asking, next, flow))
 }

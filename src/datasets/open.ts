@@ -4,7 +4,7 @@ import type { Logger } from 'pino'
 import { type Dataset, isLiveSource } from '../core/dataset/dataset.ts'
 import { openDuckDbEngine } from '../engines/duckdb/engine.ts'
 import type { SourceBounds } from '../engines/duckdb/ingestion/bounds.ts'
-import { createDatasetEngine, type DatasetEngine } from '../engines/routing.ts'
+import { createDatasetEngine, type DatasetEngine, type Reachability } from '../engines/routing.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { FreeSpace } from '../platform/files/free-space.ts'
 import { createTemporaryFolder } from '../platform/files/temporary-folder.ts'
@@ -39,6 +39,7 @@ interface Surroundings {
   readonly isCatalogShared: boolean
   readonly ledger: Ledger
   readonly databases: Connections
+  readonly connections: Reachability
   readonly disk: FreeSpace
   readonly logger: Logger
 }
@@ -86,6 +87,7 @@ export async function openDatasets(
     }),
     tables: new Map(Array.from(databases, ([name, database]) => [name, database.engine])),
     keyedUnit: catalog.keyedUnit,
+    reachability: surroundings.connections,
   })
   opened.defer(() => routing.close())
   const { engine, versionUses } = await openRows(routing, surroundings)

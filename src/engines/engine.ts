@@ -38,6 +38,11 @@ export interface Engine {
    * @throws EngineFailure as {@link Engine.aggregate} does.
    */
   countTexts(dataset: Dataset, counting: ValueCounting): Promise<TextCounts>
+  /**
+   * False while the database of a dataset is known to be unreachable, so that a query would be charged in vain. Absent for an
+   * engine that reaches no database.
+   */
+  isReachable?(dataset: Dataset): boolean
   /** True if every open dataset can be queried. */
   healthy(): Promise<boolean>
   /** Finishes the accepted work and closes every dataset. */
@@ -48,12 +53,18 @@ export interface Engine {
  * An aggregate that could not be computed. The message is constant, because the database's own message may quote data.
  * Its name is `EngineUnavailable` if no statement was run: the dataset is not open, no connection could be opened, or the
  * database accepts no more statements, so that every request fails alike; and if the dataset was closed while a statement
- * ran. It is `TableChanged` if the columns of a table in a database are no longer those of the registration. Other
+ * ran. It is `EngineInterrupted` if the database or one of its processes ended while a statement ran, which a statement may
+ * have caused; one such failure stands for all of the same outage. It is `TableChanged` if the columns of a table in a database are no longer those of the registration. Other
  * failures may depend on the data.
  */
 export class EngineFailure extends Error {
   constructor(
-    name: 'EngineFailure' | 'EngineTimeout' | 'EngineUnavailable' | 'TableChanged' = 'EngineFailure',
+    name:
+      | 'EngineFailure'
+      | 'EngineTimeout'
+      | 'EngineUnavailable'
+      | 'EngineInterrupted'
+      | 'TableChanged' = 'EngineFailure',
   ) {
     super('the aggregate could not be computed')
     this.name = name

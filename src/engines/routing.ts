@@ -20,33 +20,57 @@ export interface DatasetEngine extends Engine {
   closeDataset(dataset: Dataset): Promise<void>
 }
 
+/** What is known about the databases of the connections, by their names. */
+export interface Reachability {
+  /** False for a database that the last check could not reach, and for a connection that is not configured. */
+  isReachable(connection: string): boolean
+  /** Checks a database soon, because a statement has failed. */
+  checkSoon(connection: string): void
+}
+
+/** Names of failures after which a database may be unreachable. */
+const CONCERNS_DATABASE: readonly string[] = ['EngineUnavailable', 'EngineInterrupted']
+
 /** Parts of a {@link DatasetEngine}. */
 export interface RoutingOptions {
   readonly duckDb: DuckDbEngine
   /** Engines of the configured connections, by their names. */
   readonly tables: ReadonlyMap<string, TableEngine>
+  readonly reachability: Reachability
   /** Reads the privacy unit of a dataset with the key that was created at its registration. */
   readonly keyedUnit: (dataset: Dataset) => Promise<KeyedPrivacyUnit>
 }
 
 /** Creates an engine that sends each dataset to DuckDB, or to the engine of its connection if it is a live table. */
-export function createDatasetEngine({ duckDb, tables, keyedUnit }: RoutingOptions): DatasetEngine {
+export function createDatasetEngine(options: RoutingOptions): DatasetEngine {
+  const { duckDb, tables, keyedUnit, reachability } = options
   const tableEngine = ({ source }: LiveDataset): TableEngine | undefined => tables.get(source.connection)
-  const engineOf = (dataset: Dataset): Engine => {
-    if (!isLive(dataset)) return duckDb
+  /** Computes with the engine of a dataset. */
+  const compute = async <Result>(
+    dataset: Dataset,
+    work: (engine: Engine) => Promise<Result>,
+  ): Promise<Result> => {
+    if (!isLive(dataset)) return work(duckDb)
     const engine = tableEngine(dataset)
     if (engine === undefined) throw new EngineFailure('EngineUnavailable')
-    return engine
+    try {
+      return await work(engine)
+    } catch (error) {
+      if (error instanceof EngineFailure && CONCERNS_DATABASE.includes(error.name))
+        reachability.checkSoon(dataset.source.connection)
+      throw error
+    }
   }
   return {
     scanOf: (dataset, aggregate) => (isLive(dataset) ? undefined : duckDb.scanOf?.(dataset, aggregate)),
     accepts: (dataset, reading) =>
       (isLive(dataset) ? tableEngine(dataset) : duckDb)?.accepts?.(dataset, reading) ?? true,
-    aggregate: async (dataset, aggregate) => engineOf(dataset).aggregate(dataset, aggregate),
-    countIndexes: async (dataset, counting) => engineOf(dataset).countIndexes(dataset, counting),
-    countIndexesInCells: async (dataset, counting) =>
-      engineOf(dataset).countIndexesInCells(dataset, counting),
-    countTexts: async (dataset, counting) => engineOf(dataset).countTexts(dataset, counting),
+    aggregate: (dataset, aggregate) => compute(dataset, (engine) => engine.aggregate(dataset, aggregate)),
+    countIndexes: (dataset, counting) => compute(dataset, (engine) => engine.countIndexes(dataset, counting)),
+    countIndexesInCells: (dataset, counting) =>
+      compute(dataset, (engine) => engine.countIndexesInCells(dataset, counting)),
+    countTexts: (dataset, counting) => compute(dataset, (engine) => engine.countTexts(dataset, counting)),
+    isReachable: (dataset) => !isLive(dataset) || reachability.isReachable(dataset.source.connection),
     // A database that cannot be reached concerns its own datasets only; see `datasets/connections/watch.ts`.
     healthy: () => duckDb.healthy(),
     async open({ dataset, tableColumns }) {

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
-import { AnswerFailure, QuestionFailure } from '../answers/failure.ts'
+import { AnswerFailure, isOutage, OUTAGE_RETRY_SECONDS, QuestionFailure } from '../answers/failure.ts'
 import { DocumentsFault } from '../ledger/documents/fault.ts'
 import { LedgerFault } from '../ledger/fault.ts'
 import { defined } from '../privacy/defined.ts'
@@ -122,6 +122,15 @@ function problemParts(error: unknown, request: FastifyRequest): ProblemParts {
   if (error instanceof Refusal) {
     return { code: error.code, detail: error.message, errors: error.errors, facts: error.facts }
   }
+  if (error instanceof AnswerFailure && isOutage(error)) {
+    return {
+      code: 'unavailable',
+      detail:
+        'The query was charged, and the database of the dataset could not be used. Repeat it with the same Idempotency-Key, or with ' +
+        'the same body if it had none. The repeat is answered under the same charge.',
+      facts: { chargeId: error.chargeId, retryAfterSeconds: OUTAGE_RETRY_SECONDS },
+    }
+  }
   if (error instanceof AnswerFailure) {
     return {
       code: 'query-failed',
@@ -129,6 +138,13 @@ function problemParts(error: unknown, request: FastifyRequest): ProblemParts {
         'The query was charged and could not be completed. Repeat it with the same Idempotency-Key, or with the same ' +
         'body if it had none. The repeat is answered under the same charge.',
       facts: { chargeId: error.chargeId },
+    }
+  }
+  if (error instanceof QuestionFailure && isOutage(error)) {
+    return {
+      code: 'unavailable',
+      detail: 'The database of the dataset could not be used. Repeat the question; the repeat costs nothing.',
+      facts: { retryAfterSeconds: OUTAGE_RETRY_SECONDS },
     }
   }
   if (error instanceof QuestionFailure) {

@@ -368,8 +368,8 @@ export const PROBLEMS = {
     meaning: 'The service cannot answer now.',
     details:
       'The service is stopping, the request took too long or waited too long for its turn, too many ' +
-      'requests are waiting, or the ledger, the API keys, the identity provider or (for a registration) ' +
-      'the database of a connection cannot be used. Send it again, after `Retry-After` if the response has ' +
+      'requests are waiting, or the ledger, the API keys, the identity provider or the database of a ' +
+      'connection cannot be used. Send it again, after `Retry-After` if the response has ' +
       'one. If the request was charged, the repeat is answered under the same charge. A computation ' +
       '(disclosure risk, plot, evaluation, made-up rows) that took too long or too much memory will do so ' +
       'again: send a smaller request.',

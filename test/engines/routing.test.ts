@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { Dataset } from '../../src/core/dataset/dataset.ts'
 import type { Aggregate, CellCounting, ValueCounting } from '../../src/core/planner/language/aggregate.ts'
 import type { DuckDbEngine } from '../../src/engines/duckdb/engine.ts'
-import type { Engine } from '../../src/engines/engine.ts'
+import { type Engine, EngineFailure } from '../../src/engines/engine.ts'
 import { createDatasetEngine } from '../../src/engines/routing.ts'
 import type { TableEngine } from '../../src/engines/tables/table-engine.ts'
 
@@ -25,7 +25,7 @@ const asked = {} as Aggregate & CellCounting & ValueCounting
 
 /** A call of each function of an engine that concerns a dataset. */
 const CALLS: {
-  readonly [Name in Exclude<keyof Engine, 'healthy' | 'close'>]-?: (
+  readonly [Name in Exclude<keyof Engine, 'healthy' | 'close' | 'isReachable'>]-?: (
     engine: Engine,
     dataset: Dataset,
   ) => unknown
@@ -40,12 +40,21 @@ const CALLS: {
     engine.accepts?.(dataset, {} as Parameters<NonNullable<Engine['accepts']>>[1]),
 }
 
+/** What is known about connections, which notes the databases that it is asked to check. */
+const reachabilityOf = (checked: string[], reachable: readonly string[] = ['warehouse']) => ({
+  isReachable: (name: string) => reachable.includes(name),
+  checkSoon: (name: string) => {
+    checked.push(name)
+  },
+})
+
 function routed() {
   const calls: string[] = []
   const engine = createDatasetEngine({
     duckDb: noting<DuckDbEngine>('duckDb', calls),
     tables: new Map([['warehouse', noting<TableEngine>('warehouse', calls)]]),
     keyedUnit: () => Promise.reject(new Error('no unit is needed')),
+    reachability: reachabilityOf([]),
   })
   return { engine, calls }
 }
@@ -70,4 +79,20 @@ test('a live table of a connection that is not configured is unavailable', async
   const dataset = { ...liveDataset, source } as Dataset
   await expect(engine.aggregate(dataset, asked)).rejects.toMatchObject({ name: 'EngineUnavailable' })
   expect(calls).toEqual([])
+})
+
+test('a failure of a live table has its database checked, and what is known of it is told', async () => {
+  const checked: string[] = []
+  const fail = () => Promise.reject(new EngineFailure('EngineUnavailable'))
+  const engine = createDatasetEngine({
+    duckDb: { aggregate: fail } as never,
+    tables: new Map([['warehouse', { aggregate: fail } as never]]),
+    keyedUnit: () => Promise.reject(new Error('no unit is needed')),
+    reachability: reachabilityOf(checked, []),
+  })
+  await expect(engine.aggregate(fileDataset, asked)).rejects.toThrow(EngineFailure)
+  expect(checked).toEqual([])
+  await expect(engine.aggregate(liveDataset, asked)).rejects.toThrow(EngineFailure)
+  expect(checked).toEqual(['warehouse'])
+  expect([fileDataset, liveDataset].map((dataset) => engine.isReachable?.(dataset))).toEqual([true, false])
 })

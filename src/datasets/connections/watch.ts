@@ -5,6 +5,9 @@ import type { TableEngine } from '../../engines/tables/table-engine.ts'
 /** Time between two checks of a connection. */
 const CHECK_MS = 10_000
 
+/** The same for a connection that could not be reached. */
+const CHECK_AGAIN_MS = 1_000
+
 /** Time after which a check without a result counts as a failed one. */
 const CHECK_TIMEOUT_MS = 5_000
 
@@ -21,6 +24,8 @@ export interface WatchedConnections {
   list(): readonly ConnectionState[]
   /** Returns false for a connection that is not configured. */
   isReachable(name: string): boolean
+  /** Checks a connection at once, unless a check is under way. A statement may have failed because of it. */
+  checkSoon(name: string): void
   /** Stops checking and waits for checks that are under way. */
   close(): Promise<void>
 }
@@ -36,6 +41,7 @@ export interface WatchOptions {
   /** Called when a connection becomes reachable or unreachable. */
   readonly onChange: (state: ConnectionState) => void
   readonly checkMs?: number
+  readonly checkAgainMs?: number
   readonly checkTimeoutMs?: number
 }
 
@@ -45,9 +51,12 @@ export interface WatchOptions {
  */
 export async function watchConnections(
   connections: readonly WatchedConnection[],
-  { onChange, checkMs = CHECK_MS, checkTimeoutMs = CHECK_TIMEOUT_MS }: WatchOptions,
+  options: WatchOptions,
 ): Promise<WatchedConnections> {
+  const { onChange, checkMs = CHECK_MS, checkAgainMs = CHECK_AGAIN_MS } = options
+  const { checkTimeoutMs = CHECK_TIMEOUT_MS } = options
   const reachable = new Map<string, boolean>()
+  const again = new Map<string, NodeJS.Timeout>()
   const checking = new Map<string, Promise<boolean>>()
   const stateOf = ({ connection: { name, engine } }: WatchedConnection): ConnectionState => ({
     ...{ name, engine },
@@ -68,17 +77,26 @@ export async function watchConnections(
     reachable.set(name, isReachable)
     // The first state is reported only if the database cannot be reached.
     if (isReachable !== (before ?? true)) onChange(stateOf(watched))
+    clearTimeout(again.get(name))
+    if (!isReachable && !isClosed) again.set(name, setTimeout(check, checkAgainMs, watched).unref())
   }
 
   const checkAll = () => Promise.all(connections.map(check))
+  let isClosed = false
   await checkAll()
   const timer = setInterval(checkAll, checkMs)
   timer.unref()
   return {
     list: () => connections.map(stateOf),
     isReachable: (name) => reachable.get(name) ?? false,
+    checkSoon(name) {
+      const watched = connections.find(({ connection }) => connection.name === name)
+      if (watched !== undefined && !isClosed && !checking.has(name)) void check(watched)
+    },
     async close() {
+      isClosed = true
       clearInterval(timer)
+      for (const each of again.values()) clearTimeout(each)
       await Promise.all(
         Array.from(checking.values(), (running) => Promise.race([running, wait(checkTimeoutMs)])),
       )

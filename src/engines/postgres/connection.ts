@@ -51,7 +51,7 @@ function limitMessages(stream: Duplex): void {
         bodyBytes = head.readUInt32BE(1) - 4
         head = Buffer.alloc(0)
         if (bodyBytes >= 0 && bodyBytes <= LARGEST_MESSAGE_BYTES) continue
-        stream.destroy(new Error('a message of the server is too large'))
+        stream.destroy(new RangeError('a message of the server is too large'))
         return
       }
       const passed = Math.min(bodyBytes, chunk.length - offset)

@@ -27,7 +27,7 @@ export function openPostgresTables(
         timeoutMs,
         signal,
       })
-      return transactions.run(terms, (session) => work(session.each))
+      return transactions.run({ ...terms, dataset: table.dataset.id }, (session) => work(session.each))
     },
   })
 

@@ -14,6 +14,7 @@ import { must } from '../../privacy/must.ts'
 import { EngineFailure } from '../engine.ts'
 import type { PrintedStatement } from '../printing/printer.ts'
 import type { PostgresConnection } from '../tables/connection.ts'
+import { createInterruptions } from '../tables/interruptions.ts'
 import { clientConfig, IsolatedClient } from './connection.ts'
 
 /** A row of a result. */
@@ -21,6 +22,8 @@ export type Row = readonly (string | null)[]
 
 /** Terms of one transaction. */
 export interface TransactionTerms {
+  /** Id of the dataset that is queried; absent for work that no analyst asked for. */
+  readonly dataset?: string
   /**
    * - `statement`: each statement sees what was committed before it began.
    * - `snapshot`: all statements see the same rows.
@@ -56,8 +59,9 @@ export interface Session {
 export interface Transactions {
   /**
    * Runs work in a transaction as soon as a connection is free.
-   * @throws EngineFailure `EngineUnavailable` if no statement of the work was run; `EngineTimeout`; the error of `check`;
-   * the signal's reason once it is aborted; `EngineFailure` for any other failure.
+   * @throws EngineFailure `EngineUnavailable` if no statement of the work was run, or if the server was shut down meanwhile;
+   * `EngineInterrupted` as {@link createInterruptions} has it; `EngineTimeout`; the error of `check`; the signal's reason once
+   * it is aborted; `EngineFailure` for any other failure.
    */
   run<Answer>(terms: TransactionTerms, work: (session: Session) => Promise<Answer>): Promise<Answer>
   /** Opens a transaction. The caller must end it. Failures are those of {@link Transactions.run}. */
@@ -71,6 +75,10 @@ export interface Transactions {
 /** A transaction that has begun. */
 export interface OpenTransaction {
   readonly session: Session
+  /** Instant of `performance.now` at which it had begun. */
+  readonly begunMs: number
+  /** Time at which the server was started, as it states it. */
+  readonly startedAt: string
   /** Ends it without waiting for the server, and returns the connection. */
   finish(): void
   /** Cancels the statement that runs, gives the connection up, and returns the failure to report. */
@@ -118,6 +126,7 @@ export function openTransactions(connection: PostgresConnection): Transactions {
   pool.on('error', () => {})
   pool.on('connect', (client) => client.on('error', () => {}))
   const limiter = createLimiter({ concurrency: connections })
+  const interrupted = createInterruptions()
   let closed: Promise<void> | undefined
 
   const open = async (terms: TransactionTerms): Promise<OpenTransaction> => {
@@ -143,7 +152,12 @@ export function openTransactions(connection: PostgresConnection): Transactions {
         transaction.finish()
         return answer
       } catch (error) {
-        throw transaction.abandon(error)
+        const failure = transaction.abandon(error)
+        if (terms.signal?.aborted || !isLost(error)) throw failure
+        const { begunMs, startedAt } = transaction
+        throw (await isShutDown(error, startedAt, config))
+          ? new EngineFailure('EngineUnavailable')
+          : interrupted(terms.dataset ?? '', begunMs)
       }
     },
     busy: () => limiter.running() >= connections,
@@ -159,6 +173,8 @@ interface Begun {
   readonly client: PoolClient
   /** Process id of the server's process. */
   readonly backend: string
+  /** Time at which the server was started, as it states it. */
+  readonly startedAt: string
 }
 
 /**
@@ -177,7 +193,7 @@ function beginOn(pool: Pool, terms: TransactionTerms, connections: number) {
       }
       current = client
       try {
-        return { client, backend: await beginTransaction(client, terms) }
+        return { client, ...(await beginTransaction(client, terms)) }
       } catch (error) {
         current = undefined
         if (!isGivenUp) client.release(true)
@@ -200,7 +216,7 @@ function beginOn(pool: Pool, terms: TransactionTerms, connections: number) {
 }
 
 /** Sends everything before the first statement in one message. */
-async function beginTransaction(client: PoolClient, terms: TransactionTerms): Promise<string> {
+async function beginTransaction(client: PoolClient, terms: TransactionTerms): Promise<Omit<Begun, 'client'>> {
   const { isolation, timeoutMs, prepare, check } = terms
   const level = isolation === 'snapshot' ? 'REPEATABLE READ' : 'READ COMMITTED'
   const settings = { ...SETTINGS, statement_timeout: String(timeoutMs + SERVER_MARGIN_MS) }
@@ -213,22 +229,23 @@ async function beginTransaction(client: PoolClient, terms: TransactionTerms): Pr
   const answers: unknown = await client.query({ text, rowMode: 'array', types: TEXTS })
   const results = (answers as readonly QueryArrayResult<(string | null)[]>[]).map(({ rows }) => rows)
   const [facts] = must(results.at(-1), 'the result of the last statement')
-  const [backend, encoding, version] = must(facts, 'the facts of the server')
-  if (typeof backend !== 'string' || encoding !== 'UTF8' || Number(version) < OLDEST_VERSION)
+  const [backend, startedAt, encoding, version] = must(facts, 'the facts of the server')
+  if (typeof backend !== 'string' || typeof startedAt !== 'string')
     throw new EngineFailure('EngineUnavailable')
+  if (encoding !== 'UTF8' || Number(version) < OLDEST_VERSION) throw new EngineFailure('EngineUnavailable')
   check?.(must(results.at(-2), 'the result of the last statement to prepare'))
-  return backend
+  return { backend, startedAt }
 }
 
 /** Oldest supported version of PostgreSQL. */
 const OLDEST_VERSION = 140_000
 
 /** Servers on Linux notice during a statement that its client is gone. */
-const FACTS = `SELECT pg_backend_pid(), current_setting('server_encoding'), current_setting('server_version_num'),
+const FACTS = `SELECT pg_backend_pid(), extract(epoch FROM pg_postmaster_start_time()), current_setting('server_encoding'), current_setting('server_version_num'),
   CASE WHEN version() ~ 'linux' THEN set_config('client_connection_check_interval', '1s', true) END`
 
 function openTransaction(
-  { client, backend }: Begun,
+  { client, backend, startedAt }: Begun,
   place: Place,
   terms: TransactionTerms,
   config: ClientConfig,
@@ -251,6 +268,8 @@ function openTransaction(
   }
   return {
     session: sessionOf(client, guard),
+    begunMs: performance.now(),
+    startedAt,
     finish: () => {
       if (isOver) return
       isOver = true
@@ -297,8 +316,8 @@ function sessionOf(
       query.on('row', (row) => {
         try {
           use(row as unknown as Row)
-        } catch (error) {
-          reject(error)
+        } catch {
+          reject(new EngineFailure())
         }
       })
       query.on('error', reject)
@@ -364,8 +383,37 @@ async function cancel(backend: string, config: ClientConfig): Promise<void> {
 
 /** True for an error after which the connection cannot be used, although the server may accept another. */
 function isLost(error: unknown): boolean {
-  if (error instanceof EngineFailure) return false
+  if (error instanceof EngineFailure || error instanceof RangeError || error instanceof TypeError)
+    return false
   return !(error instanceof DatabaseError) || error.severity === 'FATAL' || /^(08|57P)/.test(error.code ?? '')
+}
+
+/** SQLSTATE of a process that an administrator, or a server that is shut down, has ended. */
+const ADMIN_SHUTDOWN = '57P01'
+/** SQLSTATE of a server that accepts no connections, because it is being shut down or started. */
+const CANNOT_CONNECT_NOW = '57P03'
+
+/**
+ * True for an error that comes from an orderly shutdown of the server, which cannot depend on data: a process was told to
+ * end, and the server accepts no connections or was started anew. A process that is told to end alone may have been chosen
+ * for what it computes; a server that recovers from a crash ends its processes with another code.
+ */
+async function isShutDown(error: unknown, startedAt: string, config: ClientConfig): Promise<boolean> {
+  if (!(error instanceof DatabaseError) || error.code !== ADMIN_SHUTDOWN) return false
+  const client = new IsolatedClient({ ...config, query_timeout: CONNECT_TIMEOUT_MS })
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    const text = 'SELECT extract(epoch FROM pg_catalog.pg_postmaster_start_time())'
+    const { rows } = await client.query({ text, rowMode: 'array', types: TEXTS })
+    return rows[0]?.[0] !== startedAt
+  } catch (refused) {
+    return refused instanceof Error && 'code' in refused
+      ? [CANNOT_CONNECT_NOW, ADMIN_SHUTDOWN, 'ECONNREFUSED'].includes(String(refused.code))
+      : false
+  } finally {
+    await client.end().catch(() => undefined)
+  }
 }
 
 /** SQLSTATEs of a table, a schema or a column that does not exist, and of a relation that cannot be read. */

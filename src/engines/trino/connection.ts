@@ -35,17 +35,37 @@ export interface StatementOptions {
 
 /** A statement that failed. The message is constant, because Trino's own message may quote data. */
 export class TrinoFailure extends Error {
-  /** True if the cluster refused the statement because too many wait in its resource group. It has read no row then. */
-  readonly isRefused: boolean
-  constructor(isRefused = false) {
+  /**
+   * - `refused`: the cluster does not run the statement, whatever it reads: too many wait in its resource group, or the cluster
+   *   is being started or shut down.
+   * - `interrupted`: the cluster, one of its workers or the connection ended while the statement ran.
+   * - `failed`: any other failure.
+   */
+  readonly outcome: 'refused' | 'interrupted' | 'failed'
+  constructor(outcome: TrinoFailure['outcome'] = 'failed') {
     super('the statement failed')
     this.name = 'TrinoFailure'
-    this.isRefused = isRefused
+    this.outcome = outcome
   }
 }
 
-/** Trino's name of the error for a statement that found the queue of its resource group full. */
-const QUEUE_FULL = 'QUERY_QUEUE_FULL'
+/** Trino's names of the errors of a cluster that refuses statements. */
+const REFUSED: readonly string[] = ['QUERY_QUEUE_FULL', 'SERVER_STARTING_UP', 'SERVER_SHUTTING_DOWN']
+
+/** Trino's names of the errors for a worker that is gone, or cannot be reached by the others. */
+const INTERRUPTED: readonly string[] = [
+  'NO_NODES_AVAILABLE',
+  'PAGE_TRANSPORT_ERROR',
+  'PAGE_TRANSPORT_TIMEOUT',
+  'REMOTE_HOST_GONE',
+  'REMOTE_TASK_MISMATCH',
+  'TOO_MANY_REQUESTS_FAILED',
+]
+
+function outcomeOf(errorName: string): TrinoFailure['outcome'] {
+  if (REFUSED.includes(errorName)) return 'refused'
+  return INTERRUPTED.includes(errorName) ? 'interrupted' : 'failed'
+}
 
 /** Limits of the protocol, which tests change. */
 export interface ClientLimits {
@@ -114,7 +134,7 @@ export function openTrinoClient(connection: TrinoConnection, limits: ClientLimit
       onAccepted?.()
       for (;;) {
         next = page.nextUri
-        if (page.errorName !== undefined) throw new TrinoFailure(page.errorName === QUEUE_FULL)
+        if (page.errorName !== undefined) throw new TrinoFailure(outcomeOf(page.errorName))
         if (page.data.length > 0) yield page.data
         if (next === undefined) return
         page = await exchange({ method: 'GET', url: next }, signal)
@@ -144,13 +164,15 @@ function createExchange(send: Sender, { retryMs }: ClientLimits) {
       signal.throwIfAborted()
       const answer = await send(request, sent).catch((error: unknown) => {
         signal.throwIfAborted()
-        if (!idempotent || error instanceof TrinoFailure) throw new TrinoFailure()
+        if (error instanceof TrinoFailure) throw error
+        if (!idempotent) throw new TrinoFailure('interrupted')
         return undefined
       })
       if (answer?.status === 200) return pageOf(answer.body)
       const again = answer === undefined || TRY_AGAIN.includes(answer.status)
       const waitMs = Math.max(pauseMs, answer?.retryAfterMs ?? 0)
-      if (!again || performance.now() + waitMs > firstMs + retryMs) throw new TrinoFailure()
+      if (!again) throw new TrinoFailure()
+      if (performance.now() + waitMs > firstMs + retryMs) throw new TrinoFailure('interrupted')
       await sleep(waitMs, undefined, { signal }).catch(() => signal.throwIfAborted())
     }
   }

@@ -30,12 +30,15 @@ export function openTrinoEngine(
     qualify: (table) => asPrinted(table, schema),
     longestStatement: LONGEST_STATEMENT,
     use: (table, signal, work) =>
-      sessions.use({ timeoutMs: limits.statementTimeoutMs, signal }, async (run) => {
-        const comparison = describeTable(run, { schema, ...table.table }).then((found) =>
-          requireColumns(table.columns, found),
-        )
-        return runBeside(comparison, (cancelled) => work(readerOf(run, cancelled)))
-      }),
+      sessions.use(
+        { timeoutMs: limits.statementTimeoutMs, signal, dataset: table.dataset.id },
+        async (run) => {
+          const comparison = describeTable(run, { schema, ...table.table }).then((found) =>
+            requireColumns(table.columns, found),
+          )
+          return runBeside(comparison, (cancelled) => work(readerOf(run, cancelled)))
+        },
+      ),
   })
 
   const reachable = (): Promise<boolean> =>

@@ -1,5 +1,6 @@
 import { createLimiter } from '../../platform/concurrency/limiter.ts'
 import { EngineFailure } from '../engine.ts'
+import { createInterruptions } from '../tables/interruptions.ts'
 import { type TrinoClient, TrinoFailure, type TrinoRows } from './connection.ts'
 
 /**
@@ -10,6 +11,8 @@ export type RunStatement = (sql: string, signal?: AbortSignal) => AsyncIterable<
 
 /** Terms on which statements run. */
 export interface SessionTerms {
+  /** Id of the dataset that is queried; absent for work that no analyst asked for. */
+  readonly dataset?: string
   /** Time limit; it begins once the session has a place. */
   readonly timeoutMs: number
   /** Cancels the statements. */
@@ -21,7 +24,7 @@ export interface Session {
   readonly run: RunStatement
   /**
    * Returns the failure to throw for an error: `EngineUnavailable` if the cluster has accepted no statement or has refused
-   * one, or if the statements were cancelled.
+   * one, or if the statements were cancelled; `EngineInterrupted` as {@link createInterruptions} has it.
    */
   failureOf(error: unknown): EngineFailure
   /** Gives the place back. */
@@ -47,11 +50,13 @@ export interface Sessions {
 /** Creates the sessions of a client. */
 export function createSessions(client: TrinoClient, concurrency: number): Sessions {
   const limiter = createLimiter({ concurrency })
+  const interrupted = createInterruptions()
 
-  async function begin({ timeoutMs, signal }: SessionTerms): Promise<Session> {
+  async function begin({ timeoutMs, signal, dataset = '' }: SessionTerms): Promise<Session> {
     const place = await limiter.enter({ signal }).catch(() => {
       throw new EngineFailure('EngineUnavailable')
     })
+    const begunMs = performance.now()
     let accepted = false
     const onAccepted = () => {
       accepted = true
@@ -68,9 +73,11 @@ export function createSessions(client: TrinoClient, concurrency: number): Sessio
         }),
       failureOf: (error) => {
         if (error instanceof EngineFailure) return error
-        const isRefused = error instanceof TrinoFailure && error.isRefused
-        if (!accepted || isRefused || signal.aborted) return new EngineFailure('EngineUnavailable')
-        return new EngineFailure(limit.signal.aborted ? 'EngineTimeout' : 'EngineFailure')
+        const outcome = error instanceof TrinoFailure ? error.outcome : 'failed'
+        if (!accepted || outcome === 'refused' || signal.aborted)
+          return new EngineFailure('EngineUnavailable')
+        if (limit.signal.aborted) return new EngineFailure('EngineTimeout')
+        return outcome === 'interrupted' ? interrupted(dataset, begunMs) : new EngineFailure()
       },
       end: () => {
         clearTimeout(timer)

@@ -14,7 +14,7 @@ function connection(name: string, answer: () => Promise<boolean>) {
   return { watched: { connection: { name, engine: 'postgres' as const }, engine: { reachable } }, reachable }
 }
 
-const TIMES = { checkMs: 1_000, checkTimeoutMs: 200 }
+const TIMES = { checkMs: 1_000, checkAgainMs: 1_000, checkTimeoutMs: 200 }
 
 test('the states follow the databases, and every change is reported once', async () => {
   let isUp = true
@@ -62,4 +62,29 @@ test('nothing is checked after the end', async () => {
   await connections.close()
   await vi.advanceTimersByTimeAsync(10_000)
   expect(reachable).toHaveBeenCalledTimes(1)
+})
+
+test('a database is checked soon after a failure, and again every second until it is back', async () => {
+  let isUp = true
+  const { watched, reachable } = connection('warehouse', async () => isUp)
+  const connections = await watchConnections([watched], {
+    onChange: () => {},
+    checkMs: 60_000,
+    checkAgainMs: 1_000,
+  })
+  isUp = false
+  connections.checkSoon('warehouse')
+  connections.checkSoon('warehouse')
+  connections.checkSoon('nowhere')
+  await vi.advanceTimersByTimeAsync(0)
+  expect(connections.isReachable('warehouse')).toBe(false)
+  expect(reachable).toHaveBeenCalledTimes(2)
+  await vi.advanceTimersByTimeAsync(3_500)
+  expect(reachable).toHaveBeenCalledTimes(5)
+  isUp = true
+  await vi.advanceTimersByTimeAsync(1_000)
+  expect(connections.isReachable('warehouse')).toBe(true)
+  await vi.advanceTimersByTimeAsync(30_000)
+  expect(reachable).toHaveBeenCalledTimes(6)
+  await connections.close()
 })

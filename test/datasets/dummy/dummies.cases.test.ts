@@ -280,6 +280,7 @@ describeOnce('rows of a dataset and made-up rows are never mixed up', () => {
       duckDb,
       tables: new Map([['warehouse', table as never]]),
       keyedUnit: async () => ({ kind: 'row' }),
+      reachability: { isReachable: () => true, checkSoon: () => {} },
     })
     await engine.open({ dataset: people })
     expect(await engine.aggregate(people, count)).toEqual([[7n]])

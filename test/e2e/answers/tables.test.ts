@@ -234,7 +234,6 @@ test('every fault of a database is one constant problem; the charge stands and a
     (await service.as('custodian').get('/v1/datasets/faults/suspension').expect(200)).body
   const problems: unknown[] = []
   const faults: readonly (readonly [Fault, number])[] = [
-    ['EngineUnavailable', 0],
     ['EngineFailure', 1],
     ['EngineTimeout', 2],
   ]
@@ -256,6 +255,39 @@ test('every fault of a database is one constant problem; the charge stands and a
     new Set(problems.map((problem) => JSON.stringify(problem).replaceAll(/"[0-9a-f]{32}"/g, '""'))).size,
   ).toBe(1)
   expect(JSON.stringify(problems)).not.toMatch(/warehouse|visits|Timeout|Unavailable/)
+})
+
+test('an outage after the charge is told as such and not counted; new questions during it are refused and not charged', async () => {
+  await registerTable('outage')
+  const spent = async () =>
+    (await service.as('analyst').get('/v1/datasets/outage/budget').expect(200)).body.spent.epsilon
+  await service.ask('outage', { ...COUNT, epsilon: 9 }).expect(200)
+  const failed = { ...COUNT, epsilon: 10 }
+  database.fail('EngineUnavailable')
+  const { body: problem, headers } = await service.ask('outage', failed).expect(503)
+  expect(problem).toMatchObject({ code: 'unavailable', chargeId: expect.any(String) })
+  expect(headers['retry-after']).toBe('10')
+  expect(await spent()).toBe(19)
+  await expect
+    .poll(async () => (await service.as('analyst').get('/v1/datasets/outage').expect(200)).body.reachable)
+    .toBe(false)
+  // Neither a new question nor the repeat is charged, and what is answered is replayed.
+  for (const query of [{ ...COUNT, epsilon: 11 }, failed]) {
+    const { body } = await service.ask('outage', query).expect(503)
+    expect(body).toMatchObject({
+      code: 'unavailable',
+      detail: expect.stringContaining('Nothing was charged'),
+    })
+  }
+  expect((await service.ask('outage', { ...COUNT, epsilon: 9 }).expect(200)).body.cost.epsilon).toBe(0)
+  expect(await spent()).toBe(19)
+  database.fail(undefined)
+  await expect
+    .poll(async () => (await service.ask('outage', failed)).body.id, { timeout: 5_000 })
+    .toBe(problem.chargeId)
+  expect(await spent()).toBe(19)
+  const seen = await service.as('custodian').get('/v1/datasets/outage/suspension').expect(200)
+  expect(seen.body).toMatchObject({ suspended: false, failures: 0 })
 })
 
 test('a change of the columns suspends the dataset at once, with a reason that only its custodian sees', async () => {
@@ -429,7 +461,7 @@ test('a dataset whose connection is no longer configured does not stop the start
   expect(service.logLines.join()).toContain(
     'SOTTO_CONNECTIONS has no such connection: the dataset cannot be queried',
   )
-  await service.ask('orphan', COUNT).expect(500)
+  await service.ask('orphan', COUNT).expect(503)
   expect(
     (await service.as('custodian').get('/v1/datasets/orphan/suspension').expect(200)).body.failures,
   ).toBe(0)

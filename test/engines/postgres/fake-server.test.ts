@@ -65,7 +65,9 @@ async function startFakeServer({ encoding = 'UTF8', version = '160000', hasLarge
       const text = received.toString('latin1')
       if (text.includes('application_name')) socket.write(Buffer.concat([message('R', int32(0)), READY]))
       else if (text.includes('server_encoding'))
-        socket.write(Buffer.concat([ENDED, description(3), row('1', encoding, version), ENDED, READY]))
+        socket.write(
+          Buffer.concat([ENDED, description(4), row('1', '1767225600', encoding, version), ENDED, READY]),
+        )
       else if (text.includes('SELECT 1'))
         socket.write(Buffer.concat([description(1), row('1'), ENDED, READY]))
       else if (text.includes('COMMIT')) socket.write(Buffer.concat([ENDED, READY]))

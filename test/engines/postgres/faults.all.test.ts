@@ -34,9 +34,7 @@ describeOwnPostgres('PostgreSQL', { settings: { max_connections: '12' } }, (own)
   beforeEach(async () => {
     await own.server.start()
     url = await own.server.createDatabase()
-    admin = new Client(url)
-    admin.on('error', () => {})
-    await admin.connect()
+    await connectAdmin()
     await admin.query(`CREATE TABLE visits AS SELECT 40 AS age FROM generate_series(1, ${ROWS})`)
     // A view whose rows take as long as its reader allows.
     await admin.query(`CREATE VIEW ${SLOW} AS SELECT 40 AS age FROM generate_series(1, 100), pg_sleep(60)`)
@@ -47,6 +45,11 @@ describeOwnPostgres('PostgreSQL', { settings: { max_connections: '12' } }, (own)
     await admin.end().catch(() => undefined)
   })
 
+  const connectAdmin = async () => {
+    admin = new Client(url)
+    admin.on('error', () => {})
+    await admin.connect()
+  }
   const opened = (given: Partial<PostgresConnection> = {}, statementTimeoutMs = 20_000): TableEngine => {
     const limits = { connections: 2, statementTimeoutMs, registrationTimeoutMs: statementTimeoutMs }
     engine = openPostgresTables({ ...connectionOf(url), limits, ...given })
@@ -92,29 +95,60 @@ describeOwnPostgres('PostgreSQL', { settings: { max_connections: '12' } }, (own)
     expect(await Promise.all([counted(tables), counted(tables)])).toEqual([right, right])
   })
 
-  it('fails a query that is under way when it is killed, and answers the next one once it is back', async () => {
+  /** The sorted names of the failures of two slow queries that are under way while something happens. */
+  const failuresDuring = async (tables: TableEngine, outage: () => Promise<void>) => {
+    const asked = [1, 2].map(() =>
+      tables.aggregate(slowDataset, count).then(
+        () => 'answered',
+        (error: Error) => error.name,
+      ),
+    )
+    await running(2)
+    await outage()
+    return (await Promise.all(asked)).toSorted()
+  }
+
+  it('counts a crash once, however many queries were under way, and the next crash again', async () => {
     const tables = opened()
-    const query = expect(tables.aggregate(slowDataset, count)).rejects.toMatchObject(failed('EngineFailure'))
-    await running(1)
-    await own.server.kill()
-    await query
+    for (let outage = 0; outage < 2; outage += 1) {
+      const failures = await failuresDuring(tables, () => own.server.kill())
+      expect(failures).toEqual(['EngineInterrupted', 'EngineUnavailable'])
+      await own.server.start()
+      await connectAdmin()
+      expect(await counted(tables)).toEqual(right)
+    }
+  })
+
+  it('counts the end of one process of the server, which ends the others as well', async () => {
+    const tables = opened()
+    const failures = await failuresDuring(tables, async () => {
+      process.kill(await backend(), 'SIGKILL')
+    })
+    expect(failures).toEqual(['EngineInterrupted', 'EngineUnavailable'])
+    await expect.poll(() => counted(tables).catch(() => undefined), { timeout: 20_000 }).toEqual(right)
+  })
+
+  it.each([
+    ['restart', () => own.server.restart('fast')],
+    ['stop', () => own.server.stop('fast')],
+  ] as const)('does not count an orderly %s, which cannot depend on data', async (_, end) => {
+    const tables = opened()
+    expect(await failuresDuring(tables, end)).toEqual(['EngineUnavailable', 'EngineUnavailable'])
     await own.server.start()
     expect(await counted(tables)).toEqual(right)
   })
 
-  it.each(['pg_terminate_backend', 'pg_cancel_backend'])(
-    'fails a query after %s, and answers the next',
-    async (end) => {
-      const tables = opened()
-      const query = expect(tables.aggregate(slowDataset, count)).rejects.toMatchObject(
-        failed('EngineFailure'),
-      )
-      await running(1)
-      await admin.query(`SELECT ${end}($1)`, [await backend()])
-      await query
-      expect(await counted(tables)).toEqual(right)
-    },
-  )
+  it.each([
+    ['pg_terminate_backend', 'EngineInterrupted'],
+    ['pg_cancel_backend', 'EngineFailure'],
+  ])('fails a query after %s as %s, and answers the next', async (end, name) => {
+    const tables = opened()
+    const query = expect(tables.aggregate(slowDataset, count)).rejects.toMatchObject(failed(name))
+    await running(1)
+    await admin.query(`SELECT ${end}($1)`, [await backend()])
+    await query
+    expect(await counted(tables)).toEqual(right)
+  })
 
   it('ends a statement at the time limit, on the server too', async () => {
     const tables = opened({}, 500)

@@ -156,18 +156,31 @@ describe('the class of a failure', () => {
     await later.engine.close()
   })
 
-  test('too many queries in the resource group: unavailable, for the first statement and for a later one', async () => {
-    const refuse: Handler = (_, response) => answer(response, { error: { errorName: 'QUERY_QUEUE_FULL' } })
-    const { engine } = await start(refuse)
-    expect(await classOf(engine.aggregate(dataset, counted))).toBe('EngineUnavailable')
+  test('a worker that is gone: interrupted, once for all queries that were under way', async () => {
+    const { engine } = await start((_, response) =>
+      answer(response, { error: { errorName: 'REMOTE_HOST_GONE' } }),
+    )
+    const failures = [1, 2].map(() => classOf(engine.aggregate(dataset, counted)))
+    expect((await Promise.all(failures)).toSorted()).toEqual(['EngineInterrupted', 'EngineUnavailable'])
+    expect(await classOf(engine.aggregate(dataset, counted))).toBe('EngineInterrupted')
     await engine.close()
-    const coordinator = await startFakeCoordinator(refuse)
-    open.push(coordinator)
-    const full = openTrinoEngine(coordinator.connection())
-    full.open(table)
-    expect(await classOf(full.aggregate(dataset, counted))).toBe('EngineUnavailable')
-    await full.close()
   })
+
+  test.each(['QUERY_QUEUE_FULL', 'SERVER_SHUTTING_DOWN'])(
+    '%s: unavailable, for the first statement and for a later one',
+    async (errorName) => {
+      const refuse: Handler = (_, response) => answer(response, { error: { errorName } })
+      const { engine } = await start(refuse)
+      expect(await classOf(engine.aggregate(dataset, counted))).toBe('EngineUnavailable')
+      await engine.close()
+      const coordinator = await startFakeCoordinator(refuse)
+      open.push(coordinator)
+      const full = openTrinoEngine(coordinator.connection())
+      full.open(table)
+      expect(await classOf(full.aggregate(dataset, counted))).toBe('EngineUnavailable')
+      await full.close()
+    },
+  )
 
   test('a query that takes too long: timeout, and it is cancelled', async () => {
     const { engine, coordinator } = await start(never, { statementTimeoutMs: 200 })

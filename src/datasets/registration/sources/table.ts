@@ -199,6 +199,7 @@ export async function readable<Result>(task: () => Promise<Result>, signal?: Abo
     if (!(error instanceof EngineFailure)) throw error
     switch (error.name) {
       case 'EngineUnavailable':
+      case 'EngineInterrupted':
         throw new Refusal('unavailable', 'The database of the connection cannot be reached.', [], {
           retryAfterSeconds: 10,
         })

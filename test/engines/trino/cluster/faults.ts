@@ -79,7 +79,7 @@ export function testFaults(trino: Trino): void {
     const answered = classOf(ask())
     await slowQuery(trino)
     await trino.kill('worker')
-    expect(await answered).toBe('EngineFailure')
+    expect(await answered).toBe('EngineInterrupted')
     await expect.poll(() => classOf(engine.aggregate(fast.dataset, COUNT_AND_SUM))).toBe('answered')
   })
 
@@ -102,7 +102,7 @@ export function testFaults(trino: Trino): void {
     const answered = classOf(ask())
     await slowQuery(trino)
     await trino.kill('coordinator')
-    expect(await answered).toBe('EngineFailure')
+    expect(await answered).toBe('EngineInterrupted')
     expect(await classOf(engine.aggregate(fast.dataset, COUNT_AND_SUM))).toBe('EngineUnavailable')
     expect(await engine.reachable()).toBe(false)
     await trino.start()
