@@ -8,7 +8,7 @@ import { longestDelayMs } from './answers/release-time.ts'
 import { SOFTWARE_VERSION } from './answers/software-version.ts'
 import { type AppDependencies, buildApp, buildMetricsApp } from './app.ts'
 import { type Config, readConfig } from './config.ts'
-import { openCatalog } from './datasets/catalog/catalog.ts'
+import { openCatalog, requireCatalogFolder } from './datasets/catalog/catalog.ts'
 import { openEntryDocuments } from './datasets/catalog/entry-documents.ts'
 import { type OpenTableEngine, openConnections, openTableEngine } from './datasets/connections/open.ts'
 import { openDatasets } from './datasets/open.ts'
@@ -189,8 +189,10 @@ async function openStores(
   const store = await openLedger({ url: config.ledgerUrl })
   const observed = observeLedger(store, observer)
   opened.defer(() => observed.close())
+  const catalogFolder = path.join(dataDirectory, 'datasets')
+  if (documents === undefined) await requireCatalogFolder(catalogFolder, store)
   const catalog = await openCatalog(
-    path.join(dataDirectory, 'datasets'),
+    catalogFolder,
     defined({
       shared: config.replicated,
       entries: documents === undefined ? undefined : openEntryDocuments(documents),

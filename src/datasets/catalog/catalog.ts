@@ -1,7 +1,9 @@
+import { existsSync } from 'node:fs'
 import { mkdir, readdir, rm, rmdir } from 'node:fs/promises'
 import path from 'node:path'
 import { type Dataset, isGenerated, isLive, type KeyedPrivacyUnit } from '../../core/dataset/dataset.ts'
 import type { CatalogEntry, RemovedEntry } from '../../core/dataset/entry.ts'
+import type { Chain } from '../../ledger/contract/chain.ts'
 import type { SourceRow } from '../../ledger/protocol/rows.ts'
 import { publishFile } from '../../platform/files/durable-file.ts'
 import { defined } from '../../privacy/defined.ts'
@@ -74,6 +76,25 @@ export interface CatalogOptions {
   readonly shared?: boolean
   /** The entries and the keys of people. Default: those in the folder. */
   readonly entries?: EntryStore
+}
+
+/**
+ * Requires the folder of a catalog whose entries are in it, unless the ledger is new as well. A folder that was deleted or not
+ * restored would otherwise look like a first start.
+ * @throws Error that says how to go on.
+ */
+export async function requireCatalogFolder(
+  directory: string,
+  ledger: Pick<Chain, 'datasets'>,
+): Promise<void> {
+  if (existsSync(directory)) return
+  const known = await ledger.datasets()
+  if (known.length === 0) return
+  throw new Error(
+    `the catalog ${directory} is missing, but the ledger has budgets of ${known.slice(0, 5).join(', ')}` +
+      `${known.length > 5 ? ` and ${known.length - 5} others` : ''}. Restore the folder from a backup of the data folder. To ` +
+      'register the datasets again under their budgets, create an empty folder in its place',
+  )
 }
 
 /**

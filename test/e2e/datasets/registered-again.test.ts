@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { rm, writeFile } from 'node:fs/promises'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import supertest from 'supertest'
 import { beforeAll, describe, expect, test } from 'vitest'
@@ -73,6 +73,7 @@ describe('attack: register real data again as synthetic and read the truth', () 
     const loseCatalog = () => rm(path.join(service.dataDirectory, 'datasets'), { recursive: true })
     await service.stop()
     await loseCatalog()
+    await mkdir(path.join(service.dataDirectory, 'datasets'))
     await service.restart()
     await attempts()
   })
