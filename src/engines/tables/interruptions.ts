@@ -10,7 +10,7 @@ export type Interrupted = (dataset: string, begunMs: number) => EngineFailure
 /**
  * Creates the failures of one database. An interruption may depend on data: a query could have brought down a process of
  * the database. So it counts, as `EngineInterrupted`, but once for each dataset and outage: work that was under way when one
- * was counted was interrupted by the same outage, and fails as `EngineUnavailable`.
+ * was counted was interrupted by the same outage, and fails as `EngineUnavailable`. See decision 62.
  */
 export function createInterruptions(): Interrupted {
   const countedMs = new Map<string, number>()

@@ -104,8 +104,8 @@ export function planAtOffer<P>(
 }
 
 /**
- * Finds the plan with the least epsilon, in whole units of 1e-9 and with at most ten digits, whose stated half-width meets
- * the target; `undefined` if no epsilon in the range does. By bisection, because a half-width never grows with epsilon. Of
+ * Finds the plan with the least epsilon, in whole units of 1e-9 and with at most four digits that people can read, whose
+ * stated half-width meets the target: less than 0.1 % above the least of all. `undefined` if no epsilon in the range does. By bisection, because a half-width never grows with epsilon. Of
  * plans that differ in epsilon alone it has the least rho as well, which never falls with epsilon.
  * See decision 12.
  * @throws Refusal if the half-width is not known beforehand.
@@ -128,13 +128,16 @@ export function leastLoss<P>(
     else below = middle
   }
   // Half-widths are rounded, so that neighbours of a large epsilon can be in the wrong order. The half-width of a plan
-  // found with ten digits is a target that leads to the same plan.
-  const spacing = 10n ** BigInt(Math.max(0, `${above}`.length - 10))
+  // found with few digits is a target that leads to the same plan.
+  const spacing = 10n ** BigInt(Math.max(0, `${above}`.length - SIGNIFICANT_DIGITS))
   if (spacing === 1n) return enough
   const rounded = ((above + spacing - 1n) / spacing) * spacing
   const found = [rounded - spacing, rounded].filter((nano) => nano <= largest).map(at)
   return found.find(meets) ?? enough
 }
+
+/** Number of digits of an epsilon that the service chooses. */
+const SIGNIFICANT_DIGITS = 4
 
 /** Refusal of a target that no epsilon in the range meets. */
 export function refuseTarget({ largest }: EpsilonRange): Refusal {
