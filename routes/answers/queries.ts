@@ -45,7 +45,7 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, 
         summary: 'Answer a query',
         description:
           'Debits the budget, then reads the data, then adds noise. The answer is stored before it is sent. A repeat of ' +
-          'the request replays it: the header `Idempotent-Replayed` is `true`, `cost` is 0, and `paid` is the amount that ' +
+          'the request replays it: the header `Idempotent-Replayed` is `true`, `cost` is 0, and `price` is the amount that ' +
           `was charged for the first response. ${ON_DUMMY}`,
         params: datasetParameters,
         querystring: practiceQuery,

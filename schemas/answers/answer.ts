@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { amount, debit, paid, receipt } from '../budgets/budget.ts'
+import { amount, debit, priceOfReplay, receipt } from '../budgets/budget.ts'
 import { coverage, datasetId } from '../datasets/dataset.ts'
 import { listOf, neighbours } from '../values.ts'
 import { releaseRisk } from './disclosure.ts'
@@ -473,7 +473,7 @@ export const answerFacts = {
 export const answer = answerByKind('Answer', {
   id: z.string().describe('Identifies the release. GET /v1/releases/{id} returns it again at no cost.'),
   ...answerFacts,
-  paid,
+  price: priceOfReplay,
   receipt,
   shared,
 }).meta({
@@ -576,7 +576,7 @@ export const batchAnswer = z
     ),
     question: z.strictObject({ queries: listOf(askedQuery) }).optional(),
     ...debit,
-    paid,
+    price: priceOfReplay,
     receipt,
     shared,
     ...freshness,

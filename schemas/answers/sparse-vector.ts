@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { MAX_QUERY_EPSILON } from '../../src/privacy/loss.ts'
-import { amount, debit, paid, receipt } from '../budgets/budget.ts'
+import { amount, debit, priceOfReplay, receipt } from '../budgets/budget.ts'
 import { datasetId } from '../datasets/dataset.ts'
 import { hexId, listOf, neighbours, nextBefore, pageBefore, pageLimit } from '../values.ts'
 import { contribution, coverageReport, freshness, offered, provenance } from './answer.ts'
@@ -98,11 +98,11 @@ const facts = {
   accuracy: z
     .strictObject({
       confidence: z.number(),
-      margins: listOf(
-        z.strictObject({ questions: z.int().min(1).max(1_000_000), margin: z.number() }),
+      halfWidths: listOf(
+        z.strictObject({ questions: z.int().min(1).max(1_000_000), halfWidth: z.number() }),
       ).describe(
         'With the stated confidence, this number of questions are all answered correctly if each count differs from the ' +
-          'threshold by more than the margin, in rows or people.',
+          'threshold by more than the half-width, in rows or people.',
       ),
       gap: z
         .strictObject({ halfWidth: z.number(), expectedAbsoluteError: z.number() })
@@ -133,7 +133,7 @@ export const openedSession = z
     positivesLeft,
     question: askedSession,
     ...debit,
-    paid,
+    price: priceOfReplay,
     receipt,
     ...freshness,
     ...provenance,

@@ -61,8 +61,8 @@ export const debit = {
   allotment,
 }
 
-/** Amount that was paid for a replayed document. */
-export const paid = amount
+/** Price of a replayed document. */
+export const priceOfReplay = amount
   .optional()
   .describe(
     'Only in a replay: the amount that was charged for the first response. The `cost` of a replay is 0.',

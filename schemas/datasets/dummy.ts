@@ -74,7 +74,7 @@ const practised = {
   dummy: z.literal(true).describe('The answer is about made-up rows.'),
 }
 
-const stored = { receipt: true, paid: true, shared: true } as const
+const stored = { receipt: true, price: true, shared: true } as const
 
 /** Response to a query with `on=dummy`. */
 export const dummyAnswer = answerByKind('DummyAnswer', { ...answerFacts, ...practised }).meta({

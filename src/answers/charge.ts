@@ -217,14 +217,14 @@ export function inFlight(retryAfterMs: number): Refusal {
 
 function denied(
   { by, sticks, budget, analyst }: Extract<ChargeOutcome, { readonly kind: 'denied' }>,
-  asked: Amount,
+  price: Amount,
   keyChosen: boolean,
 ): Refusal {
   const limited = by === 'allotment'
   const limit = limited ? (analyst.allotment?.limit ?? budget.cap) : budget.cap
   const spent = limited ? analyst.spent : budget.spent
   const remaining = limited ? leftOf(limit, analyst) : subtractAmounts(budget.cap, budget.spent)
-  const [unit, wanted, left] = shortUnit(asked, remaining)
+  const [unit, wanted, left] = shortUnit(price, remaining)
   const whose = limited ? 'your allotment' : 'the budget'
   // Idempotency: a chosen key keeps its outcome, even after a grant.
   const advice = keyChosen ? ' This Idempotency-Key stays denied; use a new key to try again.' : ''
@@ -244,7 +244,7 @@ function denied(
       cap: amountNumbers(limit),
       spent: amountNumbers(spent),
       remaining: amountNumbers(remaining),
-      asked: amountNumbers(asked),
+      price: amountNumbers(price),
     },
   )
 }

@@ -271,7 +271,7 @@ export const PROBLEMS = {
     family: 'budget-problem',
     meaning: "The dataset's budget is too small for this query.",
     details:
-      '`cap`, `spent`, `remaining` and `asked` state the amounts. The ledger records the denial. After a ' +
+      '`cap`, `spent`, `remaining` and `price` state the amounts. The ledger records the denial. After a ' +
       'grant you may send the same query again. A denied `Idempotency-Key` stays denied, so use a new key.',
   },
   'allotment-insufficient': {
@@ -280,7 +280,7 @@ export const PROBLEMS = {
     family: 'budget-problem',
     meaning: "The dataset's budget suffices, but your allotment does not.",
     details:
-      '`cap`, `spent`, `remaining` and `asked` refer to your allotment. A custodian can raise it. An ' +
+      '`cap`, `spent`, `remaining` and `price` refer to your allotment. A custodian can raise it. An ' +
       "analyst without an allotment may spend up to the dataset's cap.",
   },
   'allotment-below-spent': {

@@ -231,7 +231,7 @@ test('a repeat is refused while a question is being answered, and replayed after
   const replay = await answer(slow, question)
   expect(replay.replayed).toBe(true)
   const { cost, ...stored } = JSON.parse(body)
-  expect(JSON.parse(replay.body)).toEqual({ ...stored, cost: { epsilon: 0, delta: 0 }, paid: cost })
+  expect(JSON.parse(replay.body)).toEqual({ ...stored, cost: { epsilon: 0, delta: 0 }, price: cost })
   expect(await spent()).toBe(1)
 })
 

@@ -108,16 +108,16 @@ describe('opening', () => {
       { positives: 2, sensitivity: 1n, monotonic: true },
       epsilonNano(1_000_000_000_000n),
     )
-    expect(opened.accuracy.margins).toContainEqual({
+    expect(opened.accuracy.halfWidths).toContainEqual({
       questions: 100,
-      margin: sparseVectorMargin(measurement, 0.95, 100),
+      halfWidth: sparseVectorMargin(measurement, 0.95, 100),
     })
     const replay = await sessions.open(opening)
     expect(replay.replayed).toBe(true)
     expect(openedSession.parse(JSON.parse(replay.body))).toEqual({
       ...opened,
       cost: { epsilon: 0, delta: 0 },
-      paid: { epsilon: 1_000, delta: 0 },
+      price: { epsilon: 1_000, delta: 0 },
     })
     expect(await spent()).toBe(1_000)
     expect(await kinds()).toEqual(['opened', 'charged', 'answered'])

@@ -250,7 +250,7 @@ describe('answers', () => {
   })
 
   test('of a replay state the amount that was paid', async () => {
-    const replay = { ...counted, cost: { epsilon: 0, delta: 0 }, paid: { epsilon: 0.1, delta: 0 } }
+    const replay = { ...counted, cost: { epsilon: 0, delta: 0 }, price: { epsilon: 0.1, delta: 0 } }
     const { census } = standIn(Response.json(replay, { headers: { 'idempotent-replayed': 'true' } }))
     expect(await census.count({ epsilon: 0.1 })).toMatchObject({ replayed: true, price: { epsilon: 0.1 } })
   })

@@ -198,7 +198,7 @@ def test_problems_of_the_service(client: sotto.Client, population: sotto.Dataset
         population.count(epsilon=-1)
     with pytest.raises(sotto.BudgetInsufficient) as short:
         population.count(epsilon=999)
-    assert short.value.document["asked"]["epsilon"] == 999
+    assert short.value.document["price"]["epsilon"] == 999
     with pytest.raises(sotto.MechanismNotApplicable):
         population.count(mechanism="gaussian", epsilon=0.1)
     with pytest.raises(sotto.UnknownDataset):

@@ -185,8 +185,8 @@ export function readBatch(document: BatchDocument, replayed: boolean, asked?: re
   }
 }
 
-function priceOf(document: { readonly cost: Amount; readonly paid?: Amount }): Amount {
-  return document.paid ?? document.cost
+function priceOf(document: { readonly cost: Amount; readonly price?: Amount }): Amount {
+  return document.price ?? document.cost
 }
 
 function accuracyOf({

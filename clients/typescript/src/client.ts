@@ -309,8 +309,8 @@ export interface Session extends OpenedSession {
 }
 
 function openedSession(document: Schemas['OpenedSession'], replayed: boolean): OpenedSession {
-  const { id, dataset, cost, paid, budget } = document
-  return { id, dataset, price: paid ?? cost, budgetLeft: budget.remaining, replayed, raw: document }
+  const { id, dataset, cost, price = cost, budget } = document
+  return { id, dataset, price, budgetLeft: budget.remaining, replayed, raw: document }
 }
 
 function sessionOf(send: Connection, document: Schemas['OpenedSession'], replayed: boolean): Session {

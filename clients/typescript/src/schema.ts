@@ -678,7 +678,7 @@ export interface paths {
         put?: never;
         /**
          * Answer a query
-         * @description Debits the budget, then reads the data, then adds noise. The answer is stored before it is sent. A repeat of the request replays it: the header `Idempotent-Replayed` is `true`, `cost` is 0, and `paid` is the amount that was charged for the first response. With `on=dummy` it is answered over made-up rows for practice: nothing is charged or stored, and no data is read.
+         * @description Debits the budget, then reads the data, then adds noise. The answer is stored before it is sent. A repeat of the request replays it: the header `Idempotent-Replayed` is `true`, `cost` is 0, and `price` is the amount that was charged for the first response. With `on=dummy` it is answered over made-up rows for practice: nothing is charged or stored, and no data is read.
          */
         post: operations["answerQuery"];
         delete?: never;
@@ -1414,7 +1414,7 @@ export interface components {
                 remaining: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             };
             /** @description Only in a replay: the amount that was charged for the first response. The `cost` of a replay is 0. */
-            paid?: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            price?: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             receipt: components["schemas"]["Receipt"];
             /**
              * @description Present if another analyst had already paid for this answer. Only your allotment is charged.
@@ -3251,7 +3251,7 @@ export interface components {
             /** @description Version of Sotto that answered. */
             softwareVersion: string;
             /** @description Only in a replay: the amount that was charged for the first response. The `cost` of a replay is 0. */
-            paid?: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            price?: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             receipt: components["schemas"]["Receipt"];
             /**
              * @description Present if another analyst had already paid for this answer. Only your allotment is charged.
@@ -3790,7 +3790,7 @@ export interface components {
             /** @description Version of Sotto that answered. */
             softwareVersion: string;
             /** @description Only in a replay: the amount that was charged for the first response. The `cost` of a replay is 0. */
-            paid?: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            price?: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             receipt: components["schemas"]["Receipt"];
             /**
              * @description Present if another analyst had already paid for this answer. Only your allotment is charged.
@@ -4525,7 +4525,7 @@ export interface components {
             /** @description Version of Sotto that answered. */
             softwareVersion: string;
             /** @description Only in a replay: the amount that was charged for the first response. The `cost` of a replay is 0. */
-            paid?: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            price?: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             receipt: components["schemas"]["Receipt"];
             /**
              * @description Present if another analyst had already paid for this answer. Only your allotment is charged.
@@ -4771,7 +4771,7 @@ export interface components {
                 remaining: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             };
             /** @description Only in a replay: the amount that was charged for the first response. The `cost` of a replay is 0. */
-            paid?: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            price?: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             receipt: components["schemas"]["Receipt"];
             /**
              * Format: date-time
@@ -4868,7 +4868,7 @@ export interface components {
             /** @description Version of Sotto that answered. */
             softwareVersion: string;
             /** @description Only in a replay: the amount that was charged for the first response. The `cost` of a replay is 0. */
-            paid?: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            price?: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             receipt: components["schemas"]["Receipt"];
             /**
              * @description Present if another analyst had already paid for this answer. Only your allotment is charged.
@@ -5607,7 +5607,7 @@ export interface components {
             /** @description Version of Sotto that answered. */
             softwareVersion: string;
             /** @description Only in a replay: the amount that was charged for the first response. The `cost` of a replay is 0. */
-            paid?: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            price?: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             receipt: components["schemas"]["Receipt"];
             /**
              * @description Present if another analyst had already paid for this answer. Only your allotment is charged.
@@ -5993,7 +5993,7 @@ export interface components {
             /** @description Version of Sotto that answered. */
             softwareVersion: string;
             /** @description Only in a replay: the amount that was charged for the first response. The `cost` of a replay is 0. */
-            paid?: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            price?: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             receipt: components["schemas"]["Receipt"];
             /**
              * @description Present if another analyst had already paid for this answer. Only your allotment is charged.
@@ -6219,10 +6219,10 @@ export interface components {
         /** @description Accuracy of the answers, computed without data. */
         SessionAccuracy: {
             confidence: number;
-            /** @description With the stated confidence, this number of questions are all answered correctly if each count differs from the threshold by more than the margin, in rows or people. */
-            margins: {
+            /** @description With the stated confidence, this number of questions are all answered correctly if each count differs from the threshold by more than the half-width, in rows or people. */
+            halfWidths: {
                 questions: number;
-                margin: number;
+                halfWidth: number;
             }[];
             /** @description Error of threshold + gap as an estimate of a count. For counts below the threshold it appears only when it overestimates them. */
             gap: {
@@ -6764,7 +6764,7 @@ export interface components {
             /** @description Version of Sotto that answered. */
             softwareVersion: string;
             /** @description Only in a replay: the amount that was charged for the first response. The `cost` of a replay is 0. */
-            paid?: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            price?: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             receipt: components["schemas"]["Receipt"];
             /**
              * @description Present if another analyst had already paid for this answer. Only your allotment is charged.
@@ -7256,7 +7256,7 @@ export interface components {
             /** @description Version of Sotto that answered. */
             softwareVersion: string;
             /** @description Only in a replay: the amount that was charged for the first response. The `cost` of a replay is 0. */
-            paid?: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            price?: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             receipt: components["schemas"]["Receipt"];
             /**
              * @description Present if another analyst had already paid for this answer. Only your allotment is charged.

@@ -60,7 +60,7 @@ export function describeDebit(
 }
 
 /**
- * Returns the document of a replay: the stored one, with a cost of zero, and the original cost as `paid`. The stored
+ * Returns the document of a replay: the stored one, with a cost of zero, and the original cost as `price`. The stored
  * bytes are not changed, because the ledger holds their hash.
  * @param show shows the release as the repeated request asks for it
  */
@@ -68,7 +68,7 @@ export function describeReplay(stored: string, show = (document: object) => docu
   const document = JSON.parse(stored)
   const { cost }: { readonly cost: Readonly<Record<string, number>> } = document
   const nothing = Object.fromEntries(Object.keys(cost).map((unit) => [unit, 0]))
-  return JSON.stringify(show({ ...document, cost: nothing, paid: cost }))
+  return JSON.stringify(show({ ...document, cost: nothing, price: cost }))
 }
 
 /** Reference to an event in a dataset's chain, signed if the service has a signing key. */

@@ -158,7 +158,7 @@ export function sessionUnderTerms(
 }
 
 /** Numbers of questions for which a preview states the margin. */
-const MARGIN_QUESTIONS = [1, 10, 100, 1_000]
+const STATED_QUESTIONS = [1, 10, 100, 1_000]
 
 /** Describes a session's noise and accuracy, which are public before it is paid for. */
 export function sessionReport({ dataset, threshold, counted, measurement, contribution }: SessionPlan) {
@@ -185,9 +185,9 @@ export function sessionReport({ dataset, threshold, counted, measurement, contri
     },
     accuracy: {
       confidence: DEFAULT_CONFIDENCE,
-      margins: MARGIN_QUESTIONS.map((questions) => ({
+      halfWidths: STATED_QUESTIONS.map((questions) => ({
         questions,
-        margin: sparseVectorMargin(measurement, DEFAULT_CONFIDENCE, questions),
+        halfWidth: sparseVectorMargin(measurement, DEFAULT_CONFIDENCE, questions),
       })),
       gap: { halfWidth: gap.halfWidth, expectedAbsoluteError: gap.expectedAbsoluteError },
     },

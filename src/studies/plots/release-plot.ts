@@ -56,10 +56,10 @@ function panelOfSession(session: Wire<typeof openedSession>): Plot {
     },
     keys: ['questions'],
     unit: of,
-    cells: accuracy.margins.map(({ questions, margin }) => ({
+    cells: accuracy.halfWidths.map(({ questions, halfWidth }) => ({
       key: [String(questions)],
       value: threshold,
-      halfWidth: margin,
+      halfWidth,
     })),
     confidence: accuracy.confidence,
     notes: [`The session ends after ${positives} answers "above"`],

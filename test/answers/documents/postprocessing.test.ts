@@ -104,7 +104,7 @@ const OTHERS: readonly Wire[] = [
 
 /** A document without what it cost. */
 function withoutCost(document: object): object {
-  const { cost: _, paid: __, ...others } = document as Wire
+  const { cost: _, price: __, ...others } = document as Wire
   return others
 }
 

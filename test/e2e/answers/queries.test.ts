@@ -106,7 +106,7 @@ describe('the charge protocol over HTTP', () => {
     expect(answerSchema.parse(second.body)).toEqual({
       ...first.body,
       cost: { epsilon: 0, delta: 0 },
-      paid: { epsilon: 0.03, delta: 0 },
+      price: { epsilon: 0.03, delta: 0 },
     })
     expect(await budget()).toEqual(before)
     const release = await service.as('analyst').get(`/v1/releases/${first.body.id}`).expect(200)
@@ -141,7 +141,7 @@ describe('the charge protocol over HTTP', () => {
       cap: { epsilon: 10, delta: 1e-5 },
       spent: before.spent,
       remaining: before.remaining,
-      asked: { epsilon: 50, delta: 0 },
+      price: { epsilon: 50, delta: 0 },
       errors: [{ field: 'epsilon' }],
     })
     const delta = await ask({ kind: 'count', epsilon: 0.1, delta: 1e-4, mechanism: 'gaussian' }).expect(403)

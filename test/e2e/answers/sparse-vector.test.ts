@@ -127,7 +127,7 @@ describe('a session', () => {
     expect(openedSession.parse(again.body)).toEqual({
       ...first.body,
       cost: { epsilon: 0, delta: 0 },
-      paid: { epsilon: 1_000, delta: 0 },
+      price: { epsilon: 1_000, delta: 0 },
     })
     expect(await spent()).toBe(before)
     const other = await opened(request, { key: 'second' })

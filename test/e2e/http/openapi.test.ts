@@ -266,7 +266,33 @@ test('every kind of query has a working example', async () => {
     expect(answerSchema.parse(replay.body)).toEqual({
       ...release.body,
       cost: { epsilon: 0, delta: 0 },
-      paid: cost,
+      price: cost,
     })
   }
+})
+
+test('each word has one meaning: none of its other names is on the wire, and its fields have one type', () => {
+  const types = new Map<string, Set<string>>()
+  const visit = (value: unknown): void => {
+    if (typeof value !== 'object' || value === null) return
+    if ('properties' in value && typeof value.properties === 'object')
+      for (const [name, property] of Object.entries(value.properties ?? {})) {
+        const { type = 'object' } = schemaOf(property)
+        types.set(name, (types.get(name) ?? new Set()).add(String(type)))
+      }
+    for (const each of Object.values(value)) visit(each)
+  }
+  visit(document)
+  const otherNames =
+    /^(asked|left|charged|charge|amountPaid|budgetLeft|available|margins?|marginOfError|error|ci|interval|individuals?|users?|clients?|privacyBudget|limit|replayed)$/i
+  expect([...types.keys()].filter((name) => otherNames.test(name))).toEqual([])
+  for (const [name, type] of [
+    ['paid', 'boolean'],
+    ['cost', 'object'],
+    ['price', 'object'],
+    ['remaining', 'object'],
+    ['spent', 'object'],
+    ['statement', 'string'],
+  ] as const)
+    expect([...(types.get(name) ?? [])], name).toEqual([type])
 })

@@ -98,7 +98,7 @@ describePostgres('replicas on one ledger in PostgreSQL', (databases) => {
     const first = await ask(0, 'pupils').expect(200)
     expect(first.body.result).toEqual({ value: 3 })
     const again = await ask(1, 'pupils').expect(200)
-    expect(again.body).toEqual({ ...first.body, cost: { epsilon: 0, delta: 0 }, paid: first.body.cost })
+    expect(again.body).toEqual({ ...first.body, cost: { epsilon: 0, delta: 0 }, price: first.body.cost })
     expect(again.headers['idempotent-replayed']).toBe('true')
     expect((await ask(1, 'pupils', 'colleague').expect(200)).body).toMatchObject({ shared: true })
     const { spent } = (await at(1, 'analyst').get('/v1/datasets/pupils/budget').expect(200)).body

@@ -100,7 +100,7 @@ describe('under zcdp', () => {
     expect(await answered('epsilon-filled', 120)).toBe(100)
     expect(await answered('rho-filled', 500)).toBe(487)
     const { body } = await post('rho-filled/queries', count, { key: 'last' }).expect(403)
-    expect(body).toMatchObject({ code: 'budget-insufficient', asked: { rho: 0.000049999584 } })
+    expect(body).toMatchObject({ code: 'budget-insufficient', price: { rho: 0.000049999584 } })
     expect(await verified('rho-filled')).toMatchObject({ sound: true, granted: { epsilon: 1, delta: 1e-6 } })
   })
 
@@ -163,7 +163,7 @@ describe('a batch', () => {
     expect(batchAnswer.parse(again.body)).toEqual({
       ...first.body,
       cost: { epsilon: 0, delta: 0 },
-      paid: { epsilon: 300, delta: 0 },
+      price: { epsilon: 300, delta: 0 },
     })
     expect(again.headers['idempotent-replayed']).toBe('true')
     expect((await service.as('analyst').get(`/v1/releases/${id}`).expect(200)).text).toBe(first.text)
@@ -174,7 +174,7 @@ describe('a batch', () => {
     await register({ id: 'batch-short', budget: { epsilon: 1 } }).expect(201)
     const queries = [half('<', 0.4), half('<=', 0.4), half('!=', 0.4)]
     const { body } = await post('batch-short/queries/batch', { queries }).expect(403)
-    expect(body).toMatchObject({ code: 'budget-insufficient', asked: { epsilon: 1.2 } })
+    expect(body).toMatchObject({ code: 'budget-insufficient', price: { epsilon: 1.2 } })
     expect((await budgetOf('batch-short')).spent).toEqual({ epsilon: 0, delta: 0 })
     await post('batch-short/queries/batch', { queries: [half('<', 0.4), half('>=', 1)] }).expect(200)
     expect((await budgetOf('batch-short')).remaining).toEqual({ epsilon: 0, delta: 0 })
@@ -224,7 +224,7 @@ describe('an allotment', () => {
     expect(limited.body).toMatchObject({
       code: 'allotment-insufficient',
       remaining: { epsilon: 0.1, delta: 0 },
-      asked: { epsilon: 0.2, delta: 0 },
+      price: { epsilon: 0.2, delta: 0 },
     })
     await post('shares/queries', { kind: 'count', epsilon: 0.5 }, colleague()).expect(200)
     const over = await post('shares/queries', { kind: 'count', epsilon: 0.1 }, colleague()).expect(403)
@@ -316,7 +316,7 @@ describe('sharing', () => {
     expect(answerSchema.parse(replayed.body)).toEqual({
       ...response.body,
       cost: { epsilon: 0, delta: 0 },
-      paid: response.body.cost,
+      price: response.body.cost,
     })
     expect(response.body).toMatchObject({ cost: { epsilon: 0.3, delta: 0 }, shared: true })
     expect(await analystsOf('shared')).toMatchObject([

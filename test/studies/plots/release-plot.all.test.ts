@@ -124,12 +124,12 @@ test('the panels of a batch are below each other, without overlaps', async () =>
 })
 
 test('a session: the margins about its threshold', async () => {
-  const margins = [1, 10, 100].map((questions) => ({ questions, margin: 50 * questions ** 0.5 }))
+  const halfWidths = [1, 10, 100].map((questions) => ({ questions, halfWidth: 50 * questions ** 0.5 }))
   const session = {
     dataset: 'people',
     threshold: 20_000,
     positives: 3,
-    accuracy: { confidence: 0.95, margins },
+    accuracy: { confidence: 0.95, halfWidths },
   }
   const [plot, ...others] = plotsOf(session)
   if (plot === undefined) throw new Error('a session has a panel')

@@ -37,7 +37,7 @@ class Answer:
         """Probability with which the half-widths hold."""
         self.coverage: str | None = document.get("coverage", {}).get("statement")
         """What the half-widths cover and what not, in words."""
-        self.price = Amount(**document.get("paid", document["cost"]))
+        self.price = Amount(**document.get("price", document["cost"]))
         """What the answer cost when it was first given; for made-up rows, what it would cost."""
         self.budget_left = Amount(**document["budget"]["remaining"])
         """Budget of the dataset just after the answer was first given; `dataset.budget()` returns that of now."""
@@ -326,7 +326,7 @@ class Batch(Sequence[Any]):
         self.replayed = replayed
         self.id: str | None = document.get("id")
         self.dataset: str = document["dataset"]
-        self.price = Amount(**document.get("paid", document["cost"]))
+        self.price = Amount(**document.get("price", document["cost"]))
         """What the batch cost when it was first answered."""
         self.budget_left = Amount(**document["budget"]["remaining"])
         shared = {name: document[name] for name in ("dataset", "datasetVersion", "budget", "dummy") if name in document}

@@ -153,12 +153,12 @@ function costSentence(document: AnswerDocument, replayed: boolean): string {
   const { budget } = document
   const left = `Left: ${formatAmount(budget.remaining)} of ${formatAmount(budget.cap)}`
   if ('dummy' in document) return `Free. On the data it would cost ${formatAmount(document.cost)}.`
-  if (replayed) return `Free: this question was paid before${paidText(document)}. ${left}.`
+  if (replayed) return `Free: this question was paid before${priceText(document)}. ${left}.`
   return `Cost ${formatAmount(document.cost)}. ${left}.`
 }
 
-function paidText({ paid }: { readonly paid?: Amount }): string {
-  return paid === undefined ? '' : `, with ${formatAmount(paid)}`
+function priceText({ price }: { readonly price?: Amount }): string {
+  return price === undefined ? '' : `, with ${formatAmount(price)}`
 }
 
 function partTitle(document: Extract<AnswerDocument, { answers: unknown }>, place: number): string {

@@ -187,11 +187,11 @@ function PreviewFacts({ preview, isAgain }: PreviewFactsProps) {
       <Facts
         facts={[
           ['Price', preview.paid && !isAgain ? 'paid already' : formatAmount(price)],
-          ...accuracy.margins.map(
-            ({ questions, margin }) =>
+          ...accuracy.halfWidths.map(
+            ({ questions, halfWidth }) =>
               [
                 `Margin for ${formatCount(questions, 'question')}`,
-                `± ${formatHalfWidth(margin)} ${of} at ${formatShare(accuracy.confidence)}`,
+                `± ${formatHalfWidth(halfWidth)} ${of} at ${formatShare(accuracy.confidence)}`,
               ] as const,
           ),
           ['An adversary guesses right', `at most ${formatRisk(disclosureRisk.query.risk)}`],
