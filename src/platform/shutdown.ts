@@ -4,8 +4,14 @@ import type { Logger } from 'pino'
 /** Signals of a broken process. It ends at once, because closing might never finish. */
 const FATAL_SIGNALS = ['SIGABRT', 'SIGBUS', 'SIGFPE', 'SIGILL', 'SIGSEGV', 'SIGTRAP'] as const
 
-/** A signal that repeats the first one within this time is the same one: Ctrl-C reaches a process from the terminal and from npm. */
-const SAME_SIGNAL_MS = 1_000
+/** Signals that ask for a stop. */
+const STOP_SIGNALS = ['SIGHUP', 'SIGINT', 'SIGTERM'] as const
+
+/**
+ * Signals of a stop within this time after the first one are the same request: Ctrl-C reaches a process from the terminal and
+ * from npm, and a supervisor may pass it on as another signal.
+ */
+const SAME_STOP_MS = 1_000
 
 /**
  * Closes the process when a signal requests it, and ends it at once after a further signal or an unexpected error.
@@ -20,7 +26,7 @@ export function closeOnSignal(close: () => Promise<void>, limitMs: () => number,
       logger.fatal({ errorClass: err.name, frames }, 'stopping after an unexpected error')
       return
     }
-    if (signal !== undefined) ignoreForNow(signal)
+    if (signal !== undefined) for (const stop of STOP_SIGNALS) ignoreForNow(stop)
     const mostMs = limitMs()
     logger.info({ signal, limitMs: mostMs }, 'stopping')
     const limit = setTimeout(() => {
@@ -32,7 +38,7 @@ export function closeOnSignal(close: () => Promise<void>, limitMs: () => number,
   })
 }
 
-/** Sets the listeners of a signal aside while it would be the same one. */
+/** Sets the listeners of a signal aside while it would be the same request. */
 function ignoreForNow(signal: NodeJS.Signals): void {
   const listeners = process.rawListeners(signal) as NodeJS.SignalsListener[]
   process.removeAllListeners(signal)
@@ -41,5 +47,5 @@ function ignoreForNow(signal: NodeJS.Signals): void {
   setTimeout(() => {
     for (const listener of listeners) process.on(signal, listener)
     process.off(signal, ignore)
-  }, SAME_SIGNAL_MS).unref()
+  }, SAME_STOP_MS).unref()
 }

@@ -1,10 +1,13 @@
 import { execFile } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
+import { type IncomingMessage, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { must } from '../../../src/privacy/must.ts'
 import { installed } from '../../installed.ts'
 import { type ServiceProcess, startServiceProcess } from '../process.ts'
 
@@ -117,13 +120,54 @@ test('SIGTERM finishes open requests, closes the ledger and ends with code 0', a
   expect(await readdir(directory)).not.toContain('ledger.sqlite-wal')
 })
 
-test('a signal that arrives twice at once, as Ctrl-C does through npm, is one signal', async () => {
+/** A request whose body is complete only once `finish` is called, which resolves with the status of its answer. */
+async function openRequest(url: string): Promise<() => Promise<number | undefined>> {
+  const body = JSON.stringify({ kind: 'count', epsilon: 0.1 })
+  const key = (await readFile(path.join(directory, 'analyst.key'), 'utf8')).trim()
+  const asked = request(`${url}/v1/datasets/census/queries`, {
+    method: 'POST',
+    headers: {
+      ...{ authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      'content-length': body.length,
+    },
+  })
+  const answered = once(asked, 'response') as Promise<[IncomingMessage]>
+  asked.write(body.slice(0, 10))
+  // The service has read the first part before it answers this.
+  expect((await fetch(`${url}/healthz`)).status).toBe(200)
+  return async () => {
+    asked.end(body.slice(10))
+    const [response] = await answered
+    return response.resume().statusCode
+  }
+}
+
+test.each([
+  ['SIGINT', 'SIGINT'],
+  ['SIGTERM', 'SIGTERM'],
+  ['SIGINT', 'SIGTERM'],
+] as const)('%s and then %s within a second are one request to stop', async (first, second) => {
   const draining = await startServiceProcess({ SOTTO_DATA_DIR: directory, SOTTO_DRAIN_MS: '500' })
-  const ended = draining.stop('SIGINT')
-  draining.child.kill('SIGINT')
+  const finish = await openRequest(draining.url)
+  const ended = draining.stop(first)
+  draining.child.kill(second)
   while (!draining.output().includes('"msg":"stopping"')) await sleep(5)
-  draining.child.kill('SIGINT')
+  draining.child.kill(second)
+  expect((await fetch(`${draining.url}/healthz`)).status).toBe(200)
+  expect(await finish()).toBe(200)
   expect(await ended).toBe(0)
+})
+
+test('Ctrl-C in npm start, which reaches the service from the terminal and from npm, finishes open requests', async () => {
+  const environment = { SOTTO_DATA_DIR: directory, SOTTO_DRAIN_MS: '500' }
+  const { child, url, output } = await startServiceProcess(environment, ['npm', 'start'])
+  const finish = await openRequest(url)
+  const ended = once(child, 'close')
+  process.kill(-must(child.pid, 'process id'), 'SIGINT')
+  while (!output().includes('"msg":"stopping"')) await sleep(5)
+  await sleep(100)
+  expect(await finish()).toBe(200)
+  expect(await ended).toEqual([0, null])
 })
 
 test('a later signal ends the service at once', async () => {
