@@ -56,6 +56,8 @@ export interface Service {
 /** Parts that tests replace. */
 export interface ServiceParts {
   readonly tableEngines?: OpenTableEngine
+  /** Number of events up to which a start verifies the whole ledger. */
+  readonly completeUpTo?: number
 }
 
 /**
@@ -65,11 +67,11 @@ export interface ServiceParts {
 export async function startService(
   config: Config,
   logger: Logger,
-  { tableEngines = openTableEngine }: ServiceParts = {},
+  replaced: ServiceParts = {},
 ): Promise<Service> {
   const opened = new AsyncDisposableStack()
   try {
-    const parts = await openParts(config, logger, opened, tableEngines)
+    const parts = await openParts(config, logger, opened, replaced)
     const { catalog, registry, ledger, metrics, tls } = parts
     if (config.demo) await registerDemo(registry, catalog, ledger)
     if (config.audit) await registerAuditedDatasets(registry, catalog, ledger, config.dataDirectory)
@@ -111,7 +113,7 @@ async function openParts(
   config: Config,
   logger: Logger,
   opened: AsyncDisposableStack,
-  tableEngines: OpenTableEngine,
+  { tableEngines = openTableEngine, completeUpTo }: ServiceParts,
 ): Promise<AppDependencies> {
   const { dataDirectory, ledgerUrl, replicated, oidc, queryTimeoutMs } = config
   await createDataFolder(dataDirectory)
@@ -124,7 +126,12 @@ async function openParts(
   opened.defer(() => connections.close())
   const documents = config.catalogUrl === undefined ? undefined : await openDocuments(config.catalogUrl)
   if (documents !== undefined) opened.defer(() => documents.close())
-  const stores = await openStores(config, documents, metrics.ledgerObserver, logger, opened)
+  const observer = metrics.ledgerObserver
+  const stores = await openStores(
+    config,
+    { ...defined({ documents, completeUpTo }), observer, logger },
+    opened,
+  )
   const { ledger, catalog } = stores
   // A ledger in PostgreSQL is not among the folders that the service writes to.
   const written = replicated ? [dataDirectory] : [dataDirectory, path.dirname(ledgerUrl)]
@@ -179,9 +186,16 @@ async function openParts(
 /** Opens the ledger and the catalog, and checks that the ledger has all that the catalog and the data folder know of. */
 async function openStores(
   config: Config,
-  documents: Documents | undefined,
-  observer: LedgerObserver,
-  logger: Logger,
+  {
+    documents,
+    completeUpTo,
+    observer,
+    logger,
+  }: Pick<ServiceParts, 'completeUpTo'> & {
+    readonly documents?: Documents
+    readonly observer: LedgerObserver
+    readonly logger: Logger
+  },
   opened: AsyncDisposableStack,
 ) {
   const { dataDirectory, ledgerSigningKey, headsPublish: target, headsPublishMs: everyMs } = config
@@ -205,6 +219,7 @@ async function openStores(
       registeredHere: documents === undefined ? catalog.ids() : [],
       publication: signer === undefined || target === undefined ? undefined : { target, everyMs, signer },
       backup: 'backup' in store ? store.backup : undefined,
+      completeUpTo,
     }),
   )
   opened.defer(close)

@@ -65,8 +65,9 @@ export const operationRoutes: FastifyPluginAsyncZod<OperationOptions> = async (a
         operationId: 'getReadiness',
         summary: 'Check that queries can be answered',
         description:
-          'Returns 503 while the service is stopping, its ledger or engine does not respond, or its disk is nearly full. A ' +
-          'database that cannot be reached is counted, and changes nothing else.',
+          'Returns 503 while the service is stopping, its ledger or engine does not respond, or its disk is nearly full, and ' +
+          'once the verification in the background has found the ledger damaged or a loss of events. A database that cannot ' +
+          'be reached is counted, and changes nothing else.',
         response: { 200: readiness, 503: readiness },
       },
     },

@@ -30,7 +30,7 @@ export interface paths {
         };
         /**
          * Check that queries can be answered
-         * @description Returns 503 while the service is stopping, its ledger or engine does not respond, or its disk is nearly full. A database that cannot be reached is counted, and changes nothing else.
+         * @description Returns 503 while the service is stopping, its ledger or engine does not respond, or its disk is nearly full, and once the verification in the background has found the ledger damaged or a loss of events. A database that cannot be reached is counted, and changes nothing else.
          */
         get: operations["getReadiness"];
         put?: never;
