@@ -147,6 +147,13 @@ export const result = z
       'candidates, percentiles or keys.',
   })
 
+const geometricP = z
+  .number()
+  .describe(
+    'Only for geometric noise: success probability 1 - exp(-granularity / scale) of the geometric distribution. The noise ' +
+      'is `granularity` times the difference of two independent draws from it; for a count, p = 1 - exp(-epsilon / sensitivity).',
+  )
+
 const statisticNoise = {
   scale: z
     .number()
@@ -157,6 +164,7 @@ const statisticNoise = {
       'Largest change of the statistic by one person: L1 for geometric and Laplace noise, L2 for Gaussian noise.',
     ),
   granularity: z.number().describe('Noisy values are multiples of this number.'),
+  p: geometricP.optional(),
 }
 
 const additive = {
@@ -234,6 +242,10 @@ export const noise = z
       mechanism: z.literal('thresholded-geometric'),
       neighbours,
       scale: z.number(),
+      p: geometricP.describe(
+        'Success probability 1 - exp(-1 / scale) of the geometric distribution: the noise of a count is the difference of two ' +
+          'independent draws from it.',
+      ),
       threshold: z.number().describe('A key appears if its noisy count reaches the threshold.'),
     }),
     z.strictObject({ mechanism: z.literal('near-truncated-geometric'), neighbours }),
@@ -492,6 +504,7 @@ export const answer = answerByKind('Answer', {
         scale: 10,
         sensitivity: 1,
         granularity: 1,
+        p: 0.09516258196404043,
       },
       accuracy: { confidence: 0.95, halfWidth: 30, expectedAbsoluteError: 9.98335275729611 },
       domain: { value: { whole: true, nonNegative: true } },

@@ -1288,7 +1288,8 @@ export interface components {
          *         "neighbours": "add-remove",
          *         "scale": 10,
          *         "sensitivity": 1,
-         *         "granularity": 1
+         *         "granularity": 1,
+         *         "p": 0.09516258196404043
          *       },
          *       "accuracy": {
          *         "confidence": 0.95,
@@ -4301,6 +4302,8 @@ export interface components {
             sensitivity: number;
             /** @description Noisy values are multiples of this number. */
             granularity: number;
+            /** @description Only for geometric noise: success probability 1 - exp(-granularity / scale) of the geometric distribution. The noise is `granularity` times the difference of two independent draws from it; for a count, p = 1 - exp(-epsilon / sensitivity). */
+            p?: number;
         } | {
             /** @enum {string} */
             mechanism: "geometric" | "laplace" | "gaussian";
@@ -4320,6 +4323,8 @@ export interface components {
                 sensitivity: number;
                 /** @description Noisy values are multiples of this number. */
                 granularity: number;
+                /** @description Only for geometric noise: success probability 1 - exp(-granularity / scale) of the geometric distribution. The noise is `granularity` times the difference of two independent draws from it; for a count, p = 1 - exp(-epsilon / sensitivity). */
+                p?: number;
                 /** @description Share of the epsilon. */
                 epsilon?: number;
             }[];
@@ -4373,6 +4378,8 @@ export interface components {
                 sensitivity: number;
                 /** @description Noisy values are multiples of this number. */
                 granularity: number;
+                /** @description Only for geometric noise: success probability 1 - exp(-granularity / scale) of the geometric distribution. The noise is `granularity` times the difference of two independent draws from it; for a count, p = 1 - exp(-epsilon / sensitivity). */
+                p?: number;
             } | {
                 /** @enum {string} */
                 mechanism: "geometric" | "laplace" | "gaussian";
@@ -4392,6 +4399,8 @@ export interface components {
                     sensitivity: number;
                     /** @description Noisy values are multiples of this number. */
                     granularity: number;
+                    /** @description Only for geometric noise: success probability 1 - exp(-granularity / scale) of the geometric distribution. The noise is `granularity` times the difference of two independent draws from it; for a count, p = 1 - exp(-epsilon / sensitivity). */
+                    p?: number;
                     /** @description Share of the epsilon. */
                     epsilon?: number;
                 }[];
@@ -4420,6 +4429,8 @@ export interface components {
             /** @enum {string} */
             neighbours: "add-remove" | "change-one";
             scale: number;
+            /** @description Success probability 1 - exp(-1 / scale) of the geometric distribution: the noise of a count is the difference of two independent draws from it. */
+            p: number;
             /** @description A key appears if its noisy count reaches the threshold. */
             threshold: number;
         } | {

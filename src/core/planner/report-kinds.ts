@@ -40,7 +40,7 @@ export type StatisticName = Omit<StatedStatistic, keyof ErrorReport>
 /** Noise of one statistic, in the unit of the statistic. */
 export type StatisticNoise = Pick<
   Extract<AdditiveNoise, { scale: unknown }>,
-  'scale' | 'sensitivity' | 'granularity'
+  'scale' | 'sensitivity' | 'granularity' | 'p'
 >
 
 export type AccuracyUnit = NonNullable<AccuracyReport['unit']>

@@ -85,6 +85,14 @@ export function laplaceMass(measurement: Measurement, noise: bigint): number {
 }
 
 /**
+ * Parameter of the geometric distribution of which discrete Laplace noise of this scale, in units of the noise, is the
+ * difference of two independent draws: the probability of success 1 - exp(-1 / scale), as a double, never for sampling.
+ */
+export function geometricParameter(scale: Rational): number {
+  return -Math.expm1(-1 / numberFromRational(scale))
+}
+
+/**
  * Error bounds of discrete Laplace noise on any grid. With q = exp(-1 / scale), P(|X| > h) = 2 q^(h + 1) / (1 + q)
  * for whole h, so the half-width is the smallest h with h + 1 >= scale * ln(2 / (alpha (1 + q))); E|X| = 1 / sinh(1 /
  * scale); the variance is 1 / (2 sinh(1 / (2 scale))^2).

@@ -4,6 +4,7 @@ import { epsilonNumber } from '../../../privacy/loss.ts'
 import { entry } from '../../../privacy/must.ts'
 import { numberFromRational } from '../../../privacy/rational.ts'
 import { type GridValue, shownValue } from '../../dataset/grid-value.ts'
+import { geometricParameter } from '../../mechanisms/noise/geometric.ts'
 import type { Statistic, Summand } from '../language/aggregate.ts'
 import { cellKeys } from '../language/grouping.ts'
 import { cellsOf } from '../language/tables.ts'
@@ -94,7 +95,7 @@ function publicDivisor({ estimates }: AdditivePlan): number {
 }
 
 function statisticNoise(plan: AdditivePlan, place: number, divisor = 1): StatisticNoise {
-  const { noise, sensitivity, fractionBits } = measurementAt(plan, place)
+  const { mechanism, noise, sensitivity, fractionBits } = measurementAt(plan, place)
   const unit = unitOf(plan, place) / divisor
   const granularity = unit / 2 ** fractionBits
   switch (noise.kind) {
@@ -103,6 +104,7 @@ function statisticNoise(plan: AdditivePlan, place: number, divisor = 1): Statist
         scale: numberFromRational(noise.scale) * granularity,
         sensitivity: Number(sensitivity.l1) * unit,
         granularity,
+        ...(mechanism === 'geometric' ? { p: geometricParameter(noise.scale) } : {}),
       }
     case 'discrete-gaussian':
       return {

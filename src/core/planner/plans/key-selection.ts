@@ -5,6 +5,7 @@ import { entry } from '../../../privacy/must.ts'
 import { numberFromRational } from '../../../privacy/rational.ts'
 import { refuseQuery } from '../../../privacy/refusal.ts'
 import type { Dataset } from '../../dataset/dataset.ts'
+import { geometricParameter } from '../../mechanisms/noise/geometric.ts'
 import {
   type KeySelectionMeasurement,
   keyCountsMechanism,
@@ -134,6 +135,7 @@ export const keySelection: PlanKind<KeySelectionPlan, KeySelectionExact, KeySele
       mechanism: measurement.mechanism,
       neighbours,
       scale: numberFromRational(measurement.scale),
+      p: geometricParameter(measurement.scale),
       threshold: Number(measurement.threshold),
     }
   },

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { Measurement } from '../../../../src/core/mechanisms/measurement.ts'
 import {
   calibrateGeometric,
+  geometricParameter,
   laplaceAccuracy,
   laplacePrivacyMap,
 } from '../../../../src/core/mechanisms/noise/geometric.ts'
@@ -49,6 +50,24 @@ describe('calibration', () => {
       { l0: 2n, l1: 3n, l2Squared: 3n, lInfinity: 1n },
     ])
       expect(() => calibrateGeometric(sensitivity, epsilon)).toThrow(RangeError)
+  })
+})
+
+describe('the parameter p', () => {
+  it('is 1 - exp(-epsilon / L1), also where that is small', () => {
+    const measurement = calibrateGeometric(scalarSensitivity(2n), epsilonNano(300_000_000n))
+    expect(geometricParameter(scaleOf(measurement))).toBeCloseTo(1 - Math.exp(-0.15), 15)
+    expect(geometricParameter(rational(10n ** 18n, 1n))).toBe(1e-18)
+  })
+
+  it('makes the noise as the difference of two geometric draws', () => {
+    const scale = rational(5n, 2n)
+    const p = geometricParameter(scale)
+    const draws = Array.from({ length: 400 }, (_, failures) => p * (1 - p) ** failures)
+    for (let difference = 0; difference <= 12; difference += 1) {
+      const mass = draws.reduce((sum, each, place) => sum + each * (draws[place + difference] ?? 0), 0)
+      expect(mass).toBeCloseTo(discreteLaplaceMass(BigInt(difference), scale), 12)
+    }
   })
 })
 

@@ -197,6 +197,7 @@ describe('the description of noise', () => {
       scale: 240,
       sensitivity: 120,
       granularity: 1,
+      p: expect.closeTo(1 - Math.exp(-0.5 / 120), 15),
     })
   })
 })

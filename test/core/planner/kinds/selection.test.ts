@@ -308,6 +308,7 @@ describe('undeclared keys', () => {
       mechanism: 'thresholded-geometric',
       neighbours: 'add-remove',
       scale: 1,
+      p: expect.closeTo(1 - Math.exp(-1), 15),
       threshold: Number(measurement.threshold),
     })
     expect(noiseReport(keysOf(notes))).toEqual({
