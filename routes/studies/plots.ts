@@ -5,7 +5,15 @@ import { query } from '../../schemas/answers/query.ts'
 import { datasetParameters } from '../../schemas/datasets/dataset.ts'
 import { problemResponses } from '../../schemas/service/problem.ts'
 import { comparisonRequest } from '../../schemas/studies/mechanisms.ts'
-import { criterion, distributionRequest, linkTo, pictured, svg, theme } from '../../schemas/studies/plots.ts'
+import {
+  criterion,
+  distributionRequest,
+  linkTo,
+  pictured,
+  statedEpsilon,
+  svg,
+  theme,
+} from '../../schemas/studies/plots.ts'
 import { epsilonRequest } from '../../schemas/studies/risk.ts'
 import { type Admission, readingInTurns } from '../../src/answers/admission.ts'
 import type { Catalog } from '../../src/datasets/catalog/catalog.ts'
@@ -87,19 +95,24 @@ export const plotsRoutes: FastifyPluginAsyncZod<PlotsOptions> = async (
         operationId: 'plotRisk',
         summary: 'Plot the disclosure risk against epsilon',
         description:
-          'Plots both bounds, the accepted risk and the largest epsilons that keep it, in one panel per column. ' +
+          'Plots both bounds, the accepted risk and the largest epsilons that keep it, in one panel per column, and the epsilon ' +
+          'that you state. ' +
           `${linkTo('risk', 'Example')}.`,
         querystring: z.strictObject({
           question: jsonParameter(epsilonRequest.omit({ tolerance: true }), pictured.risk),
+          epsilon: statedEpsilon,
           theme,
         }),
         response: { 200: svg, ...problemResponses },
       },
     },
     async (request, reply) => {
-      const { question, theme } = request.query
+      const { question, epsilon, theme } = request.query
       const { universe, ...asked } = question
-      return sendPublic(request, reply, theme, { picture: 'risk', question: { columns: universe, ...asked } })
+      return sendPublic(request, reply, theme, {
+        picture: 'risk',
+        question: { columns: universe, ...asked, epsilon },
+      })
     },
   )
 

@@ -1,6 +1,9 @@
 import { z } from 'zod'
 import { listOf } from '../values.ts'
 import { comparedMechanism, comparisonRequest } from './mechanisms.ts'
+import { LARGEST_RISK_EPSILON } from './risk.ts'
+
+const STATED_EPSILON = `must be a decimal number above 0 and at most ${LARGEST_RISK_EPSILON}`
 
 /** Theme of a picture. */
 export const theme = z
@@ -13,6 +16,18 @@ export const criterion = z
   .enum(['standardDeviation', 'expectedAbsoluteError', 'halfWidth'])
   .default('standardDeviation')
   .describe('Measure of the noise to plot.')
+
+/** Epsilon at which a plot of the risk draws a line. A string, because a query string has no numbers. */
+export const statedEpsilon = z
+  .string()
+  .regex(/^\d{1,4}(\.\d{1,15})?$/, STATED_EPSILON)
+  .transform(Number)
+  .refine((epsilon) => epsilon > 0 && epsilon <= LARGEST_RISK_EPSILON, STATED_EPSILON)
+  .optional()
+  .describe(
+    'Epsilon at which a line is drawn, with both bounds of the risk there: a number such as `0.5`, above 0 and at most ' +
+      `${LARGEST_RISK_EPSILON}.`,
+  )
 
 /** Mechanism and true value whose distribution of answers is plotted. */
 export const distributionRequest = comparisonRequest

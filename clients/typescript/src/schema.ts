@@ -1036,7 +1036,7 @@ export interface paths {
         };
         /**
          * Plot the disclosure risk against epsilon
-         * @description Plots both bounds, the accepted risk and the largest epsilons that keep it, in one panel per column. [Example](/v1/plots/risk?question=%7B%22universe%22%3A%7B%22absence_days%22%3A%5B1%2C2%2C3%2C10%5D%7D%2C%22released%22%3A3%2C%22query%22%3A%7B%22kind%22%3A%22mean%22%7D%2C%22risk%22%3A0.3333333333333333%7D).
+         * @description Plots both bounds, the accepted risk and the largest epsilons that keep it, in one panel per column, and the epsilon that you state. [Example](/v1/plots/risk?question=%7B%22universe%22%3A%7B%22absence_days%22%3A%5B1%2C2%2C3%2C10%5D%7D%2C%22released%22%3A3%2C%22query%22%3A%7B%22kind%22%3A%22mean%22%7D%2C%22risk%22%3A0.3333333333333333%7D).
          */
         get: operations["plotRisk"];
         put?: never;
@@ -10087,6 +10087,8 @@ export interface operations {
             query: {
                 /** @description The request body of the corresponding operation, as JSON. */
                 question: string;
+                /** @description Epsilon at which a line is drawn, with both bounds of the risk there: a number such as `0.5`, above 0 and at most 1000. */
+                epsilon?: string;
                 /** @description Background of the page that shows the picture. */
                 theme?: "light" | "dark";
             };

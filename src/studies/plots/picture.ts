@@ -72,13 +72,14 @@ const CURVE = { from: 0, points: 201 }
 function plotOfRisk({ curve: range = CURVE, ...question }: ColumnsQuestion & AcceptedRisk): RiskPlot {
   const { query, risk } = question
   const panels = epsilonOfColumns({ ...question, curve: range }).map(
-    ({ column, curve, largestPrior, upperBoundHolds, upperBound, tightBound }) => ({
+    ({ column, curve, largestPrior, upperBoundHolds, upperBound, tightBound, atEpsilon }) => ({
       name: column,
       curve: curve ?? [],
       largestPrior,
       upperBoundHolds,
       upperBoundEpsilon: upperBound.reached ? upperBound.epsilon : null,
       tightBoundEpsilon: tightBound.reached ? tightBound.epsilon : null,
+      ...defined({ stated: atEpsilon }),
     }),
   )
   return { plot: 'risk', query: query.kind, risk, panels }

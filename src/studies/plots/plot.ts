@@ -18,6 +18,8 @@ export interface RiskPanel {
   readonly upperBoundEpsilon: number | null
   /** The same by the tight bound. */
   readonly tightBoundEpsilon: number | null
+  /** Both bounds at the stated epsilon, if there is one. */
+  readonly stated?: CurvePoint
   /** True if the upper bound is a bound here; it is not if the tight bound can exceed it. */
   readonly upperBoundHolds: boolean
 }

@@ -1,3 +1,4 @@
+import { entry } from '../../privacy/must.ts'
 import { Refusal } from '../../privacy/refusal.ts'
 import { prepareAnalysis, type RiskAnalysis } from './analysis.ts'
 import { curve, tightBoundAt, upperBoundAt } from './bounds.ts'
@@ -57,6 +58,8 @@ export interface AcceptedRisk {
   readonly tolerance?: number
   /** Range of epsilons for which both bounds are requested. */
   readonly curve?: EpsilonRange | undefined
+  /** Epsilon at which both bounds are requested as well. */
+  readonly epsilon?: number | undefined
 }
 
 /**
@@ -68,6 +71,7 @@ export function epsilonOfColumns({
   risk,
   tolerance,
   curve: range,
+  epsilon,
   ...question
 }: ColumnsQuestion & AcceptedRisk) {
   const columns = analyseColumns(question, (analysis) => ({
@@ -75,10 +79,11 @@ export function epsilonOfColumns({
     ...epsilonForRisk(analysis, risk, tolerance),
   }))
   if (range !== undefined) requireCurveFits(columns, range)
-  const epsilons = range && evenlySpaced({ to: inSightOf(columns), ...range })
+  const epsilons = range && evenlySpaced({ to: Math.max(inSightOf(columns), epsilon ?? 0), ...range })
   return columns.map(({ analysis, ...figures }) => ({
     ...figures,
     curve: epsilons && curve(analysis, epsilons),
+    ...(epsilon === undefined ? {} : { atEpsilon: entry(curve(analysis, [epsilon]), 0) }),
   }))
 }
 

@@ -76,6 +76,7 @@ describe.skipIf(CHROMIUM === undefined)(
       await page.getByText('0.4317', { exact: true }).first().waitFor()
       await page.getByText('0.5251', { exact: true }).waitFor()
       await page.getByRole('textbox', { name: 'Epsilon', exact: true }).fill('2')
+      await page.getByText('ε = 2', { exact: true }).first().waitFor()
       await page.getByLabel('Noisy answer').fill('2.20131')
       await page.getByText('61.8%').first().waitFor()
       await waitForAddress(page, 'response=2.20131')

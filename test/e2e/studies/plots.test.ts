@@ -25,6 +25,16 @@ describe.each([
     { question: school },
     ['days', 'year', 'ε = 0.4317', 'ε = 0.5251', 'ε = 0.3829', 'ε = 0.3379'],
   ],
+  [
+    '/v1/plots/risk',
+    { question: school, epsilon: '0.5' },
+    [
+      'stated epsilon 0.5',
+      'ε = 0.5',
+      'at ε = 0.5: tight bound 0.3477, upper 0.3614',
+      'at ε = 0.5: tight bound 0.3292, upper 0.3779',
+    ],
+  ],
   ['/v1/plots/noise-comparison', { question: { ...workload, statistics: 20 } }, ['analytic Gaussian from 7']],
   ['/v1/plots/noise-comparison', { question: workload, criterion: 'halfWidth' }, []],
   [
@@ -101,6 +111,12 @@ describe('a plot is refused for', () => {
     ['question', `"${'x'.repeat(9_000)}"`],
   ])('names %s', async (field, question) => {
     expect(await refused('/v1/plots/risk', { question })).toContain(field)
+  })
+
+  test.each(['0', '', '-1', '1e3', '1000.5', 'x'])('a stated epsilon of "%s"', async (epsilon) => {
+    expect(await refused('/v1/plots/risk', { question: JSON.stringify(school), epsilon })).toEqual([
+      'epsilon',
+    ])
   })
 
   test('an unknown theme, or no question', async () => {

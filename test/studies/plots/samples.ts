@@ -70,6 +70,12 @@ export const riskPlot: RiskPlot = {
   panels: [panelOf('absence_days')],
 }
 
+/** Each panel of a plot with both bounds at an epsilon. */
+function stating(epsilon: number, plot: RiskPlot): RiskPlot {
+  const stated = { epsilon, tightBound: 0.3292, upperBound: 0.3629 }
+  return { ...plot, panels: plot.panels.map((panel) => ({ ...panel, stated })) }
+}
+
 export const riskPanelsPlot: RiskPlot = {
   plot: 'risk',
   query: 'mean',
@@ -274,6 +280,8 @@ export const hostilePlots: readonly Plot[] = [
 export const samples: Readonly<Record<string, Plot>> = {
   'risk of one column': riskPlot,
   'risk of several columns': riskPanelsPlot,
+  'risk of several columns at a stated epsilon': stating(0.5, riskPanelsPlot),
+  'risk at a stated epsilon beyond the curve': stating(25, riskPlot),
   'noise of 20 statistics': comparisonPlot(20),
   'half-width for 120 statistics': comparisonPlot(120, 'halfWidth'),
   'crossings apart': {

@@ -1,4 +1,5 @@
 import { entry } from '../../../privacy/must.ts'
+import type { CurvePoint } from '../../risk/bounds.ts'
 import { type Figure, FLAG_HEIGHT, flagLayers, type Header, headerHeight, headerLayers } from '../figure.ts'
 import {
   along,
@@ -28,6 +29,7 @@ const SPARE = 1.12
  */
 export function riskFigure(plot: RiskPlot, palette: Palette): Figure {
   const style = styleOf(palette)
+  const stated = plot.panels[0]?.stated
   const header: Header = {
     title: `Disclosure risk by epsilon: ${shortened(plot.query, 420, 18, true)}`,
     subtitles: [
@@ -38,6 +40,9 @@ export function riskFigure(plot: RiskPlot, palette: Palette): Figure {
       { label: 'tight bound', line: style.tightBound },
       { label: `risk ${numberText(plot.risk)}`, line: style.risk },
       { label: 'largest prior', line: style.prior },
+      ...(stated === undefined
+        ? []
+        : [{ label: `stated epsilon ${numberText(stated.epsilon)}`, line: style.stated }]),
     ],
   }
   const place = plot.panels.length === 1 ? ALONE : PAIRED
@@ -45,7 +50,7 @@ export function riskFigure(plot: RiskPlot, palette: Palette): Figure {
   const above = Math.max(
     ...plot.panels.map(
       (panel, index) =>
-        24 + (notes[index]?.length ?? 0) * NOTE_HEIGHT + FLAG_HEIGHT * epsilonsOf(panel).length,
+        24 + (notes[index]?.length ?? 0) * NOTE_HEIGHT + FLAG_HEIGHT * flagsOf(panel, style).length,
     ),
   )
   const margins = {
@@ -56,9 +61,12 @@ export function riskFigure(plot: RiskPlot, palette: Palette): Figure {
   }
   const highest = Math.max(
     plot.risk * SPARE,
-    ...plot.panels.flatMap(({ curve, largestPrior }) => [
+    ...plot.panels.flatMap(({ curve, largestPrior, stated }) => [
       largestPrior * SPARE,
-      ...curve.flatMap(({ upperBound, tightBound }) => [upperBound, tightBound]),
+      ...(stated === undefined ? curve : [...curve, stated]).flatMap(({ upperBound, tightBound }) => [
+        upperBound,
+        tightBound,
+      ]),
     ]),
   )
   const views = plot.panels.map(
@@ -98,12 +106,13 @@ export function riskFigure(plot: RiskPlot, palette: Palette): Figure {
   }
 }
 
-function styleOf({ series: [upper, tight, , risk], muted }: Palette) {
+function styleOf({ series: [upper, tight, , risk], muted, text }: Palette) {
   return {
     upperBound: { color: upper, dash: dashes[0], width: 2.5 },
     tightBound: { color: tight, dash: dashes[1], width: 2.5 },
     risk: { color: risk, dash: dashes[3], width: 1.5 },
     prior: { color: muted, dash: dashes[2], width: 1.5 },
+    stated: { color: text, dash: dashes[5], width: 1.5 },
   } satisfies Record<string, LineStyle>
 }
 
@@ -118,6 +127,18 @@ function epsilonsOf(panel: RiskPanel): readonly { readonly bound: Bound; readonl
   })
 }
 
+/** The epsilons that have a flag above a panel. */
+function flagsOf(panel: RiskPanel, style: ReturnType<typeof styleOf>) {
+  const { stated } = panel
+  return [
+    ...epsilonsOf(panel).map(({ bound, epsilon }) => ({
+      epsilon,
+      line: { color: style[bound].color, width: 1.2 },
+    })),
+    ...(stated === undefined ? [] : [{ epsilon: stated.epsilon, line: style.stated }]),
+  ]
+}
+
 function notesOf(panel: RiskPanel): readonly string[] {
   const [noUpper, noTight] = [panel.upperBoundEpsilon === null, panel.tightBoundEpsilon === null]
   return [
@@ -126,6 +147,7 @@ function notesOf(panel: RiskPanel): readonly string[] {
     ...(noUpper && !noTight ? ['no epsilon for this risk by the upper bound'] : []),
     ...(noTight && !noUpper ? ['no epsilon for this risk by the tight bound'] : []),
     ...(panel.upperBoundHolds ? [] : ['the upper bound does not hold here']),
+    ...(panel.stated === undefined ? [] : [statedText(panel.stated)]),
   ]
 }
 
@@ -138,7 +160,8 @@ function panelLayers(
 ): Layer[] {
   const style = styleOf(palette)
   const epsilons = epsilonsOf(panel)
-  const known = [...panel.curve.map(({ epsilon }) => epsilon), ...epsilons.map(({ epsilon }) => epsilon)]
+  const flags = flagsOf(panel, style)
+  const known = [...panel.curve, ...flags].map(({ epsilon }) => epsilon)
   const [lowest, farthest] = [Math.min(...known), Math.max(...known)]
   const from = lowest >= 0 && lowest < farthest / 4 ? 0 : lowest
   const to = from < farthest ? farthest : from + 1
@@ -174,10 +197,10 @@ function panelLayers(
     level(risk, style.risk),
     ...BOUNDS.map(curve),
     ...flagLayers(
-      epsilons.map(({ bound, epsilon }) => ({
+      flags.map(({ epsilon, line }) => ({
         x: ((epsilon - from) / (to - from)) * width,
         label: `ε = ${numberText(epsilon)}`,
-        line: { color: style[bound].color, width: 1.2 },
+        line,
       })),
       { width, height },
     ),
@@ -188,12 +211,28 @@ function panelLayers(
         encoding: { x, y: y('risk') },
       }),
     ),
+    ...BOUNDS.flatMap((bound): Layer[] =>
+      panel.stated === undefined
+        ? []
+        : [
+            {
+              data: { values: [{ epsilon: panel.stated.epsilon, risk: panel.stated[bound] }] },
+              mark: pointMark({ color: style[bound].color, shape: 'diamond', size: 60 }),
+              encoding: { x, y: y('risk') },
+            },
+          ],
+    ),
   ]
 }
 
-function spoken({ name, upperBoundEpsilon, tightBoundEpsilon, largestPrior, upperBoundHolds }: RiskPanel) {
+function statedText({ epsilon, tightBound, upperBound }: CurvePoint): string {
+  return `at ε = ${numberText(epsilon)}: tight bound ${numberText(tightBound)}, upper ${numberText(upperBound)}`
+}
+
+function spoken(panel: RiskPanel) {
+  const { name, upperBoundEpsilon, tightBoundEpsilon, largestPrior, upperBoundHolds, stated } = panel
   const epsilon = (value: number | null) =>
     value === null ? 'at no epsilon' : `at epsilon ${numberText(value)}`
   const holds = upperBoundHolds ? '' : ', where the upper bound does not hold'
-  return `${shortened(name, 400, 12)}, largest prior ${numberText(largestPrior)}${holds}: the upper bound reaches the risk ${epsilon(upperBoundEpsilon)}, the tight bound ${epsilon(tightBoundEpsilon)}.`
+  return `${shortened(name, 400, 12)}, largest prior ${numberText(largestPrior)}${holds}: the upper bound reaches the risk ${epsilon(upperBoundEpsilon)}, the tight bound ${epsilon(tightBoundEpsilon)}.${stated === undefined ? '' : ` ${statedText(stated)}.`}`
 }

@@ -84,6 +84,7 @@ function ColumnCurve({
           },
         ]}
         marks={[
+          { axis: 'x', value: epsilon, label: `ε = ${formatEpsilon(epsilon)}` },
           { axis: 'y', value: state.risk, label: `accepted ${formatShare(state.risk)}`, look: 'danger' },
           ...[tightBound, upperBound].flatMap((bound) =>
             bound.reached
