@@ -5,13 +5,14 @@ import { DEFAULT_SIZE, dummyFile, dummyQuery } from '../../schemas/datasets/dumm
 import type { Catalog } from '../../src/datasets/catalog/catalog.ts'
 import type { DummySize } from '../../src/datasets/dummy/declaration.ts'
 import type { Dummies, DummyFile, DummyFormat } from '../../src/datasets/dummy/dummies.ts'
+import { firstPeople } from '../../src/datasets/dummy/population.ts'
 import { requireDataset } from '../../src/http/access/permitted-datasets.ts'
 import { EVERYONE, principalOf } from '../../src/http/access/roles.ts'
 import { givenUpSignal } from '../../src/http/caller.ts'
 
 interface DummyOptions {
   readonly catalog: Catalog
-  readonly dummies: Pick<Dummies, 'file'>
+  readonly dummies: Pick<Dummies, 'file' | 'population'>
 }
 
 const MEDIA_TYPES: Readonly<Record<DummyFormat, string>> = {
@@ -33,7 +34,8 @@ export const dummyRoutes: FastifyPluginAsyncZod<DummyOptions> = async (app, { ca
         description:
           'Returns rows that are made up from the declaration of the dataset alone: its columns with their bounds, steps and ' +
           'categories, and its privacy unit. They reveal nothing about the data, and cost nothing. The response has the header ' +
-          '`Sotto-Dummy: true`. `on=dummy` answers queries over the same rows.',
+          '`Sotto-Dummy: true`. `on=dummy` answers queries over the same rows. With `of=population` it returns the own rows of a ' +
+          'dataset whose people are made up.',
         params: datasetParameters,
         querystring: dummyQuery,
         response: { 200: dummyFile },
@@ -43,10 +45,14 @@ export const dummyRoutes: FastifyPluginAsyncZod<DummyOptions> = async (app, { ca
       const givenUp = givenUpSignal(reply)
       const principal = principalOf(request)
       const { dataset } = requireDataset(catalog, principal, request.params.dataset)
-      const { format, ...size } = request.query
+      const { of, format, ...asked } = request.query
       const caller = { principal: principal.name, givenUp }
-      const file = await dummies.file(dataset, sizeOf(size), format, caller)
-      return sendFile(reply, file, dataset.id, format)
+      const size = sizeOf(asked)
+      const file =
+        of === 'population'
+          ? await dummies.population(firstPeople(dataset, { ...size, seed: asked.seed }), format, caller)
+          : await dummies.file(dataset, size, format, caller)
+      return sendFile(reply, file, `${dataset.id}-${of === 'population' ? of : 'dummy'}.${format}`, format)
     },
   )
 }
@@ -62,13 +68,13 @@ export function sizeOf({
 function sendFile(
   reply: FastifyReply,
   { stream, bytes }: DummyFile,
-  dataset: string,
+  name: string,
   format: DummyFormat,
 ): FastifyReply {
   return reply
     .type(MEDIA_TYPES[format])
     .header('sotto-dummy', 'true')
-    .header('content-disposition', `attachment; filename="${dataset}-dummy.${format}"`)
+    .header('content-disposition', `attachment; filename="${name}"`)
     .header('content-length', bytes)
     .send(stream)
 }

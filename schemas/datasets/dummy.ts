@@ -13,6 +13,14 @@ export const DEFAULT_SIZE = { rows: 1_000, seed: 'dummy' } as const
 
 /** GET /v1/datasets/{dataset}/dummy */
 export const dummyQuery = z.strictObject({
+  of: z
+    .enum(['declaration', 'population'])
+    .default('declaration')
+    .describe(
+      '`declaration`: rows that follow from the declaration alone. `population`: the first of the own people of a dataset whose ' +
+        'source is a made-up population, as `npx sotto population` writes them. They have its seed, and there are no more than ' +
+        'it has.',
+    ),
   rows: rows
     .optional()
     .describe(

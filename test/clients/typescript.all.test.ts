@@ -102,6 +102,7 @@ test('asks about groups, batches, sessions, SQL and made-up rows', async () => {
   const practice = await client.dataset('census', { on: 'dummy', rows: 200 }).count({ epsilon: 1 })
   expect(practice).toMatchObject({ dummy: true, id: undefined })
   expect(await census.dummy({ rows: 20, seed: 'lesson' })).toHaveLength(20)
+  expect(await census.dummy({ rows: 3, of: 'population' })).toHaveLength(3)
 })
 
 test('lists what was asked, newest first and over several pages', async () => {

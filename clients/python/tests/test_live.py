@@ -402,6 +402,9 @@ def test_practice_on_made_up_rows_is_free(client: sotto.Client, population: sott
     assert list(frame.columns) == ["Sex", "Age", "Married", "Earnings", "Occupation"]
     assert frame["Sex"].dtype == "category"
     pd.testing.assert_frame_equal(frame, population.dummy(rows=200, seed="a"))
+    people = population.dummy(rows=5, of="population")
+    assert len(people) == 5
+    pd.testing.assert_frame_equal(people, population.dummy(rows=6, of="population").head(5))
     practised = population.count(epsilon=0.1, on="dummy")
     assert (practised.dummy, practised.id) == (True, None)
     assert "made-up" in repr(practised)

@@ -171,8 +171,9 @@ export interface Dataset extends Asking {
   budget(options?: Pick<CallOptions, 'signal'>): Promise<Schemas['BudgetReport']>
   /** Lists stored releases of the dataset, newest first, page by page. */
   history(filter?: HistoryFilter): AsyncIterableIterator<Release>
-  /** Returns made-up rows that fit the declaration of the dataset. */
+  /** Returns made-up rows that fit the declaration of the dataset, or the first of its own people if they are made up. */
   dummy(options?: {
+    readonly of?: 'declaration' | 'population'
     readonly rows?: number
     readonly seed?: string
     readonly signal?: AbortSignal
@@ -238,8 +239,12 @@ function datasetOf(send: Connection, id: string, practice?: Practice): Dataset {
     describe: ({ signal } = {}) => get('', signal),
     budget: ({ signal } = {}) => get('/budget', signal),
     history: (filter = {}) => listReleases(send, { ...filter, dataset: id }),
-    dummy: ({ signal, rows = practice?.rows, seed = practice?.seed } = {}) =>
-      get('/dummy', signal, { rows, seed, format: 'json' }),
+    dummy: ({
+      signal,
+      of,
+      rows = practice?.rows,
+      seed = of === 'population' ? undefined : practice?.seed,
+    } = {}) => get('/dummy', signal, { of, rows, seed, format: 'json' }),
     session: async (terms) => {
       if (practice !== undefined) throw new TypeError('sessions cannot be practised on made-up rows')
       const { signal, idempotencyKey, ...body } = terms

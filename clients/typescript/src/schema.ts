@@ -836,7 +836,7 @@ export interface paths {
         };
         /**
          * Get made-up rows to practise on
-         * @description Returns rows that are made up from the declaration of the dataset alone: its columns with their bounds, steps and categories, and its privacy unit. They reveal nothing about the data, and cost nothing. The response has the header `Sotto-Dummy: true`. `on=dummy` answers queries over the same rows.
+         * @description Returns rows that are made up from the declaration of the dataset alone: its columns with their bounds, steps and categories, and its privacy unit. They reveal nothing about the data, and cost nothing. The response has the header `Sotto-Dummy: true`. `on=dummy` answers queries over the same rows. With `of=population` it returns the own rows of a dataset whose people are made up.
          */
         get: operations["getDummyRows"];
         put?: never;
@@ -9614,6 +9614,8 @@ export interface operations {
     getDummyRows: {
         parameters: {
             query?: {
+                /** @description `declaration`: rows that follow from the declaration alone. `population`: the first of the own people of a dataset whose source is a made-up population, as `npx sotto population` writes them. They have its seed, and there are no more than it has. */
+                of?: "declaration" | "population";
                 /** @description Number of rows, from 1 to 100,000. Default: 1,000. All rows together have at most 4,000,000 values. */
                 rows?: string;
                 /** @description The same declaration, number of rows and seed always give the same rows. Default: `dummy`. */

@@ -14,6 +14,7 @@ import {
 } from '../../platform/concurrency/limiter.ts'
 import { Refusal } from '../../privacy/refusal.ts'
 import { type DummyDeclaration, type DummySize, dummyDeclaration, requireFewValues } from './declaration.ts'
+import { populationDeclaration } from './population.ts'
 import { openTables } from './tables.ts'
 import type { DummyFileInput, DummyTextFormat } from './text.ts'
 
@@ -58,6 +59,11 @@ export interface Dummies {
     format: DummyFormat,
     caller: DummyCaller,
   ): Promise<DummyFile>
+  /**
+   * Makes a file of the first rows of a population.
+   * @throws Refusal as {@link Dummies.file} does.
+   */
+  population(size: DummySize, format: DummyFormat, caller: DummyCaller): Promise<DummyFile>
   /**
    * Runs work that queries a table of rows. The table is kept for others with the same declaration.
    * @throws Refusal as {@link Dummies.file} does, and for a statement that failed; other errors of the work.
@@ -111,20 +117,28 @@ export function openDummies({ directory, write, hasSpace }: DummiesOptions): Dum
     return declaration
   }
 
+  const fileFor = async (rows: RowsToWrite, caller: DummyCaller): Promise<DummyFile> => {
+    const place = await enter(files, caller)
+    try {
+      const handle = await inTurn(places, caller, () =>
+        makeFile(directory, rows, (input) => write(input, caller)),
+      )
+      const { size: bytes } = await handle.stat()
+      return { bytes, stream: streamOf(handle, caller, place) }
+    } catch (error) {
+      place.leave()
+      throw error
+    }
+  }
+
   return {
     async file(dataset, size, format, caller) {
       const declaration = await declarationOf(dataset, size)
-      const place = await enter(files, caller)
-      try {
-        const handle = await inTurn(places, caller, () =>
-          makeFile(directory, { declaration, size, format }, (input) => write(input, caller)),
-        )
-        const { size: bytes } = await handle.stat()
-        return { bytes, stream: streamOf(handle, caller, place) }
-      } catch (error) {
-        place.leave()
-        throw error
-      }
+      return fileFor({ declaration, size, format }, caller)
+    },
+    async population(size, format, caller) {
+      const declaration = await declarationOf(populationDeclaration, size)
+      return fileFor({ declaration, size, format, of: 'population' }, caller)
     },
     async query(dataset, size, caller, work) {
       const declaration = await declarationOf(dataset, size)
@@ -139,10 +153,14 @@ export function openDummies({ directory, write, hasSpace }: DummiesOptions): Dum
   }
 }
 
+interface RowsToWrite extends Pick<DummyFileInput, 'declaration' | 'size' | 'of'> {
+  readonly format: DummyFormat
+}
+
 /** Makes a file, opens it and removes its name. It stays readable until it is closed. */
 async function makeFile(
   directory: string,
-  { format, ...rows }: Pick<DummyFileInput, 'declaration' | 'size'> & { readonly format: DummyFormat },
+  { format, ...rows }: RowsToWrite,
   write: (input: DummyFileInput) => Promise<void>,
 ): Promise<FileHandle> {
   const text = path.join(directory, `${randomUUID()}.text`)

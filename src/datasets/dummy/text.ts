@@ -5,6 +5,7 @@ import { formatDecimal } from '../../privacy/decimal.ts'
 import { entry } from '../../privacy/must.ts'
 import { refuseField } from '../../privacy/refusal.ts'
 import type { DummyDeclaration, DummySize } from './declaration.ts'
+import { populationRows } from './population.ts'
 import { type DummyValue, dummyRows } from './rows.ts'
 
 /**
@@ -28,13 +29,14 @@ export function* dummyText(
   declaration: DummyDeclaration,
   size: DummySize,
   format: DummyTextFormat,
+  rows: Iterable<readonly DummyValue[]> = dummyRows(declaration, size),
 ): Generator<string> {
   const { columns } = declaration
   const isJson = format === 'json'
   const shown = format === 'csv' ? withoutFormula : (text: string) => text
   let piece = isJson ? '[' : columns.map(({ name }) => csvField(shown(name))).join(',')
   let count = 0
-  for (const values of dummyRows(declaration, size)) {
+  for (const values of rows) {
     const fields = columns.map((column, i) => {
       const value = entry(values, i)
       return isJson ? jsonField(column, value) : csvValue(column, value, shown)
@@ -99,6 +101,8 @@ export interface DummyFileInput {
   readonly declaration: DummyDeclaration
   readonly size: DummySize
   readonly format: DummyTextFormat
+  /** Rows of a population with this seed, instead of those that follow from the declaration. */
+  readonly of?: 'population' | undefined
   /** Absolute path of a file that does not exist. */
   readonly file: string
 }
@@ -111,11 +115,12 @@ const MOST_BYTES = 256 * 2 ** 20
  * @throws Refusal `invalid-request` if the text is too large; part of the file is written then. It depends on the
  * declaration, the number of rows and the seed alone.
  */
-export async function writeDummyFile({ declaration, size, format, file }: DummyFileInput): Promise<void> {
+export async function writeDummyFile({ declaration, size, format, of, file }: DummyFileInput): Promise<void> {
+  const rows = of === 'population' ? populationRows(size) : undefined
   const handle = await open(file, 'wx', 0o600)
   try {
     let bytes = 0
-    for (const piece of dummyText(declaration, size, format)) {
+    for (const piece of dummyText(declaration, size, format, rows)) {
       bytes += Buffer.byteLength(piece)
       if (bytes > MOST_BYTES)
         throw refuseField(

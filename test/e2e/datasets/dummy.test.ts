@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { answer, preview } from '../../../schemas/answers/answer.ts'
 import { sqlAnswer } from '../../../schemas/answers/sql.ts'
 import { dummyAnswer, dummyBatchAnswer } from '../../../schemas/datasets/dummy.ts'
+import { populationCsv } from '../../../src/datasets/registration/sources/population.ts'
 import { createFakeDatabase, type FakeDatabase } from '../../engines/tables/fake-database.ts'
 import { startTestService, type TestService, wholeText } from '../service.ts'
 
@@ -77,6 +78,51 @@ const head = async (id: string) =>
   (await service.as('auditor').get(`/v1/datasets/${id}/ledger/head`).expect(200)).body
 
 const COUNT = { kind: 'count', epsilon: 0.25 }
+
+describe('the own rows of a made-up population', () => {
+  const people = { kind: 'population', rows: 40, seed: 'forty, "quoted"' } as const
+  const first = (rows: number) => [...populationCsv({ ...people, rows })].join('')
+  beforeAll(async () => {
+    await service
+      .register({
+        ...{ id: 'forty', title: 'Forty', source: people, privacyUnit: { kind: 'row' } },
+        ...{ neighbours: 'change-one', budget: { epsilon: 1 } },
+      })
+      .expect(201)
+  })
+
+  test('are the first ones, in CSV as the command writes them', async () => {
+    expect(await fileOf('forty', '?of=population&rows=10')).toBe(first(10))
+    expect(await fileOf('forty', '?of=population')).toBe(first(40))
+    expect(await fileOf('forty', '?rows=10')).not.toBe(first(10))
+    const { headers } = await download('forty', '?of=population&rows=10', 'auditor').expect(200)
+    expect(headers).toMatchObject({
+      'sotto-dummy': 'true',
+      'content-disposition': 'attachment; filename="forty-population.csv"',
+    })
+  })
+
+  test('are the same in JSON', async () => {
+    const rows = JSON.parse(await fileOf('forty', '?of=population&rows=10&format=json'))
+    const [names = '', ...lines] = first(10).trimEnd().split('\n')
+    const expected = lines.map((line) => {
+      const [Sex, Age, Married, Earnings, Occupation] = line.split(',')
+      return { Sex, Age: Number(Age), Married, Earnings: Number(Earnings), Occupation }
+    })
+    expect(names).toBe('Sex,Age,Married,Earnings,Occupation')
+    expect(rows).toEqual(expected)
+  })
+
+  test.each([
+    ['one', 'of=population', 'of'],
+    ['live', 'of=population', 'of'],
+    ['forty', 'of=population&seed=x', 'seed'],
+    ['forty', 'of=people', 'of'],
+  ])('%s: ?%s is refused', async (id, query, field) => {
+    const { body } = await download(id, `?${query}`).expect(400)
+    expect(body).toMatchObject({ code: 'invalid-request', errors: [{ field }] })
+  })
+})
 
 describe('a file of made-up rows', () => {
   test('is marked in header and file name, in every format and for every role', async () => {

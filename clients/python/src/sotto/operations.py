@@ -198,14 +198,17 @@ class DatasetOperations(ServiceOperations):
             reply = yield from self._post(f"{self.path}/queries/batch/preview", {"queries": _bodies(query)})
         return Preview(reply.json())
 
-    def dummy(self, rows: int = 1_000, seed: str = "dummy") -> Operation[pd.DataFrame]:
+    def dummy(
+        self, rows: int = 1_000, seed: str | None = None, of: Literal["declaration", "population"] = "declaration"
+    ) -> Operation[pd.DataFrame]:
         """Return made-up rows to practise on, which follow from the declaration of the dataset alone.
 
-        The same rows answer queries with `on="dummy"`. `attrs` marks them as dummy.
+        The same rows answer queries with `on="dummy"`. `attrs` marks them as dummy. With `of="population"` they are the
+        first of the own people of a dataset whose source is a made-up population, which has a seed.
         """
         facts = yield from self.describe()
-        reply = yield from self._get(f"{self.path}/dummy", rows=rows, seed=seed, format="json")
-        return dummy_frame(reply.json(), facts, seed)
+        reply = yield from self._get(f"{self.path}/dummy", rows=rows, seed=seed, of=of, format="json")
+        return dummy_frame(reply.json(), facts, seed or ("dummy" if of == "declaration" else None))
 
     def own_history(
         self,

@@ -179,7 +179,7 @@ class SqlAnswer:
         return notebook.answer_html(table, [*self.notes, *self.answer.lines()])
 
 
-def dummy_frame(rows: Sequence[Mapping[str, Any]], facts: DatasetFacts, seed: str) -> pd.DataFrame:
+def dummy_frame(rows: Sequence[Mapping[str, Any]], facts: DatasetFacts, seed: str | None) -> pd.DataFrame:
     """Return made-up rows, with the type of each declared column, marked as dummy in `attrs`."""
     columns: dict[str, Any] = {}
     for column in facts.columns:
