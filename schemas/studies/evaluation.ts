@@ -149,7 +149,13 @@ const shownRun = z
     values: listOf(
       z.strictObject({
         ...name,
-        noisy: shownValue.nullable(),
+        truth: shownValue.nullable().describe('Value without noise and without post-processing.'),
+        measured: shownValue
+          .nullable()
+          .describe(
+            'Noisy value before post-processing. Its distance to the truth is the noise that was drawn.',
+          ),
+        noisy: shownValue.nullable().describe('Published value, post-processed as the query asks.'),
         halfWidth: orNull.describe(
           'Half-width that the answer states. For a quantile, the half-width of its rank.',
         ),
@@ -166,7 +172,11 @@ const shownRun = z
       }),
     ),
   })
-  .meta({ id: 'ShownRun', description: 'One answer made of numbers, with its errors.' })
+  .meta({
+    id: 'ShownRun',
+    description:
+      'One answer made of numbers: the truth, the measured and the published values, and their errors.',
+  })
 
 /** Evaluation of an answer made of numbers. */
 export const evaluatedNumbers = z.strictObject({

@@ -6366,7 +6366,7 @@ export interface components {
             of?: "rows" | "people";
             contribution?: components["schemas"]["Contribution"];
         };
-        /** @description One answer made of numbers, with its errors. */
+        /** @description One answer made of numbers: the truth, the measured and the published values, and their errors. */
         ShownRun: {
             values: {
                 /** @description Cell of a table. */
@@ -6381,6 +6381,11 @@ export interface components {
                 /** @description Name of the statistic in the values of a group. */
                 statistic?: string;
                 p?: number;
+                /** @description Value without noise and without post-processing. */
+                truth: (number | string) | null;
+                /** @description Noisy value before post-processing. Its distance to the truth is the noise that was drawn. */
+                measured: (number | string) | null;
+                /** @description Published value, post-processed as the query asks. */
                 noisy: (number | string) | null;
                 /** @description Half-width that the answer states. For a quantile, the half-width of its rank. */
                 halfWidth: number | null;

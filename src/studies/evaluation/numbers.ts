@@ -6,7 +6,7 @@ import { cellsOf } from '../../core/planner/language/tables.ts'
 import type { GroupsPlan } from '../../core/planner/plans/groups.ts'
 import type { PlanOf, ReleaseOf } from '../../core/planner/plans/plan-kinds.ts'
 import type { QuantilePlan } from '../../core/planner/plans/quantile.ts'
-import { reporter } from '../../core/planner/report.ts'
+import { measuredReporter, reporter } from '../../core/planner/report.ts'
 import type { Report } from '../../core/planner/report-kinds.ts'
 import { entry } from '../../privacy/must.ts'
 import { charactersOf, type EvaluationCost, type EvaluationSize } from './limits.ts'
@@ -24,7 +24,7 @@ import {
 
 /** Characters, without its name, of one number or total in the report and in a run that is shown. */
 const NUMBER_CHARACTERS = 700
-const SHOWN_NUMBER_CHARACTERS = 200
+const SHOWN_NUMBER_CHARACTERS = 250
 
 export function costOfEstimates(plan: AdditivePlan): EvaluationCost {
   const { aggregate, measurements, estimates } = plan
@@ -85,7 +85,7 @@ export function accumulateEstimates(
 ): Accumulator<'additive'> {
   const numbers = { known: trueEstimates(plan, integers), unbounded }
   const evaluated = everyGroup(plan)
-  return accumulateNumbers(evaluated, size, numbers, reporter(evaluated))
+  return accumulateNumbers(evaluated, size, numbers, reportersOf(evaluated))
 }
 
 /** The true value of each number that is evaluated. */
@@ -109,7 +109,7 @@ export function accumulateQuantiles(
   unbounded: Truths | undefined,
 ): Accumulator<'quantile'> {
   const { numbers, rankErrorRows } = trueQuantiles(plan, values, numberNames(plan))
-  return accumulateNumbers(plan, size, { known: numbers, unbounded }, reporter(plan), rankErrorRows)
+  return accumulateNumbers(plan, size, { known: numbers, unbounded }, reportersOf(plan), rankErrorRows)
 }
 
 /** Accumulates the errors of groups: of values, and of the ranks of quantiles. */
@@ -121,7 +121,7 @@ export function accumulateGroups(
   unbounded: Truths | undefined,
 ): Accumulator<'groups'> {
   const { numbers, rankErrorRows } = trueGroups(plan, integers, values)
-  return accumulateNumbers(plan, size, { known: numbers, unbounded }, reporter(plan), rankErrorRows)
+  return accumulateNumbers(plan, size, { known: numbers, unbounded }, reportersOf(plan), rankErrorRows)
 }
 
 type ShownRun = EvaluatedNumbers['shown'][number]
@@ -132,14 +132,26 @@ interface KnownNumbers {
   readonly unbounded: Truths | undefined
 }
 
+/** The numbers of an answer as they are published, and before any post-processing. */
+interface Reporters<Kind extends NumbersKind> {
+  readonly published: (released: ReleaseOf<Kind>) => Report
+  readonly measured: (released: ReleaseOf<Kind>) => Report
+}
+
+type NumbersKind = 'additive' | 'groups' | 'quantile'
+
+function reportersOf<Kind extends NumbersKind>(plan: PlanOf<Kind>): Reporters<Kind> {
+  return { published: reporter(plan), measured: measuredReporter(plan) }
+}
+
 /**
  * @param rankErrorRows the error of a value's rank, in rows; where there is one, the half-width is that of the rank
  */
-function accumulateNumbers<Kind extends 'additive' | 'groups' | 'quantile'>(
+function accumulateNumbers<Kind extends NumbersKind>(
   plan: PlanOf<Kind>,
   { runs, shown }: EvaluationSize,
   { known: numbers, unbounded }: KnownNumbers,
-  answerOf: (released: ReleaseOf<Kind>) => Report,
+  { published, measured }: Reporters<Kind>,
   rankErrorRows?: (position: number, value: number) => number | undefined,
 ): Accumulator<Kind> {
   const truths = Float64Array.from(numbers, ({ truth }) => truth ?? Number.NaN)
@@ -155,8 +167,9 @@ function accumulateNumbers<Kind extends 'additive' | 'groups' | 'quantile'>(
     add(released, run) {
       const showsRun = run < shown
       const values: ShownRun['values'][number][] = []
+      const before = showsRun ? answerNumbers(measured(released)) : []
       const sums = Float64Array.from(sets, ({ initialSum }) => initialSum)
-      for (const [position, { value, halfWidth }] of answerNumbers(answerOf(released)).entries()) {
+      for (const [position, { value, halfWidth }] of answerNumbers(published(released)).entries()) {
         const truth = entry(truths, position)
         const error = value - truth
         const absoluteError = Math.abs(error)
@@ -171,6 +184,8 @@ function accumulateNumbers<Kind extends 'additive' | 'groups' | 'quantile'>(
         if (!showsRun) continue
         values.push({
           ...numbers[position]?.name,
+          truth: asShown(finiteOrNull(truth), numbers[position]),
+          measured: asShown(finiteOrNull(entry(before, position).value), numbers[position]),
           noisy: asShown(finiteOrNull(value), numbers[position]),
           halfWidth,
           absoluteError: finiteOrNull(absoluteError),

@@ -45,7 +45,7 @@ async function openStream({ dataset, query, runs }: EvaluationTerms, signal: Abo
     parseAs: 'stream' as const,
     signal,
   }
-  const size = { runs, shown: 0 }
+  const size = { runs, shown: 1 }
   const { data } = isBatch(query)
     ? await requests.POST('/v1/datasets/{dataset}/evaluations/batch', {
         ...options,

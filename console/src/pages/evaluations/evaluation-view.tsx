@@ -33,7 +33,12 @@ export interface EvaluationViewProps {
 export function EvaluationView({ evaluation, title }: EvaluationViewProps) {
   const titled = (what: string) => (title === undefined ? what : `${title}: ${what.toLowerCase()}`)
   if ('values' in evaluation)
-    return <NumberErrors evaluation={evaluation} title={titled('Errors beside theory')} />
+    return (
+      <>
+        <NumberErrors evaluation={evaluation} title={titled('Errors beside theory')} />
+        <OneRun evaluation={evaluation} title={titled('One run')} />
+      </>
+    )
   if ('candidates' in evaluation)
     return <SelectionErrors evaluation={evaluation} title={titled('Selected candidates')} />
   return <KeyErrors evaluation={evaluation} title={titled('Keys')} />
@@ -129,6 +134,41 @@ function NumberTable({
         ],
       ]}
     />
+  )
+}
+
+/** The first run: the truth, what was measured, and what an answer would publish. */
+function OneRun({ evaluation, title }: ErrorsProps<NumberEvaluation>) {
+  const [run] = evaluation.shown
+  if (run === undefined) return null
+  return (
+    <Section
+      title={title}
+      lead="The true values may be shown, because the people are made up. Post-processing makes the published values from the measured ones."
+    >
+      <div className={styles.facts}>
+        {run.totals.map(({ statistic, totalAbsoluteError: total, relativeTotalErrorPercent: percent }) => (
+          <p key={statistic ?? ''}>
+            {`Total error${statistic === undefined ? '' : ` of ${statistic}`}: `}
+            <strong>{shown(total)}</strong>
+            {percent !== null && `, ${formatShare(percent / 100)} of the truth`}.
+          </p>
+        ))}
+      </div>
+      <Table
+        label="Values of one run"
+        rows={run.values}
+        keyOf={nameOfNumber}
+        columns={[
+          ['Number', (row) => <strong>{nameOfNumber(row)}</strong>],
+          ['Truth', ({ truth }) => shown(truth), 'right'],
+          ['Measured', ({ measured: value }) => shown(value), 'right'],
+          ['Published', ({ noisy }) => shown(noisy), 'right'],
+          ['Error', ({ absoluteError }) => shown(absoluteError), 'right'],
+          ['Of the truth', ({ relativeError: each }) => (each === null ? '' : formatShare(each)), 'right'],
+        ]}
+      />
+    </Section>
   )
 }
 

@@ -30,6 +30,9 @@ export const NUMBER_CONTRACT: readonly ContractTest[] = [
       await module.evaluate({ plan: planned, exact: estimates(truth) }, { runs: 1, shown: 1, noiseSource }),
     )
     expect(shown[0]?.values.map(({ noisy }) => noisy)).toEqual([139, 146, 147, 167, 100, 94, 107, 94, 2, 7])
+    const measured = truth.map((value, cell) => Number(value) + (noise[cell] ?? Number.NaN))
+    expect(shown[0]?.values.map((each) => each.measured)).toEqual(measured)
+    expect(shown[0]?.values.map((each) => each.truth)).toEqual(truth.map(Number))
     expect(shown[0]?.values.map(({ absoluteError }) => absoluteError)).toEqual([2, 2, 1, 3, 1, 3, 1, 3, 1, 0])
     const relative = [
       0.014599, 0.013514, 0.006757, 0.018293, 0.010101, 0.032967, 0.009434, 0.030928, 0.333333, 0,
@@ -81,11 +84,13 @@ export const NUMBER_CONTRACT: readonly ContractTest[] = [
       confidence: 0.95,
       shown: [
         {
-          values: [{ noisy: 11, halfWidth: 3, absoluteError: 1, relativeError: 0.1 }],
+          values: [
+            { truth: 10, measured: 11, noisy: 11, halfWidth: 3, absoluteError: 1, relativeError: 0.1 },
+          ],
           totals: [{ totalAbsoluteError: 1, relativeTotalErrorPercent: 10 }],
         },
         {
-          values: [{ noisy: 7, halfWidth: 3, absoluteError: 3, relativeError: 0.3 }],
+          values: [{ truth: 10, measured: 7, noisy: 7, halfWidth: 3, absoluteError: 3, relativeError: 0.3 }],
           totals: [{ totalAbsoluteError: 3, relativeTotalErrorPercent: 30 }],
         },
       ],
@@ -101,8 +106,24 @@ export const NUMBER_CONTRACT: readonly ContractTest[] = [
     )
     expect(shown[0]).toEqual({
       values: [
-        { key: { Sex: 'M' }, noisy: 2, halfWidth: 3, absoluteError: 2, relativeError: null },
-        { key: { Sex: 'F' }, noisy: 0, halfWidth: 3, absoluteError: 0, relativeError: null },
+        {
+          key: { Sex: 'M' },
+          truth: 0,
+          measured: 2,
+          noisy: 2,
+          halfWidth: 3,
+          absoluteError: 2,
+          relativeError: null,
+        },
+        {
+          key: { Sex: 'F' },
+          truth: 0,
+          measured: -1,
+          noisy: 0,
+          halfWidth: 3,
+          absoluteError: 0,
+          relativeError: null,
+        },
       ],
       totals: [{ totalAbsoluteError: 2, relativeTotalErrorPercent: null }],
     })
