@@ -96,7 +96,12 @@ const question = {
     .min(1)
     .max(LARGEST_WIRE_UNIVERSE)
     .default(1)
-    .describe('Number of people by which neighbouring datasets differ (k).'),
+    .describe(
+      'Number of people by which neighbouring datasets differ (k): k leave and k others join, or k leave, or k join. At most ' +
+        'the number released, and at most the number left out, because otherwise no two datasets differ by k people. Epsilon ' +
+        'is the loss between such neighbours: a mechanism with a loss of e for one person has at most k e for k of them (group ' +
+        'privacy: Dwork and Roth 2014, theorem 2.2).',
+    ),
   prior: z
     .array(z.number().min(0).max(1))
     .min(1)

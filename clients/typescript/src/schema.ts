@@ -2824,7 +2824,7 @@ export interface components {
             released: number;
             query: components["schemas"]["RiskQueryInput"];
             /**
-             * @description Number of people by which neighbouring datasets differ (k).
+             * @description Number of people by which neighbouring datasets differ (k): k leave and k others join, or k leave, or k join. At most the number released, and at most the number left out, because otherwise no two datasets differ by k people. Epsilon is the loss between such neighbours: a mechanism with a loss of e for one person has at most k e for k of them (group privacy: Dwork and Roth 2014, theorem 2.2).
              * @default 1
              */
             changed?: number;
@@ -5939,7 +5939,7 @@ export interface components {
             released: number;
             query: components["schemas"]["RiskQueryInput"];
             /**
-             * @description Number of people by which neighbouring datasets differ (k).
+             * @description Number of people by which neighbouring datasets differ (k): k leave and k others join, or k leave, or k join. At most the number released, and at most the number left out, because otherwise no two datasets differ by k people. Epsilon is the loss between such neighbours: a mechanism with a loss of e for one person has at most k e for k of them (group privacy: Dwork and Roth 2014, theorem 2.2).
              * @default 1
              */
             changed?: number;

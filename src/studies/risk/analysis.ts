@@ -144,23 +144,24 @@ function checked(question: RiskQuestion, limits: ColumnLimits): CheckedQuestion 
       asked: BigInt(size),
       limit: LARGEST_UNIVERSE,
     })
-  requireWholeBetween('released', released, 1, size - 1)
-  requireWholeBetween('changed', changed, 1, Math.min(released, size - released))
+  if (released < 1 || released >= size) {
+    const rule = `must be at least 1 and less than ${size}, the number of people in the universe`
+    throw refuseField('invalid-request', 'released', rule)
+  }
+  requireNeighbours(changed, released, size - released)
   const query = exactQuery(universe, question.query)
   const worlds = binomial(size, released)
   if (prior !== undefined && worlds <= BigInt(limits.enumeratedWorlds)) checkPrior(prior, Number(worlds))
   return { query, released, changed, worlds, prior }
 }
 
-function requireWholeBetween(field: string, value: number, least: number, largest: number): void {
-  if (value < least || value > largest)
-    throw refuseField(
-      'invalid-request',
-      field,
-      largest < least
-        ? 'leaves no neighbouring datasets in this universe'
-        : `must be a whole number from ${least} to ${largest} in this universe`,
-    )
+/** Requires worlds that differ by this number of people: as many leave as join. */
+function requireNeighbours(changed: number, released: number, leftOut: number): void {
+  const most = Math.min(released, leftOut)
+  if (changed >= 1 && changed <= most) return
+  const people = (number: number) => `${number} ${number === 1 ? 'person' : 'people'}`
+  const why = `neighbouring datasets exchange that many of the ${people(released)} released for others, and ${people(leftOut)} can join`
+  throw refuseField('invalid-request', 'changed', `must be a whole number from 1 to ${most} here: ${why}`)
 }
 
 function checkPrior(prior: readonly number[], worlds: number): void {

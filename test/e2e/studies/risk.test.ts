@@ -80,6 +80,16 @@ describe('POST /v1/risk', () => {
     expect(bare).not.toHaveProperty('epsilon')
   })
 
+  test('answers for neighbours that differ by two people, and says why where there are none', async () => {
+    const universe = { value: [1, 2, 4, 8, 16, 32] }
+    const asked = { universe, released: 4, query: { kind: 'sum' }, changed: 2, epsilon: 1 }
+    const { body } = await ask('', asked).expect(200)
+    expect(body.changed).toBe(2)
+    expect(body.columns[0].sensitivity).toEqual({ bounded: 45, unbounded: 48 })
+    const { body: refused } = await ask('', { ...school, changed: 2 }).expect(400)
+    expect(refused.errors[0].rule).toContain('of the 3 people released for others, and 1 person can join')
+  })
+
   test('accepts a prior', async () => {
     const { body } = await ask('', {
       ...school,

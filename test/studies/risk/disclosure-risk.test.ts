@@ -375,6 +375,37 @@ describe('epsilon for a risk', () => {
 
 const PUPILS: RiskQuestion = { universe: [1, 2, 3, 10], released: 3, query: { kind: 'mean' } }
 
+describe('neighbours that differ by several people', () => {
+  it('are at most as many steps apart as people (group privacy)', () => {
+    fc.assert(
+      fc.property(anyQuestion(8), (question) => {
+        const { changed = 1, query } = question
+        const [group, one] = [analyse(question), analyse({ ...question, changed: 1 })]
+        expect(group.boundedSensitivity).toBeLessThanOrEqual(changed * one.boundedSensitivity * (1 + 1e-12))
+        if (query.kind === 'sum' || query.kind === 'count')
+          expect(group.unboundedSensitivity).toBeLessThanOrEqual(changed * one.unboundedSensitivity)
+      }),
+    )
+  })
+
+  it('exist up to the number of people who can leave and join, and the refusal says why there are no more', () => {
+    const six: RiskQuestion = { universe: [1, 2, 4, 8, 16, 32], released: 4, query: { kind: 'sum' } }
+    expect(analyse({ ...six, changed: 2 })).toMatchObject({
+      boundedSensitivity: 45,
+      unboundedSensitivity: 48,
+    })
+    const refusal = thrownRefusal(() => analyse({ ...six, changed: 3 }))
+    expect(refusal.errors).toEqual([
+      {
+        field: 'changed',
+        rule:
+          'must be a whole number from 1 to 2 here: neighbouring datasets exchange that many of the 4 people released for ' +
+          'others, and 2 people can join',
+      },
+    ])
+  })
+})
+
 describe('invalid questions', () => {
   it.each<[string, Partial<RiskQuestion>, string]>([
     ['no person released', { released: 0 }, 'released'],

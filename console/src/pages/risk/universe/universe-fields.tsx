@@ -32,6 +32,11 @@ export function UniverseFields({ state, change }: RiskPart) {
         />
         <Whole
           label="People by which neighbours differ"
+          hint={
+            parsed.valid
+              ? `At most ${formatExact(Math.max(1, Math.min(state.released, parsed.people - state.released)))}: as many leave the data as others of the group join.`
+              : ''
+          }
           value={state.changed}
           onChange={(changed) => change({ changed, epsilon: 0 })}
         />
