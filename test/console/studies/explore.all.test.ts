@@ -125,7 +125,7 @@ describe.skipIf(CHROMIUM === undefined)(
       await page.getByRole('button', { name: 'Evaluate' }).click()
       await page.getByText('10 of 10 agree').waitFor()
       await page.getByRole('row', { name: /M, M/ }).first().waitFor()
-      const run = page.getByRole('table', { name: 'Values of one run' })
+      const run = page.getByRole('region', { name: 'Values of one run' })
       await run.getByRole('columnheader', { name: 'Measured' }).waitFor()
       await run.getByRole('columnheader', { name: 'Published' }).waitFor()
       expect(await run.getByRole('row').count()).toBe(11)
