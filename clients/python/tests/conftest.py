@@ -46,11 +46,11 @@ MIXED = {
             "step": 60,
             "nullable": True,
         },
-        {"name": "note", "type": "string", "nullable": True, "selectable": True},
+        {"name": "Diagnosis", "type": "string", "nullable": True, "selectable": True},
     ],
 }
 MIXED_ROWS = (
-    "member,region,score,seen,note\n"
+    "member,region,score,seen,Diagnosis\n"
     + "true,north,2.5,2024-01-10T05:30:00Z,often\n" * 60
     + "false,south,7,2024-02-20T06:00:00Z,often\n" * 30
     + ",,,,\n" * 15

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import pathlib
 import re
 import socketserver
 import threading
@@ -19,8 +18,8 @@ import sotto
 from sotto import col
 
 from .conftest import spent
+from .pages import blocks_of
 
-ROOT = pathlib.Path(__file__).parents[3]
 FAST = sotto.Retries(first_pause_seconds=0.01)
 
 
@@ -57,9 +56,7 @@ TEN_QUESTIONS: list[Callable[[sotto.Dataset], sotto.Answer]] = [
 
 
 def ten_questions_of_the_page() -> list[Any]:
-    page = (ROOT / "docs/queries.md").read_text()
-    section = page[page.index("## Ten questions") : page.index("## Compare mechanisms")]
-    return [json.loads(block) for block in re.findall(r"^```json visits\n(.*?)^```", section, re.DOTALL | re.MULTILINE)]
+    return [json.loads(block) for block in blocks_of("docs/queries.md", "json visits", "Ten questions")]
 
 
 def test_the_ten_questions_are_those_of_the_page(clinic: sotto.Dataset) -> None:
@@ -337,7 +334,7 @@ def test_every_other_kind(population: sotto.Dataset, mixed: sotto.Dataset) -> No
         population.percentile("Age", [10, 90], epsilon=1),
         population.minimum("Age", epsilon=1),
         population.maximum("Age", epsilon=1),
-        mixed.key_selection("note", counts=True, delta=1e-4, epsilon=10),
+        mixed.key_selection("Diagnosis", counts=True, delta=1e-4, epsilon=10),
     ]
     for answer in answers:
         frame = answer.to_frame()
@@ -464,7 +461,7 @@ def test_post_processing_and_pictures_of_a_paid_release_are_free(population: sot
 
 def test_facts_of_datasets(client: sotto.Client, mixed: sotto.Dataset) -> None:
     facts = mixed.describe()
-    assert facts.to_frame()["name"].tolist() == ["member", "region", "score", "seen", "note"]
+    assert facts.to_frame()["name"].tolist() == ["member", "region", "score", "seen", "Diagnosis"]
     assert "timestamp" in repr(facts)
     assert {"clinic", "population", "mixed"} <= {dataset.id for dataset in client.datasets()}
 

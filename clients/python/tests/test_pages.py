@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pathlib
-import re
 from typing import Any
 
 import httpx
@@ -13,7 +11,8 @@ from nbclient import NotebookClient
 
 import sotto
 
-ROOT = pathlib.Path(__file__).parents[3]
+from .pages import ROOT, blocks_of
+
 NOTEBOOK = ROOT / "examples/first-hour.ipynb"
 
 
@@ -39,15 +38,11 @@ def test_the_notebook_runs(custodian: httpx.Client) -> None:
     assert any("<table" in html for html in rich)
 
 
-def blocks_of(page: str) -> list[str]:
-    return re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(), re.DOTALL | re.MULTILINE)
-
-
 def test_the_code_blocks_of_the_guide_run(url: str, custodian: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
     # The blocks build on each other, as on the page. They end with expressions, which a notebook would show.
     monkeypatch.chdir(ROOT)
     scope: dict[str, Any] = {}
-    blocks = blocks_of("docs/python.md")
+    blocks = blocks_of("docs/python.md", "python")
     assert len(blocks) > 10
     for block in blocks:
         exec(compile(block, "docs/python.md", "exec"), scope)

@@ -14,9 +14,8 @@ import yaml
 
 import sotto
 
+from .pages import ROOT
 from .support import KEY, URL, Service, answered, problem
-
-ROOT = pathlib.Path(__file__).parents[3]
 
 
 def codes_of_the_service() -> list[str]:

@@ -1,0 +1,40 @@
+"""Blocks of the pages of documentation."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import re
+from dataclasses import dataclass
+from typing import Any
+
+ROOT = pathlib.Path(__file__).parents[3]
+
+
+def blocks_of(page: str, language: str, section: str | None = None) -> list[str]:
+    """Return the blocks of a page, or of a section of it, in a language such as `python` or `json visits`."""
+    text = (ROOT / page).read_text()
+    if section is not None:
+        text = text.split(f"\n## {section}", 1)[1].split("\n## ", 1)[0]
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Example:
+    """A query on the page of queries."""
+
+    dataset: str
+    query: dict[str, Any]
+
+    def __str__(self) -> str:
+        return json.dumps(self.query)
+
+
+def examples() -> list[Example]:
+    """Return the queries on the page of queries, each with a dataset of the tests that has its columns."""
+    found = [
+        (name, json.loads(block))
+        for language, name in (("json", "population"), ("json visits", "clinic"))
+        for block in blocks_of("docs/queries.md", language)
+    ]
+    return [Example("mixed" if query["kind"] == "keySelection" else name, query) for name, query in found]
