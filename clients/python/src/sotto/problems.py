@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from .words import python_detail, python_field, python_rule
+
 
 class SottoError(Exception):
     """Base class of all exceptions of this package."""
@@ -39,13 +41,16 @@ class Problem(SottoError):
 
     def __init__(self, document: Mapping[str, Any]) -> None:
         self.document = dict(document)
-        """The whole problem document, with further facts such as `cap` and `remaining`."""
+        """The whole problem document in the words of the service, with further facts such as `cap` and `remaining`."""
         self.code = str(document.get("code", type(self).code))
         self.status = int(document.get("status", 0))
         self.title = str(document.get("title", ""))
-        self.detail = str(document.get("detail", ""))
-        self.errors: list[dict[str, str]] = list(document.get("errors", []))
-        """Fields that violate a rule, as `{"field", "rule"}`."""
+        self.detail = python_detail(str(document.get("detail", "")))
+        self.errors: list[dict[str, str]] = [
+            {**error, "field": python_field(error["field"]), "rule": python_rule(error["rule"])}
+            for error in document.get("errors", [])
+        ]
+        """Fields that violate a rule, as `{"field", "rule"}`, in the words of Python."""
         self.request_id: str | None = document.get("requestId")
         super().__init__(f"{self.code}: {self.detail}")
 
