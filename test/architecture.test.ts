@@ -98,13 +98,14 @@ const VERIFIER = 'src/ledger/protocol/verifier'
 
 /**
  * Files outside its sources that the console may import: the icon, the verifier that shares no code, the types of the
- * generated table of kinds, and the function for optional fields.
+ * generated table of kinds, the function for optional fields, and that for the labels of bins.
  */
 const CONSOLE_FILES = [
   'console/src/icon.svg',
   'examples/verify_export.py?url',
   'clients/kind-entry.ts',
   'src/privacy/defined.ts',
+  'src/core/planner/language/bin-text.ts',
 ]
 
 interface Import {

@@ -37,8 +37,17 @@ export const shownValue = z
   .union([z.number(), z.string()])
   .describe('Number; for a column of dates or timestamps, an ISO 8601 text in UTC.')
 
+const bin = z.strictObject({
+  lower: shownValue,
+  upper: shownValue,
+  upperIncluded: z
+    .literal(true)
+    .exactOptional()
+    .describe('Only in the last bin, which contains its upper edge. Every bin contains its lower edge.'),
+})
+
 export const cellLabel = z
-  .union([z.string(), z.boolean(), z.null(), z.strictObject({ lower: shownValue, upper: shownValue })])
+  .union([z.string(), z.boolean(), z.null(), bin])
   .describe('Category, boolean, period, bin, or null for the rows without a value.')
 
 export const cellKey = z.record(z.string(), cellLabel)

@@ -84,9 +84,17 @@ def test_html_is_escaped_and_bounded() -> None:
     assert "40 more rows" in html
 
 
-def test_bins_of_dates() -> None:
-    cells = [{"key": {"visited": {"lower": "2023-01-01", "upper": "2024-01-01"}}, "value": 7}]
-    frame = read_answer(answer_document(result={"cells": cells}), {"kind": "histogram"}).to_frame()
-    expected = pd.Interval(pd.Timestamp("2023-01-01"), pd.Timestamp("2024-01-01"), closed="left")
-    assert frame["visited"][0] == expected
-    assert expected.left in frame["visited"][0]
+def test_the_last_bin_contains_its_upper_edge() -> None:
+    first = {"lower": "2023-01-01", "upper": "2024-01-01"}
+    last = {"lower": "2024-01-01", "upper": "2024-12-31", "upperIncluded": True}
+    cells = [{"key": {"visited": label}, "value": 7} for label in (first, last, None)]
+    answer = read_answer(answer_document(result={"cells": cells}), {"kind": "histogram"})
+    ends = [pd.Timestamp(day) for day in ("2023-01-01", "2024-01-01", "2024-12-31")]
+    assert answer.to_frame()["visited"].tolist() == [
+        pd.Interval(ends[0], ends[1], closed="left"),
+        pd.Interval(ends[1], ends[2], closed="both"),
+        None,
+    ]
+    html = answer._repr_html_()
+    assert "[2023-01-01, 2024-01-01)" in html
+    assert "[2024-01-01, 2024-12-31]" in html

@@ -270,9 +270,8 @@ def test_frames_have_names_types_and_missing_groups(mixed: sotto.Dataset) -> Non
     groups = mixed.group_by("member", "region", col("score").bins([0, 5, 10]))
     answer = groups.agg(n=sotto.count(), average=sotto.mean("score"), half=sotto.median("score")).run(epsilon=1_000)
     frame = answer.to_frame()
-    assert [str(dtype) for dtype in frame.dtypes][:3] == ["boolean", "category", "interval[int64, left]"] or str(
-        frame.dtypes["score"]
-    ).startswith("interval")
+    assert [str(dtype) for dtype in frame.dtypes][:3] == ["boolean", "category", "object"]
+    assert [str(score) for score in frame["score"][:3]] == ["[0, 5)", "[5, 10]", "None"]
     assert list(frame.columns) == [
         "member",
         "region",

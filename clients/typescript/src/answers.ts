@@ -9,7 +9,7 @@ export type AnswerDocument = Schemas['Answer'] | Schemas['DummyAnswer']
 export type BatchDocument = Schemas['BatchAnswer'] | Schemas['DummyBatchAnswer']
 /** Privacy loss: epsilon and delta, or rho where the dataset counts its budget in rho. */
 export type Amount = Schemas['PrivacyLoss'] | Schemas['Rho']
-/** Category, boolean, period, bin, or null for the rows without a value. */
+/** Category, boolean, period, bin, or null for the rows without a value. Only the last bin has `upperIncluded`. */
 export type CellLabel = Schemas['SelectionResult']['selected'][number]['candidate']
 
 /** A noisy value. With the confidence of its answer, it differs from the true value by at most the half-width. */

@@ -2854,6 +2854,11 @@ export interface components {
                 lower: number | string;
                 /** @description Number; for a column of dates or timestamps, an ISO 8601 text in UTC. */
                 upper: number | string;
+                /**
+                 * @description Only in the last bin, which contains its upper edge. Every bin contains its lower edge.
+                 * @constant
+                 */
+                upperIncluded?: true;
             };
             /** @description Number of rows or people. */
             truth: number;
@@ -2885,6 +2890,11 @@ export interface components {
                     lower: number | string;
                     /** @description Number; for a column of dates or timestamps, an ISO 8601 text in UTC. */
                     upper: number | string;
+                    /**
+                     * @description Only in the last bin, which contains its upper edge. Every bin contains its lower edge.
+                     * @constant
+                     */
+                    upperIncluded?: true;
                 };
             };
             /** @description Name of the statistic in the values of a group. */
@@ -3399,6 +3409,11 @@ export interface components {
                         lower: number | string;
                         /** @description Number; for a column of dates or timestamps, an ISO 8601 text in UTC. */
                         upper: number | string;
+                        /**
+                         * @description Only in the last bin, which contains its upper edge. Every bin contains its lower edge.
+                         * @constant
+                         */
+                        upperIncluded?: true;
                     };
                 };
                 /** @description Values by statistic, in the order of the query. A statistic is named by its kind, or by its kind and column, such as `count` and `mean_Age`. */
@@ -6152,6 +6167,11 @@ export interface components {
                     lower: number | string;
                     /** @description Number; for a column of dates or timestamps, an ISO 8601 text in UTC. */
                     upper: number | string;
+                    /**
+                     * @description Only in the last bin, which contains its upper edge. Every bin contains its lower edge.
+                     * @constant
+                     */
+                    upperIncluded?: true;
                 };
                 /** @description Noisy number of rows by which the candidate exceeds the next one. */
                 gap?: number;
@@ -6376,6 +6396,11 @@ export interface components {
                         lower: number | string;
                         /** @description Number; for a column of dates or timestamps, an ISO 8601 text in UTC. */
                         upper: number | string;
+                        /**
+                         * @description Only in the last bin, which contains its upper edge. Every bin contains its lower edge.
+                         * @constant
+                         */
+                        upperIncluded?: true;
                     };
                 };
                 /** @description Name of the statistic in the values of a group. */
@@ -6927,6 +6952,11 @@ export interface components {
                         lower: number | string;
                         /** @description Number; for a column of dates or timestamps, an ISO 8601 text in UTC. */
                         upper: number | string;
+                        /**
+                         * @description Only in the last bin, which contains its upper edge. Every bin contains its lower edge.
+                         * @constant
+                         */
+                        upperIncluded?: true;
                     };
                 };
                 value: number;

@@ -1,6 +1,7 @@
 import type { answer, batchAnswer } from '../../../schemas/answers/answer.ts'
 import type { QueryPredicate } from '../../../schemas/answers/query.ts'
 import type { openedSession } from '../../../schemas/answers/sparse-vector.ts'
+import { binText } from '../../core/planner/language/bin-text.ts'
 import type { CellLabel } from '../../core/planner/language/grouping.ts'
 import type { AccuracyReport, Result } from '../../core/planner/report-kinds.ts'
 import { defined } from '../../privacy/defined.ts'
@@ -277,7 +278,7 @@ function labelsOf(key: Readonly<Record<string, CellLabel>>): readonly string[] {
 /** A label of a cell in words. */
 export function labelText(label: CellLabel): string {
   if (label === null) return 'no value'
-  return typeof label === 'object' ? `${label.lower} to ${label.upper}` : String(label)
+  return typeof label === 'object' ? binText(label, String) : String(label)
 }
 
 /** The condition on rows in words. */

@@ -16,15 +16,15 @@ describe('an answer as a table', () => {
       result: {
         cells: [
           { key: { Sex: 'F', Age: { lower: 0, upper: 18 } }, value: 1_234 },
-          { key: { Sex: null, Age: { lower: 18, upper: 65 } }, value: -3 },
+          { key: { Sex: null, Age: { lower: 18, upper: 65, upperIncluded: true } }, value: -3 },
         ],
       },
     } as Part
     const table = tableOf(part)
     expect(table?.columns.map(({ title }) => title)).toEqual(['Sex', 'Age', 'count', '±'])
     expect(table?.rows.map((row) => row.map(({ shown }) => shown))).toEqual([
-      ['F', '0 to 18', '1,234', '12'],
-      ['missing', '18 to 65', '-3', '12'],
+      ['F', '[0, 18)', '1,234', '12'],
+      ['missing', '[18, 65]', '-3', '12'],
     ])
   })
 

@@ -97,8 +97,17 @@ describe('answers in a line', () => {
     ['F: 1, M: 2 ± 7', answer({ cells: cells(['F', 1], ['M', 2]) }, { halfWidth: 7 })],
     ['4 cells ± 7', answer({ cells: cells(['A', 1], ['B', 1], ['C', 1], ['D', 1]) }, { halfWidth: 7 })],
     [
-      'missing, 0 to 10',
-      answer({ selected: [{ candidate: null }, { candidate: { lower: 0, upper: 10 } }] }, {}),
+      'missing, [0, 10), [1,000, 2,000]',
+      answer(
+        {
+          selected: [
+            { candidate: null },
+            { candidate: { lower: 0, upper: 10 } },
+            { candidate: { lower: 1_000, upper: 2_000, upperIncluded: true } },
+          ],
+        },
+        {},
+      ),
     ],
     ['2 values: a, b', answer({ keys: [{ key: 'a' }, { key: 'b' }], truncated: false }, {})],
   ])('%s', (text, document) => {

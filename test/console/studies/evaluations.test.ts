@@ -73,7 +73,7 @@ describe('Errors beside theory', () => {
 test.each([
   [{}, 'Answer'],
   [{ key: { Occupation: 'Economist', Sex: 'F' } }, 'Economist, F'],
-  [{ key: { Age: { lower: 0, upper: 10 } }, statistic: 'mean_Age' }, '0 to 10: mean_Age'],
+  [{ key: { Age: { lower: 0, upper: 10 } }, statistic: 'mean_Age' }, '[0, 10): mean_Age'],
   [{ key: { Sex: null } }, 'missing'],
   [{ key: {}, statistic: 'count' }, 'count'],
   [{ p: 75 }, '75%'],

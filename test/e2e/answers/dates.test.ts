@@ -293,7 +293,7 @@ describe('plots', () => {
     expect(months.body.toString()).toContain('2024-02')
     const ranges = { column: 'discharged', edges: ['2023-01-01', '2024-02-29', '2025-01-31'] }
     const drawn = await plot({ kind: 'histogram', column: ranges, epsilon: 0.1 })
-    expect(drawn.body.toString()).toContain('2024-02-29 to 2025-01-31')
+    expect(drawn.body.toString()).toContain('[2024-02-29, 2025-01-31]')
   })
 
   test('of dates as values are refused', async () => {

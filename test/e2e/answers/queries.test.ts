@@ -60,7 +60,7 @@ describe('every kind of query is answered, with its noise, accuracy and cost', (
       { Age: { lower: 0, upper: 30 } },
       { Age: { lower: 30, upper: 45 } },
       { Age: { lower: 45, upper: 60 } },
-      { Age: { lower: 60, upper: 120 } },
+      { Age: { lower: 60, upper: 120, upperIncluded: true } },
     ])
     const total = cells.reduce((sum: number, cell: { value: number }) => sum + cell.value, 0)
     expect(Math.abs(total - 100_000)).toBeLessThan(20_000)

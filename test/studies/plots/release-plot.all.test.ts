@@ -62,7 +62,11 @@ const RELEASES: readonly (readonly [wire: Wire, panels: number, spoken: RegExp])
   [{ kind: 'correlation', columns: ['Age', 'Balance'] }, 1, /correlation of Age and Balance: /],
   [{ kind: 'proportion', of: MEN }, 1, /proportion: /],
   [{ kind: 'countDistinct', column: 'Region' }, 1, /count distinct of Region: /],
-  [{ kind: 'histogram', column: { column: 'Age', edges: [0, 18, 65, 120] } }, 1, /0 to 18: \S+ ± \S+ rows\./],
+  [
+    { kind: 'histogram', column: { column: 'Age', edges: [0, 18, 65, 120] } },
+    1,
+    /\[0, 18\): \S+ ± \S+ rows\. \[18, 65\): .* \[65, 120\]: /,
+  ],
   [{ kind: 'contingency', columns: ['Region', 'Sex'] }, 1, /no value, F: /],
   [{ kind: 'topGroups', keys: ['Region'], k: 2 }, 1, /± \S+ rows\./],
   [

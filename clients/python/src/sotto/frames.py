@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -39,13 +39,12 @@ def _grouping_of(question: Mapping[str, Any], name: str) -> Any:
 
 
 def key_column(labels: Sequence[Any], grouping: Any, keep_order: bool = True) -> Any:
-    """Return labels of groups as a column of the fitting type. None becomes `<NA>` (`NaT`, `NaN` for intervals)."""
+    """Return labels of groups as a column of the fitting type. None becomes `<NA>` (`NaT`, `None` for intervals)."""
     present = [label for label in labels if label is not None]
     if isinstance(grouping, Mapping) and "by" in grouping:
         return _period_column(labels, grouping["by"])
     if any(isinstance(label, Mapping) for label in present):
-        bounds = [None if label is None else _bounds(label) for label in labels]
-        return pd.Series(pd.arrays.IntervalArray.from_tuples(bounds, closed="left"))  # type: ignore[arg-type]
+        return pd.Series([None if label is None else _interval(label) for label in labels], dtype="object")
     if present and all(isinstance(label, bool) for label in present):
         return pd.Series(pd.array(list(labels), dtype="boolean"))
     # In the order of the answer, which is that of the declaration.
@@ -59,8 +58,9 @@ def _categorical(labels: Sequence[Any], categories: Sequence[str], ordered: bool
     return pd.Categorical(list(labels), dtype=dtype)
 
 
-def _bounds(bin: Mapping[str, Any]) -> tuple[Any, Any]:
-    return read_value(bin["lower"]), read_value(bin["upper"])
+def _interval(bin: Mapping[str, Any]) -> pd.Interval[Any]:
+    closed: Literal["both", "left"] = "both" if bin.get("upperIncluded") else "left"
+    return pd.Interval(read_value(bin["lower"]), read_value(bin["upper"]), closed)
 
 
 def _period_column(labels: Sequence[str | None], by: str) -> Any:

@@ -148,6 +148,9 @@ def show_label(label: Any) -> str:
     """Return the label of a group as people read it: a category, a period, a bin, or `<NA>` for a missing value."""
     if label is None:
         return "<NA>"
-    if isinstance(label, dict):
-        return f"{label['lower']} to {label['upper']}"
-    return str(label)
+    return bin_text(label) if isinstance(label, Mapping) else str(label)
+
+
+def bin_text(bin: Mapping[str, Any]) -> str:
+    """Return a bin as an interval: `[60, 80)`, and `[80, 100]` for the last one, which contains its upper edge."""
+    return f"[{bin['lower']}, {bin['upper']}{']' if bin.get('upperIncluded') else ')'}"

@@ -1,3 +1,4 @@
+import { binText } from '../../../../src/core/planner/language/bin-text.ts'
 import type { Schemas } from '../../api/schemas.ts'
 import { formatCount, formatEstimate, formatHalfWidth } from '../../format/number.ts'
 import { formatTime } from '../../format/time.ts'
@@ -94,6 +95,6 @@ function halfWidthText({ halfWidth, unit }: EstimateBound): string {
 /** Formats the label of a cell: a category, a boolean, a period or a bin. */
 export function labelText(label: Label): string {
   if (label === null) return 'missing'
-  if (typeof label === 'object') return `${valueText(label.lower)} to ${valueText(label.upper)}`
+  if (typeof label === 'object') return binText(label, valueText)
   return String(label)
 }

@@ -10,12 +10,13 @@ import {
 } from '../../dataset/dataset.ts'
 import { type GridValue, normalValue, valueOfIndex } from '../../dataset/grid-value.ts'
 import type { GroupKey } from './aggregate.ts'
+import type { Bin } from './bin-text.ts'
 import { planCalendarCells } from './calendar-cells.ts'
 import { requireColumn } from './column-rules.ts'
 import { indexAtLeast, nanoOf } from './predicate.ts'
 
 /** One cell of a grouping column's declared domain, as an answer shows it. `null`: the rows without a value. */
-export type CellLabel = string | boolean | null | { readonly lower: GridValue; readonly upper: GridValue }
+export type CellLabel = string | boolean | null | Bin<GridValue>
 
 /** Cells of a column and their labels in the same order. */
 interface Cells {
@@ -87,7 +88,10 @@ function planDivision(
   }
   const edges = planEdges(division.edges, column, field)
   const shown = division.edges.map((edge) => normalValue(column.type, edge))
-  const labels = shown.slice(1).map((upper, bin) => ({ lower: shown[bin] ?? upper, upper }))
+  const bins = shown.slice(1).map((upper, bin) => ({ lower: shown[bin] ?? upper, upper }))
+  const labels = bins.map((bin, place) =>
+    place === bins.length - 1 ? { ...bin, upperIncluded: true as const } : bin,
+  )
   return { key: { kind: 'bins', column: name, edges, nullCell }, labels }
 }
 

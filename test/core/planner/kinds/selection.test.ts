@@ -99,7 +99,7 @@ describe('the best of several', () => {
       candidates: { column: { column: 'Age', edges: [0, 18, 65] } },
     })
     expect(shown(planned, { kind: 'noisy-max', selected: [{ candidate: 1 }] })).toEqual({
-      selected: [{ candidate: { lower: 18, upper: 65 } }],
+      selected: [{ candidate: { lower: 18, upper: 65, upperIncluded: true } }],
     })
   })
 

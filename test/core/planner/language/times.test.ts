@@ -246,7 +246,7 @@ describe('cells of the calendar', () => {
       key: { kind: 'bins', column: 'visited', edges: [19_723n, 19_905n, 20_089n], nullCell: true },
       labels: [
         { lower: '2024-01-01', upper: '2024-07-01' },
-        { lower: '2024-07-01', upper: '2024-12-31' },
+        { lower: '2024-07-01', upper: '2024-12-31', upperIncluded: true },
         null,
       ],
     })
@@ -266,7 +266,7 @@ describe('cells of the calendar', () => {
     const labels = spellings.map((edges) => labelsOf({ column: 'arrived', edges }))
     expect(labels[0]).toEqual([
       { lower: '2024-02-29T00:00:00Z', upper: '2024-02-29T13:00:30Z' },
-      { lower: '2024-02-29T13:00:30Z', upper: '2024-03-01T00:00:00Z' },
+      { lower: '2024-02-29T13:00:30Z', upper: '2024-03-01T00:00:00Z', upperIncluded: true },
     ])
     expect(labels[1]).toEqual(labels[0])
     const [one, other] = spellings.map((edges) => {
