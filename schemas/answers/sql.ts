@@ -52,7 +52,10 @@ const columns = listOf(
       .optional()
       .describe('Unit of a half-width, if it is not that of the value.'),
   }),
-).describe('Columns of the rows: those of the SELECT list, each noisy value followed by its half-width.')
+).describe(
+  'Columns of the rows: those of the SELECT list, each noisy value followed by its half-width, `<name>_half_width`, or ' +
+    '`<name>_rank_half_width` for the rank of a quantile.',
+)
 
 const notes = listOf(z.string()).describe('Differences between this answer and that of a database.')
 

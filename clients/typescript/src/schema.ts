@@ -6442,7 +6442,7 @@ export interface components {
         SqlAnswer: {
             /** @description Query that the statement was translated to. */
             query: components["schemas"]["AskedQuery"];
-            /** @description Columns of the rows: those of the SELECT list, each noisy value followed by its half-width. */
+            /** @description Columns of the rows: those of the SELECT list, each noisy value followed by its half-width, `<name>_half_width`, or `<name>_rank_half_width` for the rank of a quantile. */
             columns: {
                 /** @description Alias, or the name that PostgreSQL gives the column. A name that repeats gets a number. */
                 name: string;
@@ -6470,7 +6470,7 @@ export interface components {
         SqlPreview: {
             /** @description Query that the statement was translated to. */
             query: components["schemas"]["AskedQuery"];
-            /** @description Columns of the rows: those of the SELECT list, each noisy value followed by its half-width. */
+            /** @description Columns of the rows: those of the SELECT list, each noisy value followed by its half-width, `<name>_half_width`, or `<name>_rank_half_width` for the rank of a quantile. */
             columns: {
                 /** @description Alias, or the name that PostgreSQL gives the column. A name that repeats gets a number. */
                 name: string;

@@ -217,7 +217,8 @@ function columnsOf(
     const type = isWhole(measure, dataset, stated) ? 'integer' : slot.type
     const unit = halfWidthUnit(measure, slot.type)
     const name = unique(defaultName(target))
-    const halfWidthColumn = unique(`${name}_half_width`)
+    // Beside a value, a number of rows would be taken for one in the unit of the value.
+    const halfWidthColumn = unique(`${name}${unit === 'rows' ? '_rank' : ''}_half_width`)
     return [{ name, type, halfWidthColumn }, defined({ name: halfWidthColumn, type: 'number', unit })]
   })
 }

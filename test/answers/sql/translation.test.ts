@@ -313,6 +313,18 @@ describe('rows', () => {
     expect(notesOf('HAVING COUNT(*) > 1 LIMIT 1')).toMatch(/HAVING.*LIMIT/)
   })
 
+  test('name the half-width of a quantile as one of ranks', () => {
+    const median = 'percentile_cont(0.5) WITHIN GROUP (ORDER BY age)'
+    const { asked, columnsOf } = translated(select(`${median} AS middle, AVG(age)`))
+    const { noise } = stated(asked)
+    expect(columnsOf({ noise, round: false }).map(({ name, unit }) => [name, unit])).toEqual([
+      ['middle', undefined],
+      ['middle_rank_half_width', 'rows'],
+      ['avg', undefined],
+      ['avg_half_width', undefined],
+    ])
+  })
+
   test('have a column for each half-width, and names that do not repeat', () => {
     const { asked, columnsOf, rowsOf } = translated(
       select('COUNT(*), COUNT(*), Region AS count, AVG(day)', 'GROUP BY 3'),
