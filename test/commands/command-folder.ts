@@ -81,6 +81,7 @@ export function useCommandFolder(): void {
     const answer = JSON.stringify({ ...JSON.parse(ANSWER), note: 'é', receipt })
     write('answer.json', answer)
     write('altered.json', answer.replace('2531', '2532'))
+    write('cut.json', answer.replace(/("hash":"[0-9a-f]{63})[0-9a-f]/, '$1'))
     const before = chain('census', sampleHistory('zcdp', { answer }))[14]
     const sessionAnswer = JSON.stringify({
       ...JSON.parse(SESSION_ANSWER),

@@ -33,6 +33,7 @@ describe('verify', () => {
     ],
     ['--export census.jsonl --head unsigned.json --public-key signing.key.pub', 'it is not signed'],
     ['--export census.jsonl --receipt altered.json', 'event 4 records another answer'],
+    ['--export census.jsonl --receipt cut.json', 'cut.json: was changed: "hash" must be a SHA-256'],
     ['--export census.jsonl --head heads.jsonl --receipt altered.json', 'altered.json: event 3 of census'],
   ])('a failed check is reported with exit code 1: %s', async (args, message) => {
     const { code, errors } = await ledger(`verify ${args}`)
@@ -70,7 +71,7 @@ test.each([
   ['ledger verify census.jsonl', 'too many arguments'],
   ['ledger verify --export missing.jsonl', 'missing.jsonl'],
   ['ledger verify --export census.jsonl --head missing.json', 'missing.json'],
-  ['ledger verify --export census.jsonl --head census.jsonl', 'census.jsonl: names no dataset'],
+  ['ledger verify --export census.jsonl --head census.jsonl', 'census.jsonl: is no head, receipt or answer'],
   ['ledger verify --export census.jsonl --receipt session-answer.json', 'name it with --dataset'],
   ['ledger verify --export census.jsonl --head head.json --public-key head.json', 'must be the PEM'],
   ['ledger verify --export census.jsonl --public-key signing.key.pub', 'needs a --head or a --receipt'],

@@ -194,11 +194,30 @@ describe('a pasted text', () => {
       'x',
       '[]',
       '{}',
-      '{"sequence":0,"hash":""}',
-      '{"sequence":1,"hash":"AB"}',
+      '{"sequence":1}',
+      '{"id":"a","dataset":"census"}',
       `${wrong}\nx`,
     ])
       await expect(check(text), text).rejects.toThrow(SyntaxError)
+  })
+
+  test('of a receipt that was changed is told apart from one that is no receipt', async () => {
+    const { id: _, ...withoutId } = JSON.parse(answer)
+    const changed: readonly (readonly [document: object, text: string])[] = [
+      [{ ...head, sequence: 0 }, '"sequence" must be the number of an event'],
+      [{ ...head, sequence: `${head.sequence}` }, '"sequence" must be the number of an event'],
+      [{ ...head, hash: head.hash.toUpperCase() }, '"hash" must be a SHA-256 in hexadecimal'],
+      [{ ...JSON.parse(answer), receipt: { ...receiptIn(2), hash: '' } }, '"hash" must be a SHA-256'],
+      [{ ...JSON.parse(answer), receipt: {} }, '"sequence" must be the number of an event'],
+      [withoutId, 'the answer has no id'],
+    ]
+    for (const [document, text] of changed) {
+      const lines = `${JSON.stringify(head)}\n${JSON.stringify(document)}`
+      expect(await check(lines), lines).toMatchObject([
+        { state: 'good' },
+        { state: 'bad', title: '2. It was changed', text: expect.stringContaining(text.slice(1)) },
+      ])
+    }
   })
 
   test('with a signature is compared with the key', async () => {

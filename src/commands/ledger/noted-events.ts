@@ -1,11 +1,21 @@
 import { isUtf8 } from 'node:buffer'
 import { readFileSync } from 'node:fs'
 import { sha256 } from '../../ledger/canonical.ts'
-import { readDocuments, readNoted, type SignedNote } from '../../ledger/protocol/verifier/noted-events.ts'
+import {
+  type ChangedNote,
+  readDocuments,
+  readNoted,
+  type SignedNote,
+} from '../../ledger/protocol/verifier/noted-events.ts'
 import { Misuse } from '../command.ts'
 
 /** A published head, or the receipt of an answer, read from a file. */
 export interface EventNote extends SignedNote {
+  readonly file: string
+}
+
+/** A head, a receipt or an answer of a file that was changed. */
+export interface ChangedFile extends ChangedNote {
   readonly file: string
 }
 
@@ -14,7 +24,7 @@ export interface EventNote extends SignedNote {
  * @param dataset the dataset of a receipt that names none
  * @throws Misuse for a file that holds anything else.
  */
-export function readNotes(file: string, dataset: string | undefined): readonly EventNote[] {
+export function readNotes(file: string, dataset: string | undefined): readonly (EventNote | ChangedFile)[] {
   const text = readText(file)
   try {
     return readDocuments(text).map(({ document, text: bytes }) => ({

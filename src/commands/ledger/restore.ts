@@ -5,7 +5,7 @@ import { laterHeads } from '../../ledger/custody/known-heads.ts'
 import { isSignatureOf } from '../../ledger/signature.ts'
 import { type CommandDefinition, collect, Misuse } from '../command.ts'
 import { reportingBackup, storedData } from './backup.ts'
-import { type EventNote, readNotes, readText } from './noted-events.ts'
+import { type ChangedFile, type EventNote, readNotes, readText } from './noted-events.ts'
 
 interface RestoreOptions {
   readonly checkHead: readonly string[]
@@ -44,7 +44,7 @@ async function restoreFrom(
 ): Promise<void> {
   if ((files.length === 0) !== withoutHeads)
     throw new Misuse('give either --check-head <file> or --without-heads')
-  const notes = files.flatMap((file) => readNotes(file, undefined))
+  const notes = files.flatMap((file) => readNotes(file, undefined)).map(requireUnchanged)
   if (publicKey !== undefined) requireSigned(notes, readText(publicKey))
   const known = notes.reduce(
     (heads, { noted }) => laterHeads(heads, new Map([[noted.dataset, noted]])),
@@ -59,6 +59,11 @@ async function restoreFrom(
       `${config.dataDirectory}: restored, ${events} events verified, ${known.size} known heads found`,
     )
   })
+}
+
+function requireUnchanged(note: EventNote | ChangedFile): EventNote {
+  if ('changed' in note) throw new Misuse(`${note.file}: was changed: ${note.changed}`)
+  return note
 }
 
 function requireSigned(notes: readonly EventNote[], publicKey: string): void {

@@ -30,8 +30,10 @@ in it. Prints one line for each dataset, head and receipt.`,
 }
 
 async function verifyEvents(options: VerifyOptions): Promise<void> {
-  const notes = [...options.head, ...options.receipt].flatMap((file) => readNotes(file, options.dataset))
-  if (options.publicKey !== undefined && notes.length === 0)
+  const read = [...options.head, ...options.receipt].flatMap((file) => readNotes(file, options.dataset))
+  const notes = read.flatMap((note) => ('changed' in note ? [] : [note]))
+  const changed = read.filter((note) => 'changed' in note)
+  if (options.publicKey !== undefined && read.length === 0)
     throw new Misuse('--public-key: needs a --head or a --receipt whose signature it checks')
   const publicKey = options.publicKey === undefined ? undefined : readText(options.publicKey)
   const signatureFaults = notes.map((note) => signatureFault(note, publicKey))
@@ -42,7 +44,9 @@ async function verifyEvents(options: VerifyOptions): Promise<void> {
   printFindings(found)
   const faults = notes.map((_, index) => found.noted[index]?.reason ?? signatureFaults[index])
   for (const [index, note] of notes.entries()) printNote(note, faults[index], publicKey !== undefined)
-  if (!isSound(found) || faults.some((fault) => fault !== undefined)) process.exitCode = REFUSED
+  for (const { file, changed: rule } of changed) console.error(`${file}: was changed: ${rule}`)
+  if (!isSound(found) || changed.length > 0 || faults.some((fault) => fault !== undefined))
+    process.exitCode = REFUSED
 }
 
 function printNote({ file, noted }: EventNote, fault: string | undefined, isSigned: boolean): void {

@@ -1,5 +1,6 @@
 import { followExport } from '../../../../src/ledger/protocol/verifier/export.ts'
 import {
+  type ChangedNote,
   type NotedEvent,
   type NotedFinding,
   readDocuments,
@@ -34,17 +35,23 @@ export async function receiptChecks(
   const { noted } = await followExport(chunksOf(bytes.stream()), {
     dataset,
     sha256,
-    noted: notes.map((note) => note.noted),
+    noted: notes.flatMap((note) => ('changed' in note ? [] : [note.noted])),
   })
-  const checks = noted.map(async (found, place) => {
-    const signature = notes[place]?.signature
-    const both = [
-      foundCheck(found, dataset),
-      ...(await signatureChecks(found.noted, signature, publicKeyPem)),
-    ]
-    return both.map((check) => ({ ...check, title: `${place + 1}. ${check.title}` }))
+  const checks = notes.map(async (note, place) => {
+    const all =
+      'changed' in note
+        ? [changedCheck(note)]
+        : [
+            ...noted.filter((found) => found.noted === note.noted).map((found) => foundCheck(found, dataset)),
+            ...(await signatureChecks(note.noted, note.signature, publicKeyPem)),
+          ]
+    return all.map((check) => ({ ...check, title: `${place + 1}. ${check.title}` }))
   })
   return (await Promise.all(checks)).flat()
+}
+
+function changedCheck({ changed }: ChangedNote): Check {
+  return { state: 'bad', title: 'It was changed', text: `No service writes it so: ${changed}.` }
 }
 
 function foundCheck({ noted, reason, onlyAnswer }: NotedFinding, dataset: string): Check {

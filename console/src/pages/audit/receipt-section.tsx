@@ -30,11 +30,7 @@ export function ReceiptSection({ verified, head }: ReceiptSectionProps) {
     } catch (thrown) {
       setFound(undefined)
       // Anything else comes from reading the file, which may have moved.
-      setError(
-        thrown instanceof SyntaxError
-          ? `No head, receipt or answer: ${thrown.message}.`
-          : 'The file cannot be read.',
-      )
+      setError(thrown instanceof SyntaxError ? `The text ${thrown.message}.` : 'The file cannot be read.')
     }
   }
   return (

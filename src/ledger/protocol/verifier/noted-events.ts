@@ -46,6 +46,12 @@ export interface SignedNote {
   readonly signature?: string
 }
 
+/** A head, a receipt or an answer that no service writes as it is. */
+export interface ChangedNote {
+  /** The rule that it violates. */
+  readonly changed: string
+}
+
 /**
  * Divides a text into JSON documents: it is one, or each of its lines is one.
  * @throws SyntaxError that says what is not JSON
@@ -72,25 +78,27 @@ export function readDocuments(
  * Reads a head, a receipt, or an answer with its receipt.
  * @param options.dataset dataset of a receipt that names none
  * @param options.answerHash SHA-256 of the bytes of the document, in case that it is an answer
- * @throws SyntaxError that names the violated rule
+ * @throws SyntaxError for a document that is none of them, or whose dataset is unknown
  */
 export function readNoted(
   document: unknown,
   options: { readonly dataset?: string | undefined; readonly answerHash: string },
-): SignedNote {
+): SignedNote | ChangedNote {
   const fields = fieldsOf(document)
   const { receipt, id, session, question, dataset = options.dataset } = fields
   const { sequence, hash, signature } = receipt === undefined ? fields : fieldsOf(receipt)
   const chargeId = id ?? session
+  if (receipt === undefined && (sequence === undefined || hash === undefined))
+    throw new SyntaxError('is no head, receipt or answer')
   if (typeof dataset !== 'string') throw new SyntaxError('names no dataset')
   if (typeof sequence !== 'number' || !Number.isSafeInteger(sequence) || sequence < 1)
-    throw new SyntaxError('"sequence" must be the number of an event')
+    return { changed: '"sequence" must be the number of an event' }
   if (typeof hash !== 'string' || !/^[0-9a-f]{64}$/.test(hash))
-    throw new SyntaxError('"hash" must be a SHA-256 in hexadecimal')
+    return { changed: '"hash" must be a SHA-256 in hexadecimal' }
   const head = { dataset, sequence, hash }
   const signed = typeof signature === 'string' ? { signature } : {}
   if (receipt === undefined) return { noted: head, ...signed }
-  if (typeof chargeId !== 'string') throw new SyntaxError('the answer has no id')
+  if (typeof chargeId !== 'string') return { changed: 'the answer has no id' }
   const { answerHash } = options
   const answer = { chargeId, answerHash, ...(typeof question === 'number' && { question }) }
   return { noted: { ...head, answer }, ...signed }
