@@ -311,6 +311,33 @@ const csvDialect = z
         '`utf-8` by default. `latin-1` is Windows-1252. `utf-16` is little-endian unless a byte order mark states ' +
           'otherwise.',
       ),
+    nullValues: z
+      .array(
+        z
+          .string()
+          .max(50)
+          .regex(
+            /^[^\p{Cc}"']+$/u,
+            'must be a text without quotes, line breaks and other control characters',
+          ),
+      )
+      .min(1)
+      .max(20)
+      .optional()
+      .describe(
+        'Texts that stand for a missing value in fields without quotes, to the letter, such as `NA`. An empty field is ' +
+          'missing whatever is declared.',
+      ),
+  })
+  .superRefine(({ delimiter = ',', nullValues = [] }, context) => {
+    const separator = delimiter === 'space' ? ' ' : delimiter
+    for (const [place, text] of nullValues.entries())
+      if (text.includes(separator))
+        context.addIssue({
+          code: 'custom',
+          path: ['nullValues', place],
+          message: 'must not contain the delimiter',
+        })
   })
   .meta({
     id: 'CsvDialect',

@@ -2415,6 +2415,8 @@ export interface components {
              * @enum {string}
              */
             encoding?: "utf-8" | "latin-1" | "utf-16";
+            /** @description Texts that stand for a missing value in fields without quotes, to the letter, such as `NA`. An empty field is missing whatever is declared. */
+            nullValues?: string[];
         };
         /**
          * @description How a CSV file differs from RFC 4180 in UTF-8.
@@ -2447,6 +2449,8 @@ export interface components {
              * @enum {string}
              */
             encoding?: "utf-8" | "latin-1" | "utf-16";
+            /** @description Texts that stand for a missing value in fields without quotes, to the letter, such as `NA`. An empty field is missing whatever is declared. */
+            nullValues?: string[];
         };
         /** @description Public facts of a dataset. */
         Dataset: {

@@ -142,6 +142,7 @@ export function csvDialect(declared: CsvDeclaration = {}, name = ''): CsvDialect
     decimal: declared.decimal ?? '.',
     header: declared.header ?? true,
     encoding: declared.encoding ?? 'utf-8',
+    nullValues: declared.nullValues ?? [],
   }
 }
 

@@ -84,6 +84,50 @@ test('values of the data are in the draft only if the custodian asks, and never 
   expect(service.logLines.join('')).not.toMatch(/quarter|P70/)
 })
 
+test('texts that look like missing values are proposed as such, and do not hide the type of a column', async () => {
+  const rows = Array.from({ length: 60 }, (_, i) =>
+    i % 6 === 0
+      ? `NA,-,?,north-${i % 3},-`
+      : `${i},${i}.5,2023-01-0${1 + (i % 9)},${i % 5 === 0 ? 'n/a' : 'south'},x`,
+  )
+  await write('marked.csv', ['visits,cost,seen,region,mark', ...rows].join('\n'))
+  const { declaration, notes } = await draft('marked.csv')
+  expect(declaration.source.csv).toEqual({ nullValues: ['NA', 'n/a', '-', '?'] })
+  expect(declaration.columns.map(({ type }: { type: string }) => type)).toEqual([
+    ...['integer', 'number', 'date', 'category', 'category'],
+  ])
+  expect(notes).toContainEqual({
+    field: 'source.csv.nullValues',
+    text: expect.stringContaining('Remove those that are values'),
+  })
+})
+
+test('declared null values are missing, and public', async () => {
+  await write('marked.csv', 'patient_id,age\nNA,30\na,NULL\nb,\nc,40\n')
+  const register = (csv: object) =>
+    service.register({
+      id: 'marked',
+      title: 'Marked',
+      source: { kind: 'file', path: 'clinic/marked.csv', format: 'csv', csv },
+      columns: [
+        { name: 'patient_id', type: 'identifier', onInvalidValue: 'dropRow' },
+        { name: 'age', type: 'integer', lower: 0, upper: 120, nullable: true, onInvalidValue: 'refuse' },
+      ],
+      privacyUnit: { kind: 'person', column: 'patient_id', maxRows: 3 },
+      neighbours: 'add-remove',
+      budget: { epsilon: 1 },
+    })
+  const wrong = [{ nullValues: ['a,b'] }, { nullValues: ['"'] }, { delimiter: 'space', nullValues: ['a b'] }]
+  for (const csv of wrong)
+    expect((await register(csv).expect(400)).body.errors).toMatchObject([
+      { field: 'source.csv.nullValues.0' },
+    ])
+  const registered = await register({ nullValues: ['NA', 'NULL'] }).expect(201)
+  expect(registered.body.ingestion).toMatchObject({ rowsRead: 4, people: 3 })
+  const { body } = await service.as('analyst').get('/v1/datasets/marked').expect(200)
+  expect(body.source.csv).toEqual({ nullValues: ['NA', 'NULL'] })
+})
+
 test('a registration names every open question of a draft', async () => {
   await write('visits.csv', VISITS)
   const { declaration, questions } = await draft('visits.csv')

@@ -200,6 +200,11 @@ function notesOn(csv: SniffedCsv | undefined, columns: readonly SampledColumn[])
   if (csv.skippedLines > 0)
     note('source', `The first ${csv.skippedLines} lines are not part of the table. Remove them.`)
   if (!csv.header) note('source.csv.header', 'No names were recognised in the first line.')
+  if (csv.nullValues.length > 0)
+    note(
+      'source.csv.nullValues',
+      'These texts look like missing values. Remove those that are values, and add others that may occur: the list is public.',
+    )
   if (columns.length === 1) note('source', 'Only one column was recognised. Check the delimiter.')
   return notes
 }
@@ -218,6 +223,7 @@ function dialectOf(csv: SniffedCsv, { encoding, hasQuotes }: SampledText, decima
     ...(decimalComma && { decimal: ',' }),
     ...(!csv.header && { header: false }),
     ...(encoding !== 'utf-8' && { encoding }),
+    ...(csv.nullValues.length > 0 && { nullValues: [...csv.nullValues] }),
   }
   return Object.keys(dialect).length === 0 ? undefined : dialect
 }

@@ -3,7 +3,7 @@ import { type DuckDBConnection, VARCHAR } from '@duckdb/node-api'
 import { defined } from '../../../privacy/defined.ts'
 import { must } from '../../../privacy/must.ts'
 import { quoteIdentifier } from '../../dialect.ts'
-import { isMemoryError, withSmallInstance } from '../instance.ts'
+import { isMemoryError, quoteLiteral, withSmallInstance } from '../instance.ts'
 import { runControlled } from './progress.ts'
 
 /** The first rows of a file, described. Everything here depends on data that is not protected by noise. */
@@ -25,6 +25,8 @@ export interface SniffedCsv {
   /** DuckDB's formats of dates, and of dates with a time of day, where they differ from ISO 8601. */
   readonly dateFormat?: string
   readonly timestampFormat?: string
+  /** Texts that seem to stand for missing values. They are missing in the facts about the columns. */
+  readonly nullValues: readonly string[]
 }
 
 /** A column of the file. */
@@ -137,9 +139,27 @@ function listOrTrue(expressions: readonly string[]): string {
 /** Number of characters that are read of each value. */
 const LONGEST_READ = 1_000
 
-/** Reads the first rows of a CSV file into the table `sample`, as texts with generated names. */
+/**
+ * Reads the first rows of a CSV file into the table `sample`, as texts with generated names. If there are texts that seem
+ * to stand for missing values, the form of the file and its rows are read once more without them.
+ */
 async function readCsv(connection: DuckDBConnection, file: SampledFile) {
-  const { columns, csv, path } = await sniff(connection, file)
+  const found = await sniff(connection, file)
+  const chosen = await sampleCsv(connection, file, found)
+  const nullValues = await nullValuesIn(connection, chosen)
+  if (nullValues.length === 0) return { ...found, chosen }
+  const { path, csv } = found
+  const again = await sniffWith(connection, path, { delimiter: csv.delimiter, nullValues })
+  await connection.run('DROP TABLE sample')
+  return { ...again, chosen: await sampleCsv(connection, file, again) }
+}
+
+/** Reads the first rows of the chosen columns. Returns their places. */
+async function sampleCsv(
+  connection: DuckDBConnection,
+  file: SampledFile,
+  { columns, csv, path }: SniffedFile,
+): Promise<readonly number[]> {
   const chosen = file.choose(columns)
   const options = [
     'auto_detect = false',
@@ -151,11 +171,48 @@ async function readCsv(connection: DuckDBConnection, file: SampledFile) {
     'escape = $quote',
     "comment = ''",
     'ignore_errors = true',
+    ...nullOptions(csv.nullValues),
   ]
   const fields = chosen.map((index) => `field${index}`)
   const sql = `CREATE TABLE sample AS SELECT ${listOrTrue(fields)} FROM read_csv($path, ${options.join(', ')}) LIMIT ${SAMPLE_ROWS}`
   await rowsOf(connection, sql, { path, delimiter: csv.delimiter, quote: csv.quote ?? '' })
-  return { columns, chosen, csv }
+  return chosen
+}
+
+/** As ingestion does, reads declared null values without quotes as NULL. */
+function nullOptions(nullValues: readonly string[]): readonly string[] {
+  if (nullValues.length === 0) return []
+  return [`nullstr = [${['', ...nullValues].map(quoteLiteral).join(', ')}]`, 'allow_quoted_nulls = false']
+}
+
+/** Texts that hardly stand for anything but a missing value. */
+const NULL_VALUES: readonly string[] = ['NA', 'N/A', 'n/a', '#N/A', 'NULL', 'null', '\\N', '(null)']
+/** Texts that stand for a missing value where all others of a column are numbers, or dates. */
+const NULL_VALUES_AMONG_MEASURED: readonly string[] = [
+  ...['-', '--', '.', '?', 'na', 'nil', 'none', 'None', 'missing', 'unknown'],
+]
+
+const NUMBER = '[+-]?\\d*[.,]?\\d+([eE][+-]?\\d+)?'
+const DATE = '\\d{1,4}[-./]\\d{1,2}[-./]\\d{1,4}([ T].*)?'
+
+/** Returns the texts in the table `sample` that seem to stand for missing values. */
+async function nullValuesIn(
+  connection: DuckDBConnection,
+  chosen: readonly number[],
+): Promise<readonly string[]> {
+  const listed = (texts: readonly string[]) => `(${texts.map(quoteLiteral).join(', ')})`
+  const known = [...NULL_VALUES, ...NULL_VALUES_AMONG_MEASURED]
+  const found = new Set<unknown>()
+  for (const index of chosen) {
+    const field = `field${index}`
+    const isOther = `${field} NOT IN ${listed(known)}`
+    const isMeasured = `regexp_full_match(trim(${field}), '${NUMBER}|${DATE}')`
+    const sql = `WITH others AS (SELECT coalesce(bool_and(${isMeasured}), false) AS measured FROM sample WHERE ${isOther})
+      SELECT DISTINCT ${field} FROM sample, others WHERE ${field} IN ${listed(NULL_VALUES)}
+        OR (measured AND ${field} IN ${listed(NULL_VALUES_AMONG_MEASURED)})`
+    for (const [value] of await rowsOf(connection, sql)) found.add(value)
+  }
+  return known.filter((text) => found.has(text))
 }
 
 interface SniffedFile {
@@ -172,19 +229,19 @@ async function sniff(
   const found = await sniffWith(connection, path)
   if (found.columns.length > 1) return found
   // The sniffer does not try spaces on its own.
-  const spaced = await sniffWith(connection, spacedPath, ' ').catch(() => undefined)
+  const spaced = await sniffWith(connection, spacedPath, { delimiter: ' ' }).catch(() => undefined)
   return spaced !== undefined && spaced.columns.length > 1 ? spaced : found
 }
 
 async function sniffWith(
   connection: DuckDBConnection,
   path: string,
-  delimiter?: string,
+  { delimiter, nullValues = [] }: { delimiter?: string; nullValues?: readonly string[] } = {},
 ): Promise<SniffedFile> {
-  const options = delimiter === undefined ? '' : ', delim = $delimiter'
+  const options = [...(delimiter === undefined ? [] : ['delim = $delimiter']), ...nullOptions(nullValues)]
   const sql = `SELECT Delimiter, Quote, HasHeader, SkipRows, DateFormat, TimestampFormat,
       [[unnested.name, unnested.type] FOR unnested IN Columns]::JSON::VARCHAR
-    FROM sniff_csv($path, comment = '', sample_size = ${SAMPLE_ROWS}${options})`
+    FROM sniff_csv($path, comment = '', sample_size = ${SAMPLE_ROWS}${options.map((option) => `, ${option}`).join('')})`
   const parameters = defined({ path, delimiter })
   const [row = []] = await rowsOf(connection, sql, parameters)
   const [found, quote, header, skipped, date, timestamp, described] = row.map((value) =>
@@ -198,6 +255,7 @@ async function sniffWith(
     skippedLines: Number(skipped),
     dateFormat: date,
     timestampFormat: timestamp,
+    nullValues,
   })
   const named: readonly [string, string][] = JSON.parse(described)
   // Without a header, the names are those that ingestion gives.

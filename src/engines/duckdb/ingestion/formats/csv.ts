@@ -8,7 +8,8 @@ import { isGzip, readText } from './csv-text.ts'
 import type { Examination, FileFormatReader } from './format.ts'
 
 /**
- * CSV in a declared dialect. Every column is read as text; an empty field without quotes is NULL.
+ * CSV in a declared dialect. Every column is read as text; a field without quotes that is empty or a declared null value
+ * is NULL.
  *
  * The file is read twice: `readCsvShape` checks every byte, then DuckDB reads the values. What is not UTF-8, or has
  * several spaces between fields, is written to another file first, so that DuckDB reads exactly the text that was
@@ -75,7 +76,10 @@ async function readCsvShape(
 }
 
 /** DuckDB's options for exactly the CSV that `readCsvShape` accepts. */
-function optionsOf({ delimiter, quote, header }: CsvDialect, { lineEnd }: CsvShape): readonly string[] {
+function optionsOf(
+  { delimiter, quote, header, nullValues }: CsvDialect,
+  { lineEnd }: CsvShape,
+): readonly string[] {
   return [
     // DuckDB takes the first line break for the line end, even in quotes. Its option works for LF only.
     ...(lineEnd !== 'crlf' ? [`new_line = '\\n'`] : []),
@@ -86,7 +90,7 @@ function optionsOf({ delimiter, quote, header }: CsvDialect, { lineEnd }: CsvSha
     `quote = ${quoteLiteral(QUOTES[quote])}`,
     `escape = ${quoteLiteral(QUOTES[quote])}`,
     "comment = ''",
-    "nullstr = ''",
+    `nullstr = [${['', ...nullValues].map(quoteLiteral).join(', ')}]`,
     'allow_quoted_nulls = false',
     'null_padding = false',
     'ignore_errors = false',

@@ -58,6 +58,7 @@ const dialects = fc.record({
   decimal: fc.constantFrom<CsvDialect['decimal']>('.', ','),
   header: fc.boolean(),
   encoding: fc.constantFrom<CsvDialect['encoding']>('utf-8', 'latin-1', 'utf-16'),
+  nullValues: fc.constantFrom<CsvDialect['nullValues']>([], ['NULL'], ['a', 'NULL']),
 })
 const rows = fc.array(
   fc.record({
@@ -136,7 +137,10 @@ it('rows written in any dialect are the rows that are ingested', async () => {
       ]
       const found = await rowsOf(given.isCompressed ? gzipSync(bytes) : bytes, { columns, csv: dialect })
       expect(found.map((row) => names.map((name) => row[name]))).toEqual(
-        held.map((row) => [row.text, BigInt(row.number)]),
+        held.map(({ text, number }) => [
+          dialect.nullValues.includes(text ?? '') ? null : text,
+          BigInt(number),
+        ]),
       )
     }),
     { numRuns: cases(60) },
@@ -184,6 +188,39 @@ describe('a decimal comma', () => {
       csv: { delimiter: ';', decimal: ',' },
     })
     expect(found.map(({ x }) => x)).toEqual([9_007_199_254_740_991n, null, 9n])
+  })
+})
+
+describeOnce('declared null values', () => {
+  const csv = { nullValues: ['NA', 'n/a', '-', '\\N', '(null)'] }
+
+  it('are missing, to the letter and without quotes, as an empty field is', async () => {
+    const content = 'text,number\nNA,n/a\n"NA",-\n,\nna,1\n NA,2\n"",(null)\n\\N,3\n'
+    expect(await rowsOf(content, { csv })).toEqual([
+      { text: null, number: null },
+      { text: 'NA', number: null },
+      { text: null, number: null },
+      { text: 'na', number: 100n },
+      { text: ' NA', number: 200n },
+      { text: '', number: null },
+      { text: null, number: 300n },
+    ])
+  })
+
+  it('are compared with decoded text, in fields between spaces and without quotes as well', async () => {
+    const bytes = latin1('text  number\n  é 1\nb  é\n')
+    const dialect = { delimiter: 'space', quote: 'none', encoding: 'latin-1' } as const
+    expect(await rowsOf(bytes, { csv: { ...dialect, nullValues: ['é'] } })).toEqual([
+      { text: null, number: 100n },
+      { text: 'b', number: null },
+    ])
+  })
+
+  it('are missing identifiers, by the rule for these', async () => {
+    const content = 'id,number\nNA,1\nb,2\n'
+    const columns = [column.identifier('id', 'refuse'), number]
+    const refusal = await rejectedRefusal(rowsOf(content, { csv, columns }))
+    expect(refusal.code).toBe('source-does-not-fit')
   })
 })
 
