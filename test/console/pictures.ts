@@ -91,7 +91,7 @@ const SCENES: Readonly<Record<string, Scene>> = {
   spending: {
     role: 'custodian',
     address: '/datasets/census/spending',
-    show: (page) => see(page, 'The budget is gone around'),
+    show: (page) => see(page, 'There is no forecast yet'),
   },
   audit: {
     role: 'auditor',

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import {
   heightAt,
+  labelledTicks,
   positionOf,
   type Scale,
   shortValueAt,
@@ -8,6 +9,7 @@ import {
   valueAfterKey,
   valueAt,
 } from '../../console/src/components/charts/scale.ts'
+import { timeAxis } from '../../console/src/components/charts/time-axis.ts'
 
 const linear: Scale = { kind: 'linear', lower: 0, upper: 5 }
 const log: Scale = { kind: 'log', lower: 0.01, upper: 100 }
@@ -93,4 +95,41 @@ test('the height of a line is interpolated, and unknown outside of it', () => {
   expect(heightAt(points, 4)).toBe(0)
   expect(heightAt(points, 0.5)).toBeUndefined()
   expect(heightAt(points, 5)).toBeUndefined()
+})
+
+test('an axis has no text twice in a row', () => {
+  const scale: Scale = { kind: 'linear', lower: 0, upper: 1 }
+  const texts = labelledTicks({ scale, format: (value) => value.toFixed(0) }, 5).map(([, text]) => text)
+  expect(texts).toEqual(['0', '1'])
+})
+
+describe('A time axis', () => {
+  const textsBetween = (from: string, to: string, count = 16) =>
+    timeAxis(Date.parse(from), Date.parse(to))
+      .ticks(count)
+      .map(([, text]) => text)
+
+  test('has ticks at whole years, months, days, hours or seconds', () => {
+    expect(textsBetween('2019-06-01', '2024-06-01', 8)).toEqual(['2020', '2021', '2022', '2023', '2024'])
+    expect(textsBetween('2026-01-15', '2026-11-15', 8).slice(0, 2)).toEqual(['Apr 2026', 'Jul 2026'])
+    expect(textsBetween('2026-01-01', '2026-01-11').slice(0, 2)).toEqual(['1 Jan', '2 Jan'])
+    expect(textsBetween('2026-01-01', '2026-01-01T06:00Z', 9)).toEqual(
+      ['00', '01', '02', '03', '04', '05', '06'].map((hour) => `${hour}:00`),
+    )
+    expect(textsBetween('2026-01-01', '2026-01-01', 8)).toContain('00:00:15')
+  })
+
+  test('never has the same text twice', () => {
+    const spans = [1e4, 1e5, 2e6, 8e6, 3e7, 9e7, 2e8, 4e8, 2e9, 9e9, 2.7e10, 9e10, 3e11, 2e12]
+    for (const count of [2, 4, 8, 16])
+      for (const spanMs of spans) {
+        const texts = textsBetween(
+          '2026-01-31T13:07:00Z',
+          new Date(Date.UTC(2026, 0, 31, 13, 7) + spanMs).toISOString(),
+          count,
+        )
+        expect(new Set(texts).size, `${spanMs} ms`).toBe(texts.length)
+        expect(texts.length).toBeLessThanOrEqual(count)
+      }
+  })
 })

@@ -223,7 +223,7 @@ describe.skipIf(CHROMIUM === undefined)('Custodians in Chromium (skipped if it i
     await page.getByRole('meter', { name: 'Allotment of analyst' }).waitFor()
 
     await page.getByRole('link', { name: 'Spending' }).click()
-    await page.getByText('The budget is gone around').waitFor()
+    await page.getByText('There is no forecast yet').waitFor()
     await expectAccessible(page)
     await keepScreenshot(page, 'spending-1440-light')
     await page.getByRole('link', { name: 'Manage' }).click()

@@ -24,13 +24,13 @@ describe('The forecast of a budget', () => {
     expect(forecast).toEqual({ kind: 'ends', perDay: 2 / 28, endsAtMs: NOW_MS + 84 * DAY_MS })
   })
 
-  test('averages a young budget over its age, and over a day at least', () => {
+  test('averages a young budget over its age, and says nothing on its first day', () => {
     expect(forecastOf({ ...terms, openedAtMs: daysAgo(8), totals: totalsOf(7, 6, 2, 1) })).toMatchObject({
       perDay: 0.5,
     })
-    expect(
-      forecastOf({ ...terms, openedAtMs: daysAgo(0.01), totals: totalsOf(0.009, 0.008, 0.007, 0.006) }),
-    ).toMatchObject({ perDay: 4 })
+    const early = { ...terms, totals: totalsOf(0.009, 0.008, 0.007, 0.006) }
+    expect(forecastOf({ ...early, openedAtMs: daysAgo(0.01) })).toEqual({ kind: 'young' })
+    expect(forecastOf({ ...early, openedAtMs: daysAgo(1) })).toMatchObject({ perDay: 4 })
   })
 
   test('depends on the window', () => {

@@ -4,10 +4,11 @@ import styles from './curve.module.css'
 import {
   heightAt,
   type LinePoint,
+  labelledTicks,
   positionOf,
   type Scale,
   shortValueAt,
-  ticksOf,
+  type Tick,
   valueAfterKey,
 } from './scale.ts'
 
@@ -18,6 +19,8 @@ export interface CurveAxis {
   readonly scale: Scale
   /** Formats the ticks and the chosen value. */
   readonly format?: (value: number) => string
+  /** Returns about as many ticks, with their texts; without it, they are round numbers. */
+  readonly ticks?: (count: number) => readonly Tick[]
   /** True leaves the axis out, for that at the left. */
   readonly hidden?: boolean
   /** Receives the value that the person chooses by dragging, clicking or keyboard. */
@@ -137,19 +140,22 @@ function useWidth() {
 
 function drawingOf(x: CurveAxis, y: CurveAxis, width: number, height: number) {
   const axes = { x: { format: formatEstimate, ...x }, y: { format: formatEstimate, ...y } }
-  const widest = Math.max(...ticksOf(y.scale, 5).map((tick) => axes.y.format(tick).length))
+  const yTicks = labelledTicks(axes.y, 5)
+  const widest = Math.max(...yTicks.map(([, text]) => text.length))
   const [left, top] = y.hidden === true ? [10, 10] : [16 + 7 * widest, 26]
   const [right, bottom] = [Math.max(left + 40, width - 16), height - 42]
   const area = { left, top, right, bottom, width: right - left, height: bottom - top }
   return {
     ...axes,
     area,
+    xTicks: labelledTicks(axes.x, Math.max(2, Math.floor(area.width / 70))),
+    yTicks,
     across: (value: number) => left + area.width * positionOf(x.scale, value),
     up: (value: number) => top + area.height * (1 - positionOf(y.scale, value)),
   }
 }
 
-function Axes({ area: { left, right, bottom, width }, x, y, across, up }: Drawing) {
+function Axes({ area: { left, right, bottom }, x, y, xTicks, yTicks, across, up }: Drawing) {
   return (
     <>
       {y.hidden !== true && (
@@ -157,22 +163,22 @@ function Axes({ area: { left, right, bottom, width }, x, y, across, up }: Drawin
           <text className={styles.title} x={4} y={13}>
             {y.title}
           </text>
-          {ticksOf(y.scale, 5).map((tick) => (
+          {yTicks.map(([tick, text]) => (
             <g key={tick}>
               <line className={styles.grid} x1={left} x2={right} y1={up(tick)} y2={up(tick)} />
               <text className={styles.tick} x={left - 8} y={up(tick)} dy="0.32em" textAnchor="end">
-                {y.format(tick)}
+                {text}
               </text>
             </g>
           ))}
         </>
       )}
       <line className={styles.axis} x1={left} x2={right} y1={bottom} y2={bottom} />
-      {ticksOf(x.scale, Math.max(2, Math.floor(width / 70))).map((tick) => (
+      {xTicks.map(([tick, text]) => (
         <g key={tick}>
           <line className={styles.axis} x1={across(tick)} x2={across(tick)} y1={bottom} y2={bottom + 4} />
           <text className={styles.tick} x={across(tick)} y={bottom + 17} textAnchor="middle">
-            {x.format(tick)}
+            {text}
           </text>
         </g>
       ))}

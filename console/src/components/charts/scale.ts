@@ -84,6 +84,21 @@ function clamp({ lower, upper }: Scale, value: number): number {
   return Math.min(upper, Math.max(lower, value))
 }
 
+export type Tick = readonly [value: number, text: string]
+
+/** Axis whose ticks are round numbers unless it says otherwise. */
+interface TickedAxis {
+  readonly scale: Scale
+  readonly format: (value: number) => string
+  readonly ticks?: ((count: number) => readonly Tick[]) | undefined
+}
+
+/** Returns about `count` ticks of an axis with their texts. Of neighbours with the same text only the first is kept. */
+export function labelledTicks({ scale, format, ticks }: TickedAxis, count: number): readonly Tick[] {
+  const all = ticks?.(count) ?? ticksOf(scale, count).map((value): Tick => [value, format(value)])
+  return all.filter(([, text], place) => text !== all[place - 1]?.[1])
+}
+
 /** Returns round values in the range of a scale, about `count` of them, for the ticks of an axis. */
 export function ticksOf(scale: Scale, count: number): readonly number[] {
   return scale.kind === 'linear' ? linearTicks(scale, count) : logTicks(scale, count)

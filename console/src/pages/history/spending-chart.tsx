@@ -2,13 +2,14 @@ import { api, at, useMe } from '../../api/api.ts'
 import { MOST_ENTRIES, useLedgerEntries } from '../../api/ledger-entries.ts'
 import type { Schemas } from '../../api/schemas.ts'
 import { Curve } from '../../components/charts/curve.tsx'
+import { timeAxis } from '../../components/charts/time-axis.ts'
 import { Section } from '../../components/layout/page.tsx'
 import { Loading, Notice, ProblemNotice } from '../../components/notices/notices.tsx'
 import { formatAmount, sizeOf, smallerOf, unitOf } from '../../format/amount.ts'
 import { formatExact } from '../../format/number.ts'
 import { formatTime } from '../../format/time.ts'
 import { BudgetGauge } from '../datasets/budget-gauge.tsx'
-import { amountScale, spendingOf, stepsOf, timeAxis } from './spending.ts'
+import { amountScale, spendingOf, stepsOf } from './spending.ts'
 
 /** Chart of what was spent of a dataset's budget over time: all of it, or for an analyst their own part. */
 export function SpendingSection({ dataset }: { readonly dataset: string }) {
@@ -62,11 +63,10 @@ function SpendingChart({ entries, payer, cap }: SpendingChartProps) {
       height={220}
       x={{
         title: `Time (UTC), from ${formatTime(new Date(fromMs).toISOString())}`,
-        scale: axis.scale,
-        format: axis.format,
+        ...axis,
       }}
       y={{ title: `Spent (${unit})`, scale: amountScale(last.spent, cap), format: formatExact }}
-      lines={[{ name: 'Spent', points: stepsOf(totals, { fromMs, toMs, unitMs: axis.unitMs }) }]}
+      lines={[{ name: 'Spent', points: stepsOf(totals, { fromMs, toMs }) }]}
       marks={[{ axis: 'y', value: sizeOf(cap), label: `Cap: ${formatAmount(cap)}`, look: 'cost' }]}
     />
   )

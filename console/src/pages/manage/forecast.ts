@@ -13,6 +13,8 @@ export type Forecast =
   | { readonly kind: 'spent' }
   /** Nothing was spent in the window. */
   | { readonly kind: 'idle' }
+  /** The budget is less than a day old. */
+  | { readonly kind: 'young' }
   | {
       readonly kind: 'ends'
       /** Size of the amount that was spent per day. */
@@ -34,13 +36,15 @@ export interface ForecastTerms {
 
 /**
  * Forecasts when a budget is gone: what is left, divided by the average spending per day over the window. A budget that
- * is younger than the window is averaged over its age, and over one day at least.
+ * is younger than the window is averaged over its age. On its first day there is no forecast.
  */
 export function forecastOf(terms: ForecastTerms): Forecast {
   const { totals, cap, spent, openedAtMs, nowMs, windowDays } = terms
   const left = cap - spent
   if (left <= 0) return { kind: 'spent' }
-  const windowMs = Math.max(DAY_MS, Math.min(windowDays * DAY_MS, nowMs - openedAtMs))
+  const ageMs = nowMs - openedAtMs
+  if (ageMs < DAY_MS) return { kind: 'young' }
+  const windowMs = Math.min(windowDays * DAY_MS, ageMs)
   const recent = spentSince(totals, nowMs - windowMs)
   if (recent <= 0) return { kind: 'idle' }
   const perDay = recent / (windowMs / DAY_MS)

@@ -3,6 +3,7 @@ import { api, at } from '../../api/api.ts'
 import { useLedgerEntries } from '../../api/ledger-entries.ts'
 import type { Schemas } from '../../api/schemas.ts'
 import { Curve, type CurveLine } from '../../components/charts/curve.tsx'
+import { timeAxis } from '../../components/charts/time-axis.ts'
 import { SelectField } from '../../components/forms/fields.tsx'
 import { Section } from '../../components/layout/page.tsx'
 import { Loading, Notice, ProblemNotice } from '../../components/notices/notices.tsx'
@@ -10,7 +11,7 @@ import { DateTime, Table } from '../../components/tables/tables.tsx'
 import { formatAmount, sizeOf, unitOf } from '../../format/amount.ts'
 import { formatEstimate, formatExact, formatShare } from '../../format/number.ts'
 import type { DatasetPart } from '../datasets/dataset.ts'
-import { amountScale, spendingOf, stepsOf, timeAxis } from '../history/spending.ts'
+import { amountScale, spendingOf, stepsOf } from '../history/spending.ts'
 import {
   type AnalystTotals,
   DAY_MS,
@@ -105,8 +106,7 @@ interface SpendingView extends ForecastTerms {
   readonly forecast: Forecast
 }
 
-function ForecastNotice({ forecast, budget, openedAtMs, nowMs }: SpendingView) {
-  const isYoung = nowMs - openedAtMs < DAY_MS
+function ForecastNotice({ forecast, budget, nowMs }: SpendingView) {
   switch (forecast.kind) {
     case 'spent':
       return (
@@ -116,15 +116,21 @@ function ForecastNotice({ forecast, budget, openedAtMs, nowMs }: SpendingView) {
       )
     case 'idle':
       return <Notice title="Nothing was spent in this time">{formatAmount(budget.remaining)} is left.</Notice>
+    case 'young':
+      return (
+        <Notice title="There is no forecast yet">
+          {formatAmount(budget.remaining)} is left. A forecast needs a day of spending, and the budget is
+          younger.
+        </Notice>
+      )
     case 'ends':
       return (
         <Notice
-          tone={!isYoung && forecast.endsAtMs - nowMs < 30 * DAY_MS ? 'cost' : 'plain'}
+          tone={forecast.endsAtMs - nowMs < 30 * DAY_MS ? 'cost' : 'plain'}
           title={`The budget is gone ${describeEnd(forecast.endsAtMs, nowMs)}`}
         >
           {formatAmount(budget.remaining)} is left, and {unitOf(budget.cap)} {formatEstimate(forecast.perDay)}{' '}
           is spent per day.
-          {isYoung && ' The budget is less than a day old: the forecast is rough.'}
         </Notice>
       )
   }
@@ -132,12 +138,10 @@ function ForecastNotice({ forecast, budget, openedAtMs, nowMs }: SpendingView) {
 
 function SpendingCurve({ budget, forecast, totals, byAnalyst, cap, openedAtMs, nowMs }: SpendingView) {
   const spent = totals.at(-1)?.spent ?? 0
-  // The forecast is drawn for as long again as the budget is old, and not on its first day.
-  const age = nowMs - openedAtMs
-  const isDrawn = forecast.kind === 'ends' && age >= DAY_MS
-  const untilMs = isDrawn ? Math.min(forecast.endsAtMs, nowMs + age) : nowMs
-  const axis = timeAxis(openedAtMs, untilMs)
-  const range = { fromMs: openedAtMs, toMs: nowMs, unitMs: axis.unitMs }
+  const isDrawn = forecast.kind === 'ends'
+  // The forecast is drawn for as long again as the budget is old.
+  const untilMs = isDrawn ? Math.min(forecast.endsAtMs, 2 * nowMs - openedAtMs) : nowMs
+  const range = { fromMs: openedAtMs, toMs: nowMs }
   const most = byAnalyst.slice(0, 2)
   const looks = ['cost', 'muted'] as const
   const end = isDrawn ? spent + (forecast.perDay * (untilMs - nowMs)) / DAY_MS : spent
@@ -149,8 +153,8 @@ function SpendingCurve({ budget, forecast, totals, byAnalyst, cap, openedAtMs, n
             name: 'Forecast',
             dashed: true,
             points: [
-              { x: nowMs / axis.unitMs, y: spent },
-              { x: untilMs / axis.unitMs, y: end },
+              { x: nowMs, y: spent },
+              { x: untilMs, y: end },
             ],
           },
         ]
@@ -168,7 +172,7 @@ function SpendingCurve({ budget, forecast, totals, byAnalyst, cap, openedAtMs, n
     <Curve
       label={`${unit} ${formatExact(spent)} of ${formatExact(cap)} spent`}
       height={260}
-      x={{ title: 'Time (UTC)', scale: axis.scale, format: axis.format }}
+      x={{ title: 'Time (UTC)', ...timeAxis(openedAtMs, untilMs) }}
       y={{ title: `Spent (${unit})`, scale: amountScale(end, budget.cap), format: formatExact }}
       lines={lines}
       marks={[{ axis: 'y', value: cap, label: `Cap: ${formatAmount(budget.cap)}`, look: 'cost' }]}
@@ -193,7 +197,7 @@ function AnalystTable({ analysts, byAnalyst, cap, openedAtMs, nowMs, windowDays 
       windowDays,
     })
     if (forecast.kind === 'spent') return 'spent'
-    return forecast.kind === 'idle' ? '' : describeEnd(forecast.endsAtMs, nowMs)
+    return forecast.kind === 'ends' ? describeEnd(forecast.endsAtMs, nowMs) : ''
   }
   return (
     <Table
