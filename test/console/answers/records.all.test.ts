@@ -50,7 +50,7 @@ describe.skipIf(CHROMIUM === undefined)('Records in Chromium (skipped if it is n
 
     await page.goto('/history?dataset=census&kind=histogram')
     await page.getByText('Budget over time').waitFor()
-    await page.getByRole('group', { name: /^epsilon 0\.58 of 10 spent/ }).waitFor()
+    await page.getByRole('img', { name: /^epsilon 0\.58 of 10 spent/ }).waitFor()
     await keepScreenshot(page, 'history-budget-1440-light')
     await expectAccessible(page)
     for (const box of await page.getByRole('checkbox', { name: /^Compare/ }).all()) await box.check()

@@ -2,8 +2,10 @@ import { type KeyboardEvent, type PointerEvent, useEffect, useId, useRef, useSta
 import { formatEstimate } from '../../format/number.ts'
 import styles from './curve.module.css'
 import {
+  type CurveBand,
+  type CurveLine,
+  type CurveLook,
   heightAt,
-  type LinePoint,
   labelledTicks,
   positionOf,
   type Scale,
@@ -11,8 +13,6 @@ import {
   type Tick,
   valueAfterKey,
 } from './scale.ts'
-
-export type CurveLook = 'accent' | 'cost' | 'danger' | 'muted'
 
 export interface CurveAxis {
   readonly title: string
@@ -27,21 +27,6 @@ export interface CurveAxis {
   readonly onChoose?: ((value: number) => void) | undefined
   /** Distance between the values that can be chosen, if only some can: 1 for whole numbers. */
   readonly step?: number
-}
-
-export interface CurveLine {
-  readonly name: string
-  /** Ordered by `x`. */
-  readonly points: readonly LinePoint[]
-  readonly look?: CurveLook
-  readonly dashed?: boolean
-}
-
-/** Area between two heights, or over the whole height between two values of the x axis. */
-export interface CurveBand {
-  readonly name: string
-  readonly points: readonly { readonly x: number; readonly lower: number; readonly upper: number }[]
-  readonly look?: CurveLook
 }
 
 /** Straight line across the chart at a value of an axis. */
@@ -81,8 +66,13 @@ export function Curve({ label, x, y, lines, bands = [], marks = [], chosen, heig
   const chosenY = chosen === undefined ? undefined : (chosen.y ?? heightAt(lines[0]?.points ?? [], chosen.x))
   return (
     <figure className={styles.curve} ref={ref}>
-      {/* biome-ignore lint/a11y/useSemanticElements: a fieldset cannot contain the drawing */}
-      <svg viewBox={`0 0 ${width} ${height}`} role="group" aria-label={label} className={styles.drawing}>
+      <svg
+        viewBox={`0 0 ${width} ${height}`}
+        // A chosen point may have handles.
+        role={chosen === undefined ? 'img' : 'group'}
+        aria-label={label}
+        className={styles.drawing}
+      >
         {/* biome-ignore lint/a11y/noAriaHiddenOnFocusable: a group of shapes is not focusable */}
         <g aria-hidden="true">
           <clipPath id={clip}>
@@ -112,7 +102,7 @@ export function Curve({ label, x, y, lines, bands = [], marks = [], chosen, heig
         </g>
         {chosen !== undefined && <Chosen drawing={drawing} x={chosen.x} y={chosenY} />}
       </svg>
-      {lines.length + bands.length > 1 && <Legend lines={lines} bands={bands} />}
+      <Legend lines={lines} bands={bands} />
     </figure>
   )
 }
@@ -340,6 +330,9 @@ function dragging(axis: 'x' | 'y', { scale, step, onChoose }: CurveAxis, { area 
 }
 
 function Legend({ lines, bands }: Required<Pick<CurveProps, 'lines' | 'bands'>>) {
+  // A band around a line needs no name of its own.
+  const furtherBands = bands.filter(({ name }) => !lines.some((line) => line.name === name))
+  if (lines.length + furtherBands.length <= 1) return null
   return (
     <figcaption>
       <ul className={styles.legend}>
@@ -351,7 +344,7 @@ function Legend({ lines, bands }: Required<Pick<CurveProps, 'lines' | 'bands'>>)
             {name}
           </li>
         ))}
-        {bands.map(({ name, look }) => (
+        {furtherBands.map(({ name, look }) => (
           <li key={name}>
             <svg width="22" height="10" aria-hidden="true">
               <path className={`${styles.band} ${lookOf(look)}`} d="M1 0H21V10H1Z" />

@@ -152,6 +152,24 @@ export interface LinePoint {
   readonly y: number
 }
 
+/** Colour of a line or band. */
+export type CurveLook = 'accent' | 'cost' | 'third' | 'fourth' | 'fifth' | 'sixth' | 'danger' | 'muted'
+
+export interface CurveLine {
+  readonly name: string
+  /** Ordered by `x`. */
+  readonly points: readonly LinePoint[]
+  readonly look?: CurveLook
+  readonly dashed?: boolean
+}
+
+/** Area between two heights, or over the whole height between two values of the x axis. */
+export interface CurveBand {
+  readonly name: string
+  readonly points: readonly { readonly x: number; readonly lower: number; readonly upper: number }[]
+  readonly look?: CurveLook
+}
+
 /** Returns the height of a line at `x`, between points that are ordered by `x`; undefined outside of them. */
 export function heightAt(points: readonly LinePoint[], x: number): number | undefined {
   const after = points.findIndex((point) => point.x >= x)

@@ -3,9 +3,17 @@ import { formatHalfWidth, formatShare } from '../../format/number.ts'
 import { type AnswerCell, tableOf } from './answer-table.ts'
 import { type AnswerPart, partText, valueText } from './answer-text.ts'
 import styles from './answers.module.css'
+import type { TimeSeries } from './series.ts'
+import { SeriesCharts } from './series-chart.tsx'
 
-/** Values of one answer: a large number, or a table. */
-export function AnswerValues({ part }: { readonly part: AnswerPart }) {
+export interface AnswerValuesProps {
+  readonly part: AnswerPart
+  /** The values over time, if they are by consecutive periods. */
+  readonly charts: readonly TimeSeries[]
+}
+
+/** Values of one answer: a large number, or a table, with its chart beside it. */
+export function AnswerValues({ part, charts }: AnswerValuesProps) {
   const { result, accuracy, measured } = part
   const table = tableOf(part)
   if (table === undefined)
@@ -16,7 +24,7 @@ export function AnswerValues({ part }: { readonly part: AnswerPart }) {
         {measured !== undefined && <span className={styles.bound}>As measured: {partText(measured)}</span>}
       </div>
     ) : null
-  return (
+  const values = (
     <>
       <Table
         label="Values"
@@ -35,6 +43,13 @@ export function AnswerValues({ part }: { readonly part: AnswerPart }) {
         Half-widths (±) hold with a probability of {formatShare(accuracy.confidence)}.
       </p>
     </>
+  )
+  if (charts.length === 0) return values
+  return (
+    <div className={styles.beside}>
+      <SeriesCharts charts={charts} />
+      <div className={styles.series}>{values}</div>
+    </div>
   )
 }
 

@@ -1,12 +1,12 @@
 import { useState } from 'react'
 import type { Amount } from 'sotto-client'
-import { api } from '../../api/api.ts'
+import { api, at } from '../../api/api.ts'
 import { ButtonLink } from '../../components/forms/button.tsx'
 import { Checkbox } from '../../components/forms/fields.tsx'
 import { Section } from '../../components/layout/page.tsx'
 import { Loading, Notice, ProblemNotice } from '../../components/notices/notices.tsx'
 import { formatAmount } from '../../format/amount.ts'
-import type { AnswerDocument } from './answer-text.ts'
+import type { AnswerDocument, AnswerPart } from './answer-text.ts'
 import { AnswerValues } from './answer-values.tsx'
 import styles from './answers.module.css'
 import { QuestionCode } from './code/question-code-section.tsx'
@@ -17,9 +17,11 @@ import {
   offeredProcessing,
   type Processing,
   partsOf,
+  questionsOf,
 } from './processing.ts'
 import { type AskedQuestion, questionText } from './question-text.ts'
-import { ReleasePicture } from './release-picture.tsx'
+import { DownloadPicture, ReleasePicture } from './release-picture.tsx'
+import { seriesOf, type TimeSeries } from './series.ts'
 
 export interface AnswerViewProps {
   readonly document: AnswerDocument
@@ -33,6 +35,8 @@ export interface AnswerViewProps {
 export function AnswerView({ document, replayed = false, isInHistory = false }: AnswerViewProps) {
   const isDummy = 'dummy' in document
   const { processing, setProcessing, isChanged, shown, isFetching, error } = useProcessing(document)
+  const series = useSeries(document)
+  const isDrawn = partsOf(shown).every((part, place) => series(part, place).length > 0)
   return (
     <Section title="Answer" lead={costSentence(document, replayed)}>
       {isDummy && (
@@ -40,7 +44,7 @@ export function AnswerView({ document, replayed = false, isInHistory = false }: 
           The answer is about made-up rows that fit the declaration. It says nothing about the data.
         </Notice>
       )}
-      <Values document={shown} />
+      <Values document={shown} seriesOf={series} />
       {!isDummy && (
         <>
           <ProcessingChoice
@@ -50,10 +54,13 @@ export function AnswerView({ document, replayed = false, isInHistory = false }: 
           />
           {isFetching && <Loading what="the post-processed values" />}
           {error !== null && <ProblemNotice error={error} />}
-          <Pictures document={shown} processing={isChanged ? processing : undefined} />
+          {!isDrawn && <Pictures document={shown} processing={isChanged ? processing : undefined} />}
         </>
       )}
       <div className={styles.downloads}>
+        {isDrawn && !isDummy && (
+          <DownloadPicture id={document.id} processing={isChanged ? processing : undefined} />
+        )}
         {!('answers' in shown) && <DownloadCsv name={fileName(document)} part={shown} />}
         {isDummy || isChanged ? (
           <DownloadDocument name={fileName(document)} document={shown} />
@@ -99,24 +106,36 @@ function useProcessing(document: AnswerDocument) {
   }
 }
 
-/** The values of an answer, and what is left out of them. */
-function PartValues({ part }: Parameters<typeof AnswerValues>[0]) {
-  return (
+type SeriesOfPart = (part: AnswerPart, place: number) => readonly TimeSeries[]
+
+/** Returns a function that makes the time series of a part of a document, once the columns of its dataset are known. */
+function useSeries({ dataset, question }: AnswerDocument): SeriesOfPart {
+  const { data } = api.useQuery('get', '/v1/datasets/{dataset}', at({ dataset }))
+  return (part, place) => {
+    const asked = questionsOf(question)[place]
+    return asked === undefined ? [] : seriesOf(part, asked, data?.columns ?? [])
+  }
+}
+
+interface ValuesProps {
+  readonly document: AnswerDocument
+  readonly seriesOf: SeriesOfPart
+}
+
+/** The values of an answer, or of each answer of a batch, and what is left out of them. */
+function Values({ document, seriesOf: charts }: ValuesProps) {
+  const valuesOf = (part: AnswerPart, place: number) => (
     <>
-      <AnswerValues part={part} />
+      <AnswerValues part={part} charts={charts(part, place)} />
       <p className={styles.coverage}>{part.coverage.statement}</p>
     </>
   )
-}
-
-/** The values of an answer, or of each answer of a batch. */
-function Values({ document }: { readonly document: AnswerDocument }) {
-  if (!('answers' in document)) return <PartValues part={document} />
+  if (!('answers' in document)) return valuesOf(document, 0)
   return document.answers.map((part, place) => (
     // biome-ignore lint/suspicious/noArrayIndexKey: the answers of a batch have no other name
     <div key={place} className={styles.part}>
       <h3>{partTitle(document, place)}</h3>
-      <PartValues part={part} />
+      {valuesOf(part, place)}
       <DownloadCsv name={`${fileName(document)}-${place + 1}`} part={part} />
     </div>
   ))

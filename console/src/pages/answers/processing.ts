@@ -12,6 +12,12 @@ export function partsOf(document: AnswerDocument): readonly AnswerPart[] {
   return 'answers' in document ? document.answers : [document]
 }
 
+/** Returns the questions of a document: one, or those of a batch; none if the document states none. */
+export function questionsOf(question: AnswerDocument['question']): readonly AskedQuestion[] {
+  if (question === undefined) return []
+  return ('queries' in question ? question.queries : [question]) as readonly AskedQuestion[]
+}
+
 /**
  * Returns the post-processing that changes something and that the service accepts. It applies to values that are made from
  * sums and counts; replacing negative values only to those whose true value is never negative.
@@ -26,8 +32,7 @@ export function offeredProcessing(document: AnswerDocument): Processing {
 /** Returns the post-processing that the question of an answer, or all questions of a batch, ask for. */
 export function askedProcessing({ question }: AnswerDocument): Processing {
   if (question === undefined) return { round: false, nonNegative: false }
-  const questions = ('queries' in question ? question.queries : [question]) as readonly AskedQuestion[]
-  const asked = questions.map(({ postprocess }) => (postprocess ?? {}) as Partial<Processing>)
+  const asked = questionsOf(question).map(({ postprocess }) => (postprocess ?? {}) as Partial<Processing>)
   return {
     round: asked.every(({ round }) => round === true),
     nonNegative: asked.every(({ nonNegative }) => nonNegative === true),

@@ -22,25 +22,31 @@ export function ReleasePicture({ id, processing }: ReleasePictureProps) {
     { params: { path: { id }, query: { theme, ...flags } }, parseAs: 'text' },
     { staleTime: Number.POSITIVE_INFINITY },
   )
-  // The saved picture has a light background.
-  const download = async () => {
-    const picture = requests.GET('/v1/releases/{id}/plot', {
-      params: { path: { id }, query: flags },
-      parseAs: 'text',
-    })
-    saveFile(`release-${id}.svg`, new Blob([await bodyOf(picture)], { type: 'image/svg+xml' }))
-  }
   if (error !== null) return <ProblemNotice error={error} onRetry={refetch} />
   if (typeof data !== 'string') return <div className={styles.awaited} />
   return (
     <>
       <Picture svg={data} />
       <div className={styles.downloads}>
-        <ActionButton look="quiet" action={download}>
-          Download SVG
-        </ActionButton>
+        <DownloadPicture id={id} processing={processing} />
       </div>
     </>
+  )
+}
+
+/** Button that saves the picture of a release that the service draws. It has a light background. */
+export function DownloadPicture({ id, processing }: ReleasePictureProps) {
+  const download = async () => {
+    const picture = requests.GET('/v1/releases/{id}/plot', {
+      params: { path: { id }, query: flagsOf(processing) },
+      parseAs: 'text',
+    })
+    saveFile(`release-${id}.svg`, new Blob([await bodyOf(picture)], { type: 'image/svg+xml' }))
+  }
+  return (
+    <ActionButton look="quiet" action={download}>
+      Download SVG
+    </ActionButton>
   )
 }
 

@@ -1,4 +1,5 @@
-import { Curve, type CurveLook } from '../../components/charts/curve.tsx'
+import { Curve } from '../../components/charts/curve.tsx'
+import type { CurveLook } from '../../components/charts/scale.ts'
 import { Section } from '../../components/layout/page.tsx'
 import { Pill, Table } from '../../components/tables/tables.tsx'
 import { formatCount, formatEstimate, formatExact } from '../../format/number.ts'

@@ -1,0 +1,123 @@
+import { describe, expect, test } from 'vitest'
+import { seriesOf } from '../../../console/src/pages/answers/series.ts'
+
+type Part = Parameters<typeof seriesOf>[0]
+const ends = (band: ReturnType<typeof seriesOf>[number]['bands'][number] | undefined) =>
+  band?.points.map(({ lower, upper }) => [lower, upper])
+
+type Columns = Parameters<typeof seriesOf>[2]
+
+const columns = [
+  { name: 'day', type: 'date', lower: '2024-01-11', upper: '2024-02-20' },
+  { name: 'at', type: 'timestamp', lower: '2024-01-01T00:00:00Z', upper: '2024-01-01T03:00:00Z' },
+  { name: 'age', type: 'integer', lower: 0, upper: 100 },
+] as unknown as Columns
+
+const day = (text: string) => Date.parse(text)
+
+function counts(keys: readonly object[], values: readonly number[], further: object = {}): Part {
+  const cells = keys.map((key, place) => ({ key, value: values[place] }))
+  return { result: { cells }, accuracy: { confidence: 0.95, halfWidth: 10 }, ...further } as unknown as Part
+}
+
+const byMonth = { kind: 'histogram', column: { column: 'day', by: 'month' } }
+
+describe('The time series of an answer', () => {
+  test('lies in the middle of each period, within the declared range', () => {
+    const part = counts([{ day: '2024-01' }, { day: '2024-02' }, { day: null }], [4, 50, 9])
+    const [series] = seriesOf(part, byMonth, columns)
+    expect([series?.fromMs, series?.toMs]).toEqual([day('2024-01-11'), day('2024-02-21')])
+    expect(series?.lines[0]?.points).toEqual([
+      { x: (day('2024-01-11') + day('2024-02-01')) / 2, y: 4 },
+      { x: (day('2024-02-01') + day('2024-02-21')) / 2, y: 50 },
+    ])
+    // A count is never negative, so its band is not either.
+    expect(ends(series?.bands[0])).toEqual([
+      [0, 14],
+      [40, 60],
+    ])
+  })
+
+  test('has a line for each combination of the other keys, and at most six', () => {
+    const wards = ['a', 'b', 'c', 'd', 'e', 'f', 'g']
+    const keys = ['2024-01', '2024-02'].flatMap((month) => wards.map((ward) => ({ ward, day: month })))
+    const question = { kind: 'contingency', columns: ['ward', { column: 'day', by: 'month' }] }
+    const [series] = seriesOf(
+      counts(
+        keys,
+        keys.map((_, place) => 10 + (place % 7)),
+      ),
+      question,
+      columns,
+    )
+    expect(series?.lines.map(({ name }) => name)).toEqual(['b', 'c', 'd', 'e', 'f', 'g'])
+    expect(series?.omitted).toBe(1)
+  })
+
+  test('has a chart for each statistic, whose bands end where the column does', () => {
+    const groups = ['2024-W03', '2024-W04'].map((week, place) => ({
+      key: { day: week },
+      values: {
+        mean_age: { value: 95 - place, halfWidth: 10 },
+        median_age: { value: 40, halfWidth: 12, unit: 'rows' },
+      },
+    }))
+    const statistics = [
+      { kind: 'mean', column: 'age' },
+      { kind: 'median', column: 'age' },
+    ]
+    const question = { kind: 'groupBy', keys: [{ column: 'day', by: 'week' }], statistics }
+    const part = {
+      result: { groups },
+      accuracy: { confidence: 0.95 },
+      domain: { mean_age: { nonNegative: true } },
+    } as unknown as Part
+    const [mean, median] = seriesOf(part, question, columns)
+    expect(mean?.fromMs).toBe(day('2024-01-15'))
+    expect(ends(mean?.bands[0])).toEqual([
+      [85, 100],
+      [84, 100],
+    ])
+    expect(median?.lines[0]?.points).toHaveLength(2)
+    expect(median?.bands[0]?.points).toEqual([])
+  })
+
+  test.each([
+    ['year', ['2023', '2024'], '2024-01-11'],
+    ['quarter', ['2023-Q4', '2024-Q1'], '2024-01-11'],
+    ['day', ['2024-02-01', '2024-02-02'], '2024-02-01'],
+  ])('is drawn for periods of a %s', (by, names, from) => {
+    const question = { kind: 'histogram', column: { column: 'day', by } }
+    const [series] = seriesOf(
+      counts(
+        names.map((name) => ({ day: name })),
+        [1, 2],
+      ),
+      question,
+      columns,
+    )
+    expect(new Date(series?.toMs ?? 0).getUTCFullYear()).toBe(2024)
+    expect(series?.lines[0]?.points.at(-1)?.x).toBeGreaterThan(day(from))
+  })
+
+  test('is drawn for hours', () => {
+    const question = { kind: 'histogram', column: { column: 'at', by: 'hour' } }
+    const part = counts([{ at: '2024-01-01T00Z' }, { at: '2024-01-01T01Z' }], [1, 2])
+    expect(seriesOf(part, question, columns)[0]?.toMs).toBe(day('2024-01-01T02:00:00Z'))
+  })
+
+  test('surrounds the values as they were measured', () => {
+    const keys = [{ day: '2024-01' }, { day: '2024-02' }]
+    const measured = counts(keys, [-4, 50])
+    const [series] = seriesOf(counts(keys, [0, 50], { measured }), byMonth, columns)
+    expect(series?.lines[0]?.points[0]?.y).toBe(0)
+    expect(series?.bands[0]?.points[0]).toMatchObject({ lower: 0, upper: 6 })
+  })
+
+  test('is absent without consecutive periods', () => {
+    const weekdays = { kind: 'histogram', column: { column: 'day', by: 'dayOfWeek' } }
+    expect(seriesOf(counts([{ day: 'Monday' }, { day: 'Tuesday' }], [1, 2]), weekdays, columns)).toEqual([])
+    expect(seriesOf(counts([{ day: '2024-01' }], [1]), byMonth, columns)).toEqual([])
+    expect(seriesOf(counts([{ age: 'x' }], [1]), { kind: 'histogram', column: 'age' }, columns)).toEqual([])
+  })
+})
