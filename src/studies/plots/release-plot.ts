@@ -277,7 +277,7 @@ function labelsOf(key: Readonly<Record<string, CellLabel>>): readonly string[] {
 
 /** A label of a cell in words. */
 export function labelText(label: CellLabel): string {
-  if (label === null) return 'no value'
+  if (label === null) return 'missing'
   return typeof label === 'object' ? binText(label, String) : String(label)
 }
 
@@ -299,7 +299,7 @@ function predicateText(predicate: QueryPredicate): string {
     case 'not':
       return `not (${predicateText(predicate.predicate)})`
     case 'isNull':
-      return `no ${predicate.column}`
+      return `${predicate.column} is missing`
     case 'in':
       return `${predicate.column} in ${predicate.values.join(', ')}`
     case 'between':

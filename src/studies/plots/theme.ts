@@ -15,30 +15,31 @@ export interface Palette {
   /** Colour of an area below a curve. */
   readonly area: string
   /**
-   * After Okabe and Ito, "Color Universal Design" (2008), darkened on white: also distinguishable for colour-blind
-   * readers.
+   * From the third on after Okabe and Ito, "Color Universal Design" (2008), darkened on white: also distinguishable for
+   * colour-blind readers.
    */
   readonly series: readonly [string, string, string, string, string, string]
 }
 
+/** The colours of the console, `console/src/styles/tokens.css`, which shows the plots beside its own charts. */
 export const palettes = {
   light: {
     background: '#ffffff',
-    text: '#1b1f24',
-    muted: '#57606a',
-    grid: '#dfe3e8',
-    band: '#fbecd3',
-    area: '#c5dff0',
-    series: ['#0072b2', '#b84a00', '#00745a', '#a33d7e', '#5c5200', '#333c99'],
+    text: '#171c1f',
+    muted: '#55605f',
+    grid: '#dfe2e0',
+    band: '#fbeedb',
+    area: '#e1f0ee',
+    series: ['#0f6b6b', '#a35a00', '#a33d7e', '#0072b2', '#5c5200', '#333c99'],
   },
   dark: {
-    background: '#14181d',
-    text: '#e6e9ec',
-    muted: '#a3acb5',
-    grid: '#2e353d',
-    band: '#3d3018',
-    area: '#1f4259',
-    series: ['#56b4e9', '#e69f00', '#2fc795', '#e391c1', '#f0e442', '#a9a5ff'],
+    background: '#171c1f',
+    text: '#e8ecec',
+    muted: '#a3b0b2',
+    grid: '#2b3438',
+    band: '#33260f',
+    area: '#16312f',
+    series: ['#5cc4b8', '#f0b056', '#e391c1', '#56b4e9', '#f0e442', '#a9a5ff'],
   },
 } as const satisfies Record<Theme, Palette>
 

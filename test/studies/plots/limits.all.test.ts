@@ -168,6 +168,22 @@ test.each(['light', 'dark'] as const)('the colours of %s stand out, also over ar
     for (const behind of [band, area]) expect(apart(colour, behind)).toBeGreaterThanOrEqual(3)
 })
 
+test('the colours are those of the console', () => {
+  const tokens = readFileSync(new URL('../../../console/src/styles/tokens.css', import.meta.url), 'utf8')
+  const colours = (theme: 'light' | 'dark') =>
+    ['surface', 'ink', 'ink-muted', 'line', 'cost-soft', 'accent-soft', ...SERIES].map((name) => {
+      const [, light, dark] =
+        new RegExp(`--${name}: light-dark\\((#\\w{6}), (#\\w{6})\\);`).exec(tokens) ?? []
+      return theme === 'light' ? light : dark
+    })
+  for (const theme of ['light', 'dark'] as const) {
+    const { series, ...others } = palettes[theme]
+    expect(colours(theme)).toEqual([...Object.values(others), ...series])
+  }
+})
+
+const SERIES = ['accent', 'cost', 'third', 'fourth', 'fifth', 'sixth']
+
 test('only the drawing module loads Vega', () => {
   const folder = new URL('../../../src/studies/plots/', import.meta.url)
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) =>

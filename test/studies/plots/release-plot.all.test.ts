@@ -67,7 +67,7 @@ const RELEASES: readonly (readonly [wire: Wire, panels: number, spoken: RegExp])
     1,
     /\[0, 18\): \S+ ± \S+ rows\. \[18, 65\): .* \[65, 120\]: /,
   ],
-  [{ kind: 'contingency', columns: ['Region', 'Sex'] }, 1, /no value, F: /],
+  [{ kind: 'contingency', columns: ['Region', 'Sex'] }, 1, /missing, F: /],
   [{ kind: 'topGroups', keys: ['Region'], k: 2 }, 1, /± \S+ rows\./],
   [
     { kind: 'groupBy', keys: ['Sex', 'Member'], statistics: STATISTICS },

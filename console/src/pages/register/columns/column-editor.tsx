@@ -212,7 +212,7 @@ function Rules({ column, ofPeople, onChange }: PartProps & { readonly ofPeople: 
           <InvalidRuleFields column={column} onChange={onChange} />
           <DescriptionFields column={column} onChange={onChange} />
         </FieldRow>
-        <Checkbox label="Values may be missing (NULL)" {...field('nullable')} />
+        <Checkbox label="Values may be missing" {...field('nullable')} />
         {ofPeople && column.type !== 'identifier' && (
           <Checkbox
             label="All rows of a person have the same value"
@@ -229,7 +229,7 @@ const IDENTIFIER_RULES: readonly Option<InvalidRule>[] = [['dropRow', 'Leave the
 
 function valueRules(nullable: boolean): readonly Option<InvalidRule>[] {
   return [
-    ['null', 'Store NULL', !nullable],
+    ['null', 'Store as missing', !nullable],
     ['refuse', 'Refuse the source'],
     ['replaceWith', 'Store a fixed value'],
   ]
@@ -244,7 +244,10 @@ function InvalidRuleFields({ column, onChange }: PartProps) {
         label="Value that does not fit"
         value={onInvalidValue}
         options={[
-          ['default', isIdentifier || !nullable ? 'Refuse the source (default)' : 'Store NULL (default)'],
+          [
+            'default',
+            isIdentifier || !nullable ? 'Refuse the source (default)' : 'Store as missing (default)',
+          ],
           ...(isIdentifier ? IDENTIFIER_RULES : valueRules(nullable)),
         ]}
         onChange={(rule) => onChange({ onInvalidValue: rule })}
