@@ -1,6 +1,7 @@
 const DATE: Intl.DateTimeFormatOptions = { day: 'numeric', month: 'short', year: 'numeric', timeZone: 'UTC' }
 
 const date = new Intl.DateTimeFormat('en-GB', DATE)
+const minute = new Intl.DateTimeFormat('en-GB', { ...DATE, hour: '2-digit', minute: '2-digit' })
 const second = new Intl.DateTimeFormat('en-GB', {
   ...DATE,
   hour: '2-digit',
@@ -16,4 +17,9 @@ export function formatTime(iso: string): string {
   const time = new Date(iso)
   if (Number.isNaN(time.getTime())) return iso
   return (iso.includes('T') ? second : date).format(time)
+}
+
+/** Formats when something happened, in UTC, to the minute: `27 Nov 2026, 14:05`. */
+export function formatMinute(iso: string): string {
+  return minute.format(new Date(iso))
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { formatTime } from '../../../console/src/format/time.ts'
+import { formatMinute, formatTime } from '../../../console/src/format/time.ts'
 import { answerText, type StoredDocument } from '../../../console/src/pages/answers/answer-text.ts'
 import { KIND_NAMES, predicateText, questionText } from '../../../console/src/pages/answers/question-text.ts'
 import { asksTheSame, compareAnswers } from '../../../console/src/pages/history/compare/comparison.ts'
@@ -8,7 +8,10 @@ import {
   addressOf,
   askAgainAddress,
   filterOf,
+  type ListedRelease,
+  releaseParameters,
   replaceField,
+  shownReleases,
 } from '../../../console/src/pages/history/history-filter.ts'
 import { amountScale, spendingOf, stepsOf } from '../../../console/src/pages/history/spending.ts'
 import { releaseKind } from '../../../schemas/answers/releases.ts'
@@ -46,6 +49,43 @@ describe('the selection in the address', () => {
     const { pathname, searchParams } = new URL(askAgainAddress('census', question), 'http://localhost')
     expect(pathname).toBe('/datasets/census/ask')
     expect(JSON.parse(searchParams.get('q') ?? '')).toEqual(question)
+  })
+})
+
+describe('a page of the list', () => {
+  const release = (id: string, epsilon: number, question: object) =>
+    ({
+      id,
+      question,
+      dataset: 'census',
+      analyst: 'ada',
+      answer: answer({ value: 4 }, {}),
+      price: { epsilon, delta: 0 },
+    }) as unknown as ListedRelease
+  const newestFirst = [
+    release('mean', 0.1, { kind: 'mean', column: 'Age' }),
+    release('old', 0.5, { kind: 'count', where: { column: 'Age', op: '>=', value: 65 } }),
+    release('count', 0.2, { kind: 'count' }),
+  ]
+  const ids = (filter: Parameters<typeof shownReleases>[1]) =>
+    shownReleases(newestFirst, filter).map(({ id }) => id)
+
+  test('has the questions with all words of the search', () => {
+    expect(ids({ search: 'AGE count' })).toEqual(['old'])
+    expect(ids({ search: 'census' })).toEqual(['mean', 'old', 'count'])
+    expect(ids({ search: 'income' })).toEqual([])
+  })
+
+  test('is ordered as chosen', () => {
+    expect(ids({})).toEqual(['mean', 'old', 'count'])
+    expect(ids({ sort: 'oldest' })).toEqual(['count', 'old', 'mean'])
+    expect(ids({ sort: 'price' })).toEqual(['old', 'count', 'mean'])
+    expect(ids({ sort: 'question' })).toEqual(['count', 'old', 'mean'])
+  })
+
+  test('is large if it is searched or ordered, which the service does not know', () => {
+    expect(releaseParameters({ dataset: 'census' })).toEqual({ dataset: 'census', limit: '25' })
+    expect(releaseParameters({ search: 'age', sort: 'price' })).toEqual({ limit: '200' })
   })
 })
 
@@ -118,6 +158,7 @@ describe('answers in a line', () => {
     expect(formatTime('2026-01-31T23:30:05.000Z')).toBe('31 Jan 2026, 23:30:05')
     expect(formatTime('2026-01-31')).toBe('31 Jan 2026')
     expect(formatTime('2026-W05')).toBe('2026-W05')
+    expect(formatMinute('2026-11-27T14:05:09.000Z')).toBe('27 Nov 2026, 14:05')
   })
 })
 

@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react'
-import { formatTime } from '../../format/time.ts'
+import { formatMinute, formatTime } from '../../format/time.ts'
 import timeStyles from './date-time.module.css'
 import factsStyles from './facts.module.css'
 import pillStyles from './pill.module.css'
@@ -21,16 +21,18 @@ export interface TableProps<Row> {
   readonly keyOf: (row: Row, place: number) => string
   /** Text in place of the rows if there are none. */
   readonly empty?: ReactNode
+  /** True shows each row below the one before on narrow screens, with the titles beside the cells. */
+  readonly cards?: boolean
 }
 
-/** Table of records. It scrolls sideways on narrow screens. */
-export function Table<Row>({ label, columns, rows, keyOf, empty }: TableProps<Row>) {
+/** Table of records. On narrow screens it scrolls sideways, with a shadow where it continues, or has cards. */
+export function Table<Row>({ label, columns, rows, keyOf, empty, cards = false }: TableProps<Row>) {
   if (rows.length === 0 && empty !== undefined) return <div className={styles.empty}>{empty}</div>
   const shown = columns.filter((column) => column !== false)
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
     <section className={styles.scroll} aria-label={label} tabIndex={0}>
-      <table className={styles.table}>
+      <table className={styles.table} data-cards={cards}>
         <thead>
           <tr>
             {shown.map(([title, , align], place) => (
@@ -44,9 +46,9 @@ export function Table<Row>({ label, columns, rows, keyOf, empty }: TableProps<Ro
         <tbody>
           {rows.map((row, rowPlace) => (
             <tr key={keyOf(row, rowPlace)}>
-              {shown.map(([, cell, align], place) => (
+              {shown.map(([title, cell, align], place) => (
                 // biome-ignore lint/suspicious/noArrayIndexKey: columns may have the same title
-                <td key={place} data-align={align}>
+                <td key={place} data-align={align} data-title={title}>
                   {cell(row, rowPlace)}
                 </td>
               ))}
@@ -95,10 +97,9 @@ export interface DateTimeProps {
 
 /** Time of the service, in UTC. */
 export function DateTime({ value, timeOnly = false }: DateTimeProps) {
-  const text = formatTime(value)
   return (
     <time className={timeStyles.time} dateTime={value} title={value}>
-      {timeOnly ? text.slice(text.indexOf(',') + 2) : text}
+      {timeOnly ? formatTime(value).split(', ')[1] : formatMinute(value)}
     </time>
   )
 }

@@ -129,3 +129,8 @@ export function listed(items: readonly string[], separator: string): string {
   const shown = items.slice(0, MOST_ITEMS).join(separator)
   return more > 0 ? `${shown} and ${more} more` : shown
 }
+
+/** Writes the first letter of a text large, as at the beginning of a title. */
+export function capitalised(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}

@@ -1,7 +1,10 @@
 import type { paths } from 'sotto-client'
 import type { Schemas } from '../../api/schemas.ts'
+import { sizeOf } from '../../format/amount.ts'
+import { answerText } from '../answers/answer-text.ts'
+import { questionText } from '../answers/question-text.ts'
 
-const FIELDS = ['dataset', 'kind', 'analyst', 'from', 'to', 'cursor'] as const
+const FIELDS = ['search', 'dataset', 'kind', 'analyst', 'from', 'to', 'sort', 'cursor'] as const
 type Field = (typeof FIELDS)[number]
 
 /** Selection of releases, as it is in the address of the history. */
@@ -49,7 +52,53 @@ export type ReleasePage = Schemas['ReleasePage']
 /** Parameters of the list of releases. */
 export type ReleaseParameters = NonNullable<paths['/v1/releases']['get']['parameters']['query']>
 
-/** Returns the parameters of a selection. The service refuses unknown kinds and wrong dates, and says which. */
-export function releaseParameters(filter: HistoryFilter, limit: number): ReleaseParameters {
-  return { ...(filter as ReleaseParameters), limit: String(limit) }
+/** Number of questions on a page, and of those that are read at once to search, sort or download them. */
+const PAGE_SIZE = 25
+export const LARGE_PAGE_SIZE = 200
+
+/**
+ * Returns the parameters of a selection. The service refuses unknown kinds and wrong dates, and says which. It knows neither
+ * search nor order, which {@link shownReleases} brings into a large page.
+ */
+export function releaseParameters(
+  { search, sort, ...filter }: HistoryFilter,
+  limit?: number,
+): ReleaseParameters {
+  const usual = search === undefined && sort === undefined ? PAGE_SIZE : LARGE_PAGE_SIZE
+  return { ...(filter as ReleaseParameters), limit: String(limit ?? usual) }
+}
+
+/** Orders of the list beside that of the service, which begins with the newest, with their titles. */
+export const ORDERS = {
+  oldest: 'Oldest first',
+  price: 'Highest price first',
+  question: 'Question, A to Z',
+  dataset: 'Dataset, A to Z',
+} as const
+
+/** Returns those of some releases that contain all words of the search, in the order of the selection. */
+export function shownReleases(
+  releases: readonly ListedRelease[],
+  { search = '', sort }: HistoryFilter,
+): readonly ListedRelease[] {
+  const words = search.toLowerCase().split(/\s+/)
+  const found = releases.filter((release) => {
+    const { question, answer, dataset, analyst } = release
+    const text = [questionText(question), answerText(answer), dataset, analyst].join(' ').toLowerCase()
+    return words.every((word) => text.includes(word))
+  })
+  const byText = (textOf: (release: ListedRelease) => string) =>
+    found.toSorted((one, other) => textOf(one).localeCompare(textOf(other)))
+  switch (sort) {
+    case 'oldest':
+      return found.toReversed()
+    case 'price':
+      return found.toSorted((one, other) => sizeOf(other.price) - sizeOf(one.price))
+    case 'question':
+      return byText(({ question }) => questionText(question))
+    case 'dataset':
+      return byText(({ dataset }) => dataset)
+    default:
+      return found
+  }
 }

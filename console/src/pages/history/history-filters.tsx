@@ -5,7 +5,7 @@ import { ButtonLink } from '../../components/forms/button.tsx'
 import { SelectField, TextField } from '../../components/forms/fields.tsx'
 import { KIND_NAMES } from '../answers/question-text.ts'
 import styles from './history.module.css'
-import { addressOf, type HistoryFilter, replaceField } from './history-filter.ts'
+import { addressOf, type HistoryFilter, ORDERS, replaceField } from './history-filter.ts'
 
 type FilterField = Parameters<typeof replaceField>[1]
 
@@ -23,6 +23,7 @@ export function HistoryFilters({ filter }: { readonly filter: HistoryFilter }) {
   const isSelected = Object.keys(filter).some((field) => field !== 'cursor')
   return (
     <search className={styles.filters}>
+      <Entry label="Search" value={filter.search} onEnter={(value) => set('search', value)} />
       <SelectField
         label="Dataset"
         value={filter.dataset ?? ''}
@@ -40,6 +41,12 @@ export function HistoryFilters({ filter }: { readonly filter: HistoryFilter }) {
       )}
       <Entry label="From" type="date" value={filter.from} onEnter={(value) => set('from', value)} />
       <Entry label="Before" type="date" value={filter.to} onEnter={(value) => set('to', value)} />
+      <SelectField
+        label="Order"
+        value={filter.sort ?? ''}
+        options={[['', 'Newest first'], ...Object.entries(ORDERS)]}
+        onChange={(value) => set('sort', value)}
+      />
       {isSelected && (
         <div className={styles.clear}>
           <ButtonLink href="/history" look="quiet">

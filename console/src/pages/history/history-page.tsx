@@ -4,12 +4,12 @@ import { api, requests, useMe } from '../../api/api.ts'
 import { saveFile } from '../../api/save-file.ts'
 import { ActionButton } from '../../components/forms/action-button.tsx'
 import { Button } from '../../components/forms/button.tsx'
-import { Page, Pages } from '../../components/layout/page.tsx'
+import { Page, Pages, Section } from '../../components/layout/page.tsx'
 import { Loading, ProblemNotice } from '../../components/notices/notices.tsx'
 import { DateTime, Pill, Table, type TableProps } from '../../components/tables/tables.tsx'
 import { formatAmount } from '../../format/amount.ts'
 import { answerText } from '../answers/answer-text.ts'
-import { questionText } from '../answers/question-text.ts'
+import { capitalised, questionText } from '../answers/question-text.ts'
 import styles from './history.module.css'
 import { cursorOfLink, wholeCsv } from './history-csv.ts'
 import {
@@ -17,16 +17,15 @@ import {
   askAgainAddress,
   filterOf,
   type HistoryFilter,
+  LARGE_PAGE_SIZE,
   type ListedRelease,
   type ReleasePage,
   type ReleaseParameters,
   releaseParameters,
+  shownReleases,
 } from './history-filter.ts'
 import { HistoryFilters } from './history-filters.tsx'
 import { SpendingSection } from './spending-chart.tsx'
-
-const PAGE_SIZE = 25
-const DOWNLOAD_PAGE_SIZE = 200
 
 /** Page that lists paid questions with their answers. Its selection is in the address. */
 export default function HistoryPage() {
@@ -48,10 +47,10 @@ export default function HistoryPage() {
 
 function Releases({ filter }: { readonly filter: HistoryFilter }) {
   const [compared, setCompared] = useState<readonly string[]>([])
-  const { data, error, refetch, isPlaceholderData } = api.useQuery(
+  const { data, error, refetch } = api.useQuery(
     'get',
     '/v1/releases',
-    { params: { query: releaseParameters(filter, PAGE_SIZE) } },
+    { params: { query: releaseParameters(filter) } },
     // The page before stays until the next has arrived.
     { placeholderData: (previous) => previous },
   )
@@ -62,11 +61,11 @@ function Releases({ filter }: { readonly filter: HistoryFilter }) {
   const toggle = (id: string) =>
     setCompared((ids) => (ids.includes(id) ? ids.filter((each) => each !== id) : [...ids, id].slice(-2)))
   return (
-    <div aria-busy={isPlaceholderData}>
-      <CompareBar compared={compared} />
+    <Section title="Questions and answers" aside={<CompareBar compared={compared} />}>
       <Table
+        cards
         label="Questions and answers"
-        rows={page.releases}
+        rows={shownReleases(page.releases, filter)}
         keyOf={({ id, analyst }) => `${id} ${analyst}`}
         empty={
           addressOf(filter) === '/history'
@@ -75,12 +74,18 @@ function Releases({ filter }: { readonly filter: HistoryFilter }) {
         }
         columns={columnsFor(me.role, compared, toggle)}
       />
+      {(filter.search ?? filter.sort) !== undefined && page.next !== undefined && (
+        <p className={styles.quiet}>
+          Searched and sorted: {LARGE_PAGE_SIZE} questions of the selection. Older ones follow on the next
+          page.
+        </p>
+      )}
       <Pages
         label="Pages"
         newest={filter.cursor === undefined ? undefined : addressOf({ ...filter, cursor: '' })}
         older={page.next === undefined ? undefined : addressOf({ ...filter, cursor: page.next })}
       />
-    </div>
+    </Section>
   )
 }
 
@@ -114,7 +119,8 @@ function columnsFor(
 function QuestionCell({ id, question, shared }: ListedRelease) {
   return (
     <div className={styles.question}>
-      <Link href={`/history/${id}`}>{questionText(question)}</Link> {shared === true && <Pill>shared</Pill>}
+      <Link href={`/history/${id}`}>{capitalised(questionText(question))}</Link>{' '}
+      {shared === true && <Pill>shared</Pill>}
     </div>
   )
 }
@@ -157,7 +163,7 @@ function DownloadButton({ filter }: { readonly filter: HistoryFilter }) {
 async function historyCsv({ cursor: _, ...filter }: HistoryFilter): Promise<string> {
   return wholeCsv(async (cursor) => {
     const query: ReleaseParameters = {
-      ...releaseParameters(filter, DOWNLOAD_PAGE_SIZE),
+      ...releaseParameters(filter, LARGE_PAGE_SIZE),
       format: 'csv',
       ...(cursor === undefined ? {} : { cursor }),
     }

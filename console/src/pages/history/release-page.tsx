@@ -9,7 +9,7 @@ import { formatEstimate } from '../../format/number.ts'
 import type { StoredDocument } from '../answers/answer-text.ts'
 import { AnswerView } from '../answers/answer-view.tsx'
 import { DownloadAnswer } from '../answers/downloads.tsx'
-import { type AskedQuestion, questionText } from '../answers/question-text.ts'
+import { type AskedQuestion, capitalised, questionText } from '../answers/question-text.ts'
 import { SessionTable } from '../answers/session-table.tsx'
 import styles from './history.module.css'
 import { askAgainAddress } from './history-filter.ts'
@@ -103,10 +103,6 @@ function ChargeFacts({ document }: { readonly document: StoredDocument }) {
       />
     </Section>
   )
-}
-
-function capitalised(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
 const MOST_ANSWERS = '100'
