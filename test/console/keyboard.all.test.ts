@@ -56,6 +56,7 @@ describe.skipIf(CHROMIUM === undefined)(
       await (await choosing).setFiles({ name: 'walk.csv', mimeType: 'text/csv', buffer })
       await press(page, page.getByRole('button', { name: 'Continue', exact: true }))
       const age = page.getByRole('group', { name: 'age', exact: true })
+      await press(page, age.getByRole('button', { name: 'Edit age' }))
       await type(page, age.getByLabel('Smallest plausible'), '0')
       await type(page, age.getByLabel('Largest plausible'), '110')
       await press(page, page.getByRole('link', { name: 'Continue: People' }))

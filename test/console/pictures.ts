@@ -85,7 +85,7 @@ const SCENES: Readonly<Record<string, Scene>> = {
         buffer: Buffer.from(`patient,age,region\n${rows.join('\n')}\n`),
       })
       await page.getByRole('button', { name: 'Continue' }).click()
-      await page.getByRole('group', { name: 'age', exact: true }).waitFor()
+      await page.getByRole('button', { name: 'Edit age' }).click()
     },
   },
   spending: {

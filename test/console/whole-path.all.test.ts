@@ -28,6 +28,7 @@ describe.skipIf(CHROMIUM === undefined)('The whole path in Chromium (skipped if 
     })
     await registering.getByRole('button', { name: 'Continue' }).click()
     const age = registering.getByRole('group', { name: 'age', exact: true })
+    await age.getByRole('button', { name: 'Edit age' }).click()
     await age.getByLabel('Smallest plausible').fill('0')
     await age.getByLabel('Largest plausible').fill('110')
     await registering.getByRole('link', { name: '3. People' }).click()
@@ -49,7 +50,7 @@ describe.skipIf(CHROMIUM === undefined)('The whole path in Chromium (skipped if 
     await asking.getByRole('link', { name: 'History', exact: true }).first().click()
     await asking.getByText('rows by age in 5 bins').first().click()
     await asking.getByRole('link', { name: 'Ask again' }).click()
-    await asking.getByRole('button', { name: 'Ask for epsilon 0.1' }).click()
+    await asking.getByRole('button', { name: 'Ask again, free' }).click()
     await asking.getByText('Free: this question was paid before').waitFor()
 
     const verifying = auditor.page

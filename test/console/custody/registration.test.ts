@@ -5,6 +5,7 @@ import {
   declaredColumn,
   formOfColumn,
   openFieldsOf,
+  summaryOf,
 } from '../../../console/src/pages/register/columns/column-form.ts'
 import {
   type DeclaredBefore,
@@ -19,6 +20,7 @@ import {
   stepOf,
 } from '../../../console/src/pages/register/declaration.ts'
 import { misfitRows } from '../../../console/src/pages/register/misfits.ts'
+import { describeSource } from '../../../console/src/pages/register/step.ts'
 import { riskOfPrice } from '../../../console/src/pages/risk/one-of-many/one-of-many.ts'
 import { registration } from '../../../schemas/datasets/dataset.ts'
 import { draftDeclaration } from '../../../src/datasets/registration/drafts/draft.ts'
@@ -125,6 +127,23 @@ describe('The form of a registration', () => {
     const partial = formLikeDataset(fresh, { dataset: fewer, granted: { epsilon: 3, delta: 1e-6 } })
     expect(openFields(partial).map(({ label }) => label)).toEqual(['age: lower', 'age: upper'])
     expect(registrationOf(partial).budget).toEqual({ epsilon: 3, delta: 1e-6 })
+  })
+
+  test('says of each column in a row what is declared and what is open', () => {
+    const summaries = (form: RegistrationForm) =>
+      Object.fromEntries(form.columns?.map((column) => [column.name, summaryOf(column)]) ?? [])
+    const drafted = summaries(draftedForm())
+    expect(drafted.visited).toMatch(/^\? to \?/)
+    const answered = summaries(answeredForm())
+    expect(answered.visited).toMatch(/^2023-01-01 to 2023-12-31/)
+    expect(answered.region).toBe('north, south; may be missing')
+    expect(answered.cost).toBe('0 to 500 EUR, in steps of 0.01; may be missing')
+  })
+
+  test('names the file of an upload', () => {
+    const source = { kind: 'upload', upload: '0'.repeat(32), format: 'csv' } as const
+    expect(describeSource({ source, fileName: 'visits.csv' })).toBe('visits.csv')
+    expect(formOfDraft(DRAFT, 'visits.csv').fileName).toBe('visits.csv')
   })
 
   test('leaves out columns that are not declared, and their questions', () => {

@@ -19,6 +19,8 @@ export interface RegistrationForm {
   readonly title: string
   readonly description: string
   readonly source: Source
+  /** Name of an uploaded file; empty for other sources. */
+  readonly fileName: string
   /** Undefined for made-up people with all of their columns. */
   readonly columns: readonly ColumnForm[] | undefined
   readonly unit: 'open' | 'row' | 'person'
@@ -46,6 +48,7 @@ export interface RegistrationForm {
 }
 
 const UNDECIDED = {
+  fileName: '',
   description: '',
   unit: 'open',
   personColumn: '',
@@ -73,8 +76,8 @@ export interface DraftParts {
   readonly notes: readonly Remark[]
 }
 
-/** Returns the form that a draft fills in. */
-export function formOfDraft({ declaration, questions, notes }: DraftParts): RegistrationForm {
+/** Returns the form that a draft fills in, with the name of the file if it was uploaded. */
+export function formOfDraft({ declaration, questions, notes }: DraftParts, fileName = ''): RegistrationForm {
   const { id, title, source, columns } = declaration
   const forms = Array.isArray(columns)
     ? columns.filter(isRecord).map((column, position) => formOfColumn(column, position))
@@ -84,6 +87,7 @@ export function formOfDraft({ declaration, questions, notes }: DraftParts): Regi
     id: String(id),
     title: String(title),
     source: source as Source,
+    fileName,
     columns: forms,
     personColumn: forms.find(({ type }) => type === 'identifier')?.name ?? '',
     questions,

@@ -118,7 +118,11 @@ function SourceStep({ form, onForm }: SourceStepProps) {
       <SourcePicker
         action="Continue"
         onPicked={(picked) =>
-          onForm(picked.kind === 'drafted' ? formOfDraft(picked.draft) : formOfMadeUpPeople(picked.source))
+          onForm(
+            picked.kind === 'drafted'
+              ? formOfDraft(picked.draft, picked.fileName)
+              : formOfMadeUpPeople(picked.source),
+          )
         }
       />
     </Section>

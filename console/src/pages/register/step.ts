@@ -15,10 +15,10 @@ export function hrefOfStep(step: Step): string {
 }
 
 /** Returns what tells a source apart, in a few words. */
-export function describeSource({ source }: Pick<RegistrationForm, 'source'>): string {
+export function describeSource({ source, fileName }: Pick<RegistrationForm, 'source' | 'fileName'>): string {
   switch (source.kind) {
     case 'upload':
-      return `upload ${source.upload.slice(0, 8)} (${source.format})`
+      return fileName
     case 'file':
       return source.path
     case 'table':

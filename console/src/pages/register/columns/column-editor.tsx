@@ -1,4 +1,5 @@
-import { type HTMLInputTypeAttribute, memo } from 'react'
+import { type HTMLInputTypeAttribute, memo, useState } from 'react'
+import { Button } from '../../../components/forms/button.tsx'
 import {
   Checkbox,
   FieldRow,
@@ -22,6 +23,7 @@ import {
   DEFAULT_SELECTABLE,
   type InvalidRule,
   openFieldsOf,
+  summaryOf,
 } from './column-form.ts'
 
 export interface ColumnEditorProps {
@@ -34,7 +36,7 @@ export interface ColumnEditorProps {
   readonly onChange: (position: number, changes: Partial<ColumnForm>) => void
 }
 
-/** Declaration of one column: its type, the questions that the type asks, and its rules. */
+/** Declaration of one column: a row with its type, which opens for the questions that the type asks, and its rules. */
 export const ColumnEditor = memo(function ColumnEditor(props: ColumnEditorProps) {
   const { column, ofPeople } = props
   const { name, included, type } = column
@@ -42,13 +44,11 @@ export const ColumnEditor = memo(function ColumnEditor(props: ColumnEditorProps)
   const notes = remarksOn(props.notes, column)
   const onChange = (changes: Partial<ColumnForm>) => props.onChange(column.position, changes)
   const open = included ? openFieldsOf(column) : []
+  const [isOpened, setOpened] = useState(false)
   return (
-    <fieldset className={styles.column} data-included={included}>
-      <legend>
-        <code>{name}</code>
-      </legend>
+    <fieldset className={styles.column} data-included={included} aria-label={name}>
       <div className={styles.columnHead}>
-        <Checkbox label="Declare" value={included} onChange={(checked) => onChange({ included: checked })} />
+        <code>{name}</code>
         <Select
           aria-label={`Type of ${name}`}
           value={type}
@@ -56,10 +56,22 @@ export const ColumnEditor = memo(function ColumnEditor(props: ColumnEditorProps)
           options={COLUMN_TYPES}
           onChange={(next) => onChange({ type: next })}
         />
-        {open.length > 0 && <Pill tone="cost">{open.length} open</Pill>}
-        {!included && <Pill>not stored</Pill>}
+        <div className={styles.summary}>
+          <span className={styles.hint}>{included ? summaryOf(column) : 'not stored'}</span>
+          {open.length > 0 && <Pill tone="cost">{open.length} open</Pill>}
+        </div>
+        <Checkbox label="Declare" value={included} onChange={(checked) => onChange({ included: checked })} />
+        <Button
+          look="quiet"
+          aria-label={`${isOpened ? 'Close' : 'Edit'} ${name}`}
+          aria-expanded={isOpened}
+          disabled={!included}
+          onClick={() => setOpened(!isOpened)}
+        >
+          {isOpened ? 'Close' : 'Edit'}
+        </Button>
       </div>
-      {included && (
+      {included && isOpened && (
         <div className={styles.columnBody}>
           {notes.map(({ text }) => (
             <p key={text} className={styles.hint}>

@@ -184,6 +184,31 @@ export function openFieldsOf(form: ColumnForm): readonly OpenField[] {
   }
 }
 
+/** Says in a few words what is declared of a column beside its type. A question mark stands for what is open. */
+export function summaryOf(form: ColumnForm): string {
+  const range = `${form.lower || '?'} to ${form.upper || '?'} ${form.unit.trim()}`.trim()
+  const parts = [rangeTexts(form, range), form.nullable ? 'may be missing' : '']
+  return parts.filter((part) => part !== '').join('; ')
+}
+
+function rangeTexts(form: ColumnForm, range: string): string {
+  switch (form.type) {
+    case 'integer':
+    case 'date':
+    case 'timestamp':
+      return range
+    case 'number':
+      return `${range}, in steps of ${form.step || '?'}`
+    case 'category':
+      return categoriesOf(form).join(', ') || '?'
+    case 'string':
+      return form.selectable ? 'frequent values may be released' : ''
+    case 'boolean':
+    case 'identifier':
+      return ''
+  }
+}
+
 /** Returns columns of which the one at a position has changed. */
 export function withColumn(
   columns: readonly ColumnForm[] | undefined,

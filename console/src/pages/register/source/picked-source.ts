@@ -9,7 +9,7 @@ type MadeUpSource = Extract<Source, { kind: 'population' | 'visits' }>
 
 /** A source that was chosen: with the draft of its declaration, or made-up people. */
 export type PickedSource =
-  | { readonly kind: 'drafted'; readonly draft: Draft }
+  | { readonly kind: 'drafted'; readonly draft: Draft; readonly fileName: string }
   | { readonly kind: 'made-up'; readonly source: MadeUpSource }
 
 /** Where the rows of a dataset are, as it was entered. */
@@ -17,6 +17,8 @@ export interface EnteredSource {
   readonly kind: 'upload' | 'file' | 'table' | 'made-up'
   readonly file: File | undefined
   readonly upload: string
+  /** Name of the file that was uploaded before. */
+  readonly uploadName: string
   readonly path: string
   readonly connection: string
   readonly table: string
@@ -31,6 +33,7 @@ export const NO_SOURCE: EnteredSource = {
   kind: 'upload',
   file: undefined,
   upload: '',
+  uploadName: '',
   path: '',
   connection: '',
   table: '',
@@ -77,10 +80,11 @@ export async function pickSource(
   const { onProgress, signal } = options
   onProgress({ step: 'draft' })
   const draft = await bodyOf(requests.POST('/v1/drafts', { body: { source }, signal }))
-  if (source.kind !== 'table') return { kind: 'drafted', draft }
+  const fileName = entered.file?.name ?? entered.uploadName
+  if (source.kind !== 'table') return { kind: 'drafted', draft, fileName }
   const declared = draft.declaration.source as object
   const declaration = { ...draft.declaration, source: { ...declared, mode: entered.mode } }
-  return { kind: 'drafted', draft: { ...draft, declaration } }
+  return { kind: 'drafted', draft: { ...draft, declaration }, fileName: '' }
 }
 
 async function draftedSourceOf(

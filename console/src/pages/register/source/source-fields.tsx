@@ -12,6 +12,7 @@ import { fieldsOf } from '../../../components/forms/fields-of.ts'
 import { Notice, ProblemNotice } from '../../../components/notices/notices.tsx'
 import { Pill } from '../../../components/tables/tables.tsx'
 import { formatTime } from '../../../format/time.ts'
+import styles from '../register.module.css'
 import type { EnteredSource } from './picked-source.ts'
 
 export interface SourceFieldsProps {
@@ -47,11 +48,15 @@ function UploadFields({ entered, onChange }: SourceFieldsProps) {
   const uploads = data?.sources ?? []
   return (
     <>
-      <Field label="File" hint="Only you can use it. It is checked in full when you register it.">
+      <Field
+        label="File"
+        hint="Drop a file here, or choose one. Only you can use it. It is checked in full when you register it."
+      >
         {(attributes) => (
           <input
             {...attributes}
             type="file"
+            className={styles.drop}
             accept=".csv,.tsv,.txt,.gz,.parquet"
             onChange={(event) => onChange({ file: event.target.files?.[0], upload: '' })}
           />
@@ -65,7 +70,9 @@ function UploadFields({ entered, onChange }: SourceFieldsProps) {
             ['', 'Choose an upload'],
             ...uploads.map((each) => [each.id, titleOfUpload(each)] as const),
           ]}
-          onChange={(upload) => onChange({ upload })}
+          onChange={(upload) =>
+            onChange({ upload, uploadName: uploads.find(({ id }) => id === upload)?.name ?? '' })
+          }
         />
       )}
     </>
