@@ -152,6 +152,8 @@ export function including<Value>(values: readonly Value[], chosen: Value): reado
 interface ChosenProps<Value> {
   readonly value: Value
   readonly options: readonly Option<Value>[]
+  /** Returns the heading under which a value is listed; without it, there are none. */
+  readonly groupOf?: ((value: Value) => string) | undefined
   readonly onChange: (value: Value) => void
 }
 
@@ -162,10 +164,16 @@ export type SelectProps<Value> = ChosenProps<Value> &
 export function Select<Value extends string | number>({
   value,
   options,
+  groupOf,
   onChange,
   ...select
 }: SelectProps<Value>) {
   const listed = options.map((option) => (typeof option === 'object' ? option : ([option] as const)))
+  const optionOf = ([each, title = each, disabled]: readonly [Value, (Value | string)?, boolean?]) => (
+    <option key={each} value={each} disabled={disabled}>
+      {title}
+    </option>
+  )
   return (
     <select
       {...select}
@@ -175,11 +183,13 @@ export function Select<Value extends string | number>({
         if (chosen !== undefined) onChange(chosen[0])
       }}
     >
-      {listed.map(([each, title = each, disabled]) => (
-        <option key={each} value={each} disabled={disabled}>
-          {title}
-        </option>
-      ))}
+      {groupOf === undefined
+        ? listed.map(optionOf)
+        : [...Map.groupBy(listed, ([each]) => groupOf(each))].map(([heading, members]) => (
+            <optgroup key={heading} label={heading}>
+              {members.map(optionOf)}
+            </optgroup>
+          ))}
     </select>
   )
 }

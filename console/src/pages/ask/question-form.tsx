@@ -7,7 +7,7 @@ import { ConditionField } from './conditions/condition-field.tsx'
 import { Removable } from './fields.tsx'
 import type { FieldPart } from './kinds/field-part.ts'
 import { KindFieldsOf } from './kinds/kind-field.tsx'
-import { offeredKinds, questionOf } from './kinds/kinds.ts'
+import { headingOf, offeredKinds, questionOf } from './kinds/kinds.ts'
 import { nextStatistic, offeredStatistics, statisticFields, statisticOf } from './kinds/statistics.ts'
 import { type Question, type QuestionPart, type Statistic, withField } from './question/question.ts'
 import { withFittingContribution } from './terms/contribution.ts'
@@ -51,6 +51,7 @@ function KindChoice({ dataset, question, onChange }: QuestionPart) {
     <SelectField
       label="Statistic"
       options={isOffered ? offered : [[kind, KINDS[kind].title], ...offered]}
+      groupOf={headingOf}
       value={kind}
       onChange={(next) => onChange(questionOf(next, dataset, question))}
     />
@@ -98,6 +99,7 @@ function StatisticFields({ dataset, statistic, onChange }: StatisticFieldsProps)
       <Select
         aria-label="Statistic of each group"
         options={[...kinds].map((kind) => [kind, KINDS[kind].title] as const)}
+        groupOf={headingOf}
         value={statistic.kind}
         onChange={(kind) => onChange(statisticOf(kind, dataset, statistic))}
       />

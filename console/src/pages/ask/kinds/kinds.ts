@@ -31,6 +31,14 @@ export function fittingColumns(
   return columnsOf(rule ?? columns, dataset)
 }
 
+/** Returns columns in the order in which they are proposed for a statistic of numbers: numbers before dates. */
+export function numbersFirst(columns: readonly Column[]): readonly Column[] {
+  const isNumber = ({ type }: Column) => type === 'integer' || type === 'number'
+  return columns.some(({ type }) => type === 'category')
+    ? columns
+    : columns.toSorted((one, other) => Number(isNumber(other)) - Number(isNumber(one)))
+}
+
 /** Returns a question with another column if its own does not fit its value of each person. */
 export function withFittingColumn<Asked extends object>(
   asked: Asked,
@@ -40,7 +48,7 @@ export function withFittingColumn<Asked extends object>(
   if (fields.column === undefined) return asked
   const columns = fittingColumns(fields.column, fields, asked, dataset)
   const fits = columns.some(({ name }) => name === fieldValue(asked, 'column'))
-  return fits ? asked : withField(asked, 'column', columns[0]?.name)
+  return fits ? asked : withField(asked, 'column', numbersFirst(columns)[0]?.name)
 }
 
 /** Returns the columns on which conditions can be put. */
@@ -54,6 +62,23 @@ export function offeredKinds(dataset: DatasetFacts): readonly (readonly [Kind, K
     ([, { fields, ofPeople }]) =>
       (ofPeople === undefined || dataset.privacyUnit.kind === 'person') && hasColumnsFor(fields, dataset),
   )
+}
+
+/** Headings under which kinds are offered. */
+const HEADINGS: readonly (readonly [heading: string, kinds: readonly Kind[]])[] = [
+  ['Counts', ['count', 'histogram', 'contingency', 'countDistinct', 'contributionProfile']],
+  ['Sums and averages', ['sum', 'mean', 'proportion']],
+  ['Median and percentiles', ['median', 'percentile', 'minimum', 'maximum']],
+  [
+    'Spread and relations',
+    ['variance', 'standardDeviation', 'covariance', 'correlation', 'linearRegression'],
+  ],
+  ['Groups and frequent values', ['groupBy', 'topGroups', 'noisyMax', 'keySelection']],
+]
+
+/** Returns the heading under which a kind is offered. */
+export function headingOf(kind: Kind): string {
+  return HEADINGS.find(([, kinds]) => kinds.includes(kind))?.[0] ?? 'Further statistics'
 }
 
 /** True if the required fields of a question or a statistic can be filled. They name different columns. */
@@ -128,7 +153,9 @@ export function initialFields(fields: KindFields, dataset: DatasetFacts, preferr
   const named = new Set<string>()
   const taken = ({ columns, least = 1 }: KindField) => {
     const free =
-      columns === undefined ? [] : columnsOf(columns, dataset).filter(({ name }) => !named.has(name))
+      columns === undefined
+        ? []
+        : numbersFirst(columnsOf(columns, dataset)).filter(({ name }) => !named.has(name))
     const first = free.filter(({ name }) => name === preferred)
     const chosen = [...new Set([...first, ...free])].slice(0, Math.max(1, least))
     for (const { name } of chosen) named.add(name)

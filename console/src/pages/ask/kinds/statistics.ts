@@ -2,7 +2,14 @@ import type { Kind, KindFields } from '../../../../../clients/kind-entry.ts'
 import { KINDS } from '../../../api/kinds.ts'
 import type { DatasetFacts } from '../../datasets/dataset.ts'
 import { fieldValue, type Statistic } from '../question/question.ts'
-import { columnsOf, conditionColumns, hasColumnsFor, initialCondition, initialFields } from './kinds.ts'
+import {
+  columnsOf,
+  conditionColumns,
+  hasColumnsFor,
+  initialCondition,
+  initialFields,
+  numbersFirst,
+} from './kinds.ts'
 
 /** Returns the fields of a statistic of groups. */
 export function statisticFields(kind: Kind): KindFields {
@@ -30,7 +37,10 @@ export function nextStatistic(listed: readonly Statistic[], dataset: DatasetFact
         each.kind === statistic.kind && fieldValue(each, 'column') === fieldValue(statistic, 'column'),
     )
   const { columns = { types: [] } } = statisticFields('mean').column ?? {}
-  const means = columnsOf(columns, dataset).map(({ name }) => ({ kind: 'mean' as const, column: name }))
+  const means = numbersFirst(columnsOf(columns, dataset)).map(({ name }) => ({
+    kind: 'mean' as const,
+    column: name,
+  }))
   const next = [{ kind: 'count' as const }, ...means].find((each) => !has(each))
   if (next !== undefined || conditionColumns(dataset).length === 0) return next
   const proportion = { kind: 'proportion' as const, of: initialCondition(dataset) }
