@@ -84,7 +84,7 @@ const CONSOLE_ALLOWED: Record<string, readonly string[]> = {
       sessions: ['answers', 'ask', 'datasets'],
       evaluations: ['answers', 'ask', 'datasets', 'risk'],
       history: ['answers', 'datasets'],
-      audit: ['datasets'],
+      audit: ['answers', 'datasets'],
       manage: ['datasets', 'history', 'register'],
     }).map(([page, pages]) => [
       `pages/${page}`,

@@ -2,10 +2,10 @@ import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import {
+  entriesQuery,
   exportedEvents,
   ledgerHead,
   ledgerPage,
-  ledgerQuery,
   verification as verificationSchema,
 } from '../../schemas/budgets/ledger.ts'
 import { datasetParameters } from '../../schemas/datasets/dataset.ts'
@@ -51,16 +51,16 @@ export const ledgerRoutes: FastifyPluginAsyncZod<LedgerOptions> = async (
           'Newest first. Auditors and custodians see all entries, analysts see their own, with times rounded down to the ' +
           '`timing` of the dataset.',
         params: datasetParameters,
-        querystring: ledgerQuery,
+        querystring: entriesQuery,
         response: { 200: ledgerPage },
       },
     },
     async (request) => {
       const dataset = permittedDataset(principalOf(request), request.params.dataset)
       requireOpened(await ledger.budget(dataset), dataset)
-      const { limit, before } = request.query
+      const { limit, before, analyst } = request.query
       const { name, role } = principalOf(request)
-      const principal = role === 'analyst' ? name : undefined
+      const principal = role === 'analyst' ? name : analyst
       const entries = await ledger.entries(dataset, defined({ limit, beforeSequence: before, principal }))
       const timing = catalog.get(dataset)?.dataset.timing ?? TIMING_OF_WITHDRAWN
       const shown = entries.map((entry) =>

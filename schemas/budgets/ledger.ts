@@ -10,6 +10,16 @@ export const ledgerQuery = z.strictObject({
   ),
 })
 
+/** GET /v1/datasets/{dataset}/ledger */
+export const entriesQuery = ledgerQuery.extend({
+  analyst: z
+    .string()
+    .min(1)
+    .max(200)
+    .optional()
+    .describe('Returns only entries that this analyst caused. Analysts see their own entries only.'),
+})
+
 const entry = z
   .strictObject({
     sequence: z.int().min(1),

@@ -8685,6 +8685,8 @@ export interface operations {
                 limit?: string;
                 /** @description Returns only entries with a smaller sequence number. Pass the `next` of the previous page. */
                 before?: string;
+                /** @description Returns only entries that this analyst caused. Analysts see their own entries only. */
+                analyst?: string;
             };
             header?: never;
             path: {

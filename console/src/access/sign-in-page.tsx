@@ -85,7 +85,8 @@ function Reason({ reason }: { readonly reason: SignedOut | 'provider' }) {
       )}
       {reason === 'refused' && (
         <Notice tone="cost" title="Sign in again">
-          The service no longer accepts your key or token. It may have expired or been replaced.
+          The service no longer accepts your key or token. It may have expired or been replaced or deleted:
+          ask a custodian for a new one.
         </Notice>
       )}
     </>

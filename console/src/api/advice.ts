@@ -8,7 +8,8 @@ export interface Advice {
 
 /** Advice by the code of a problem, where the problem's own text does not say what to do. */
 const ADVICE: Readonly<Record<string, string>> = {
-  unauthenticated: 'Sign in again with a valid key.',
+  unauthenticated:
+    'The key may have ended or been deleted. Sign in again with a valid key, which a custodian can give you.',
   forbidden: 'Ask a custodian for a key with another role.',
   'unknown-dataset': 'The dataset may have been withdrawn, or your key may not include it.',
   'budget-insufficient':
@@ -16,7 +17,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   'allotment-insufficient':
     'Ask with a smaller epsilon, or ask the custodian to raise your allotment. Nothing was charged.',
   'dataset-suspended':
-    'A custodian has to look at the dataset before it answers again. Stored answers stay available.',
+    'A custodian has to look at the dataset before it answers again: tell the custodian. Stored answers stay available.',
   'dataset-exists':
     'If the connection was lost while you published, the dataset may be yours: look at it. Otherwise choose another id.',
   'session-used-up': 'Open a further session. The answers of this one stay available.',

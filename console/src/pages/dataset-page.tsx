@@ -4,6 +4,7 @@ import { api, at, type Role, useMe } from '../api/api.ts'
 import { ButtonLink } from '../components/forms/button.tsx'
 import { Page, Tabs } from '../components/layout/page.tsx'
 import { Loading, Notice, ProblemNotice } from '../components/notices/notices.tsx'
+import { sizeOf } from '../format/amount.ts'
 import { type DatasetPart, protectionOf } from './datasets/dataset.ts'
 import { NotFoundPage } from './not-found-page.tsx'
 
@@ -45,6 +46,7 @@ export default function DatasetPage() {
       lead={`${data.id}, version ${data.version}: ${protectionOf(data)}`}
     >
       {data.suspended !== undefined && <Suspended href={hrefOf('manage')} />}
+      {me.role === 'analyst' && <UsedUp dataset={data.id} />}
       <Tabs label="Dataset" tabs={parts.map(([path, title]) => ({ href: hrefOf(path), title }))} />
       <Suspense fallback={<Loading what="the page" />}>
         <Switch>
@@ -69,6 +71,32 @@ function Suspended({ href }: { readonly href: string }) {
   return (
     <Notice tone="danger" title="The dataset is suspended">
       Analysts get stored answers only. <Link href={href}>Look at the failures</Link>, then resume it.
+    </Notice>
+  )
+}
+
+/** Notice for an analyst who can pay for nothing more: what happened, and whom to ask. */
+function UsedUp({ dataset }: { readonly dataset: string }) {
+  const { data } = api.useQuery('get', '/v1/datasets/{dataset}/budget', at({ dataset }))
+  if (data === undefined) return null
+  const { remaining, allotment } = data
+  const isOwn = allotment !== undefined && sizeOf(allotment.remaining) <= 0
+  if (!isOwn && sizeOf(remaining) > 0) return null
+  const isStopped = isOwn && sizeOf(allotment.cap) === 0
+  return (
+    <Notice
+      tone="cost"
+      title={
+        isStopped
+          ? 'A custodian has stopped your questions'
+          : isOwn
+            ? 'Your allotment is used up'
+            : 'The budget is used up'
+      }
+    >
+      Nothing new can be asked. Answers that you paid for stay free in the{' '}
+      <Link href={`/history?${new URLSearchParams({ dataset })}`}>history</Link>. Ask the custodian of the
+      dataset to raise {isOwn ? 'your allotment' : 'the budget'}.
     </Notice>
   )
 }

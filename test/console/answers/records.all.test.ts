@@ -83,6 +83,15 @@ describe.skipIf(CHROMIUM === undefined)('Records in Chromium (skipped if it is n
     const { page, complaints } = await openTab(service, 'auditor', '/audit')
     await page.getByRole('link', { name: 'census' }).click()
     await page.getByText('analyst paid epsilon 0.2').waitFor()
+    // The charge and its answer name the question.
+    await page
+      .getByText(/^Count of rows where Age ≥ /)
+      .nth(1)
+      .waitFor()
+    await page.getByLabel('Analyst').selectOption('analyst')
+    await page.waitForURL('**?analyst=analyst')
+    await page.getByText('analyst paid epsilon 0.2').waitFor()
+    await page.getByLabel('Analyst').selectOption('All events')
     await page.getByRole('link', { name: 'Older' }).click()
     await page.getByText('opened the budget').waitFor()
     await page.getByRole('link', { name: 'Verification' }).click()

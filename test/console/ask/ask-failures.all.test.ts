@@ -65,6 +65,18 @@ describe.skipIf(CHROMIUM === undefined)(
       expect(await page.getByRole('button', { name: 'Ask', exact: true }).isDisabled()).toBe(true)
     })
 
+    test('an analyst who is stopped reads what happened, and whom to ask', async () => {
+      const custodian = service.as('custodian')
+      const { body } = await custodian.post('/v1/keys').send({ name: 'stopped', role: 'analyst' }).expect(201)
+      await custodian
+        .put('/v1/datasets/census/analysts/stopped/allotment')
+        .send({ epsilon: 0, reason: 'The study has ended.' })
+        .expect(200)
+      const { page } = await openTab(service, { key: body.key }, '/datasets/census')
+      await page.getByText('A custodian has stopped your questions').waitFor()
+      await page.getByText('Ask the custodian of the dataset to raise your allotment').waitFor()
+    })
+
     // What the service, or the network between, may do while a person asks; the button, and what the page says.
     test.each([
       [
@@ -85,7 +97,7 @@ describe.skipIf(CHROMIUM === undefined)(
           title: 'The dataset is suspended',
           detail: 'It answers no queries.',
         },
-        'A custodian has to look at the dataset',
+        'tell the custodian',
       ],
       [
         'a quota',

@@ -319,6 +319,19 @@ describe('the ledger', () => {
     expect(paged).toEqual(whole)
   })
 
+  test('is listed for one analyst, but for an analyst never for another', async () => {
+    const read = async (role: 'auditor' | 'analyst', analyst: string) =>
+      (await service.as(role).get(`/v1/datasets/census/ledger?limit=500&analyst=${analyst}`).expect(200)).body
+        .entries
+    const own = (await service.as('analyst').get('/v1/datasets/census/ledger?limit=500').expect(200)).body
+      .entries
+    expect((await read('auditor', 'analyst')).map(({ hash }: { hash: string }) => hash)).toEqual(
+      own.map(({ hash }: { hash: string }) => hash),
+    )
+    expect(await read('auditor', 'nobody')).toEqual([])
+    expect(await read('analyst', 'custodian')).toEqual(own)
+  })
+
   test('is verified and exported for auditors and custodians', async () => {
     const auditor = service.as('auditor')
     const { body } = await auditor.get('/v1/datasets/census/ledger/verification').expect(200)
