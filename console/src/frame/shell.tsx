@@ -1,4 +1,4 @@
-import { type ReactNode, useEffect, useRef, useState } from 'react'
+import { type ReactNode, useEffect, useId, useRef, useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import { queryClient, type Role, useMe } from '../api/api.ts'
 import { forgetCredential } from '../api/credential.ts'
@@ -14,16 +14,20 @@ interface Destination {
   readonly roles?: readonly Role[]
 }
 
+/** Pages of daily work, and below a heading those of decisions, administration and study. */
 const DESTINATIONS: readonly Destination[] = [
   { href: '/datasets', title: 'Datasets' },
   { href: '/history', title: 'History' },
+]
+
+const FURTHER: readonly Destination[] = [
+  { href: '/register', title: 'Register data', roles: ['custodian'] },
+  { href: '/keys', title: 'Keys', roles: ['custodian'] },
+  { href: '/audit', title: 'Audit', roles: ['custodian', 'auditor'] },
   { href: '/risk', title: 'Choose epsilon' },
   { href: '/mechanisms', title: 'Mechanisms' },
   { href: '/evaluations', title: 'Evaluations' },
   { href: '/tours', title: 'Tours' },
-  { href: '/register', title: 'Register data', roles: ['custodian'] },
-  { href: '/keys', title: 'Keys', roles: ['custodian'] },
-  { href: '/audit', title: 'Audit', roles: ['custodian', 'auditor'] },
 ]
 
 /** Frame of every page: navigation, who is signed in, and the page. */
@@ -72,31 +76,52 @@ export function Shell({ children }: { readonly children: ReactNode }) {
 }
 
 function Navigation() {
-  const [location] = useLocation()
-  const me = useMe()
+  const heading = useId()
   return (
     <nav aria-label="Console">
-      <ul className={styles.list}>
-        {DESTINATIONS.filter(
-          ({ roles }) => roles === undefined || (me !== undefined && roles.includes(me.role)),
-        ).map(({ href, title }) => (
-          <li key={href}>
-            <Link
-              href={href}
-              className={styles.destination}
-              aria-current={location === href || location.startsWith(`${href}/`) ? 'page' : undefined}
-            >
-              {title}
-            </Link>
-          </li>
-        ))}
+      <Destinations of={DESTINATIONS} />
+      <p id={heading} className={styles.heading}>
+        More
+      </p>
+      <Destinations of={FURTHER} label={heading}>
         <li>
           <a href="/docs" className={styles.destination}>
             API
           </a>
         </li>
-      </ul>
+      </Destinations>
     </nav>
+  )
+}
+
+interface DestinationsProps {
+  readonly of: readonly Destination[]
+  /** Id of the heading of the list. */
+  readonly label?: string
+  readonly children?: ReactNode
+}
+
+function Destinations({ of, label, children }: DestinationsProps) {
+  const [location] = useLocation()
+  const me = useMe()
+  const offered = of.filter(
+    ({ roles }) => roles === undefined || (me !== undefined && roles.includes(me.role)),
+  )
+  return (
+    <ul className={styles.list} aria-labelledby={label}>
+      {offered.map(({ href, title }) => (
+        <li key={href}>
+          <Link
+            href={href}
+            className={styles.destination}
+            aria-current={location === href || location.startsWith(`${href}/`) ? 'page' : undefined}
+          >
+            {title}
+          </Link>
+        </li>
+      ))}
+      {children}
+    </ul>
   )
 }
 

@@ -106,7 +106,7 @@ function KeyTable({ keys, onRotate, onDelete }: KeyTableProps) {
               <Button look="quiet" aria-label={`Rotate ${apiKey.id}`} onClick={() => onRotate(apiKey)}>
                 Rotate
               </Button>
-              <Button look="quiet" aria-label={`Delete ${apiKey.id}`} onClick={() => onDelete(apiKey)}>
+              <Button look="danger" aria-label={`Delete ${apiKey.id}`} onClick={() => onDelete(apiKey)}>
                 Delete
               </Button>
             </span>

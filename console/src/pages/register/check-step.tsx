@@ -68,9 +68,8 @@ export function CheckStep({ form, onChange, onPublished }: CheckStepProps) {
           )}
           {tried !== undefined && (
             <>
-              <Notice tone="success" title="The source can be published. Nothing was published yet.">
-                {tried.disclosureRisk.statement}
-              </Notice>
+              <Notice tone="success" title="The source can be published. Nothing was published yet." />
+              <p>{tried.disclosureRisk.statement}</p>
               {tried.leftOut !== undefined && tried.leftOut.epsilon > 0 && (
                 <p>
                   Publishing charges an epsilon of {formatExact(tried.leftOut.epsilon)} to the budget, which
@@ -175,9 +174,8 @@ export function Published({ registered }: { readonly registered: Registered }) {
   return (
     <Section title={`${title} is published`}>
       <div className={styles.form}>
-        <Notice tone="success" title={`The dataset ${id} can be queried.`}>
-          {disclosureRisk.statement}
-        </Notice>
+        <Notice tone="success" title={`The dataset ${id} can be queried.`} />
+        <p>{disclosureRisk.statement}</p>
         {coverageStatement !== undefined && <p>{coverageStatement}</p>}
         {ingestion !== undefined && <IngestionReport counts={ingestion} />}
         <div className={styles.actions}>
