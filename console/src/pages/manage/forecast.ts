@@ -42,11 +42,10 @@ export function forecastOf(terms: ForecastTerms): Forecast {
   const { totals, cap, spent, openedAtMs, nowMs, windowDays } = terms
   const left = cap - spent
   if (left <= 0) return { kind: 'spent' }
-  const ageMs = nowMs - openedAtMs
-  if (ageMs < DAY_MS) return { kind: 'young' }
-  const windowMs = Math.min(windowDays * DAY_MS, ageMs)
+  const windowMs = Math.min(windowDays * DAY_MS, nowMs - openedAtMs)
   const recent = spentSince(totals, nowMs - windowMs)
   if (recent <= 0) return { kind: 'idle' }
+  if (windowMs < DAY_MS) return { kind: 'young' }
   const perDay = recent / (windowMs / DAY_MS)
   return { kind: 'ends', perDay, endsAtMs: nowMs + (left / perDay) * DAY_MS }
 }
