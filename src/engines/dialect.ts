@@ -17,6 +17,17 @@ export interface SelectedRows {
   readonly remaining: readonly number[]
 }
 
+/** What a statement needs of the relation of a dataset of people. */
+export interface RelationNeeds {
+  /** `plausible` adds the rows that `maxRows` leaves out, up to one more than `plausibleRows` of a person. */
+  readonly extent?: 'plausible'
+  /**
+   * Number of rows up to which a person's rows may have their ranks in any order, because the statement keeps all of them.
+   * Ordering them costs most of the time of a statement over a live table. Default: 1.
+   */
+  readonly unorderedUpTo?: number
+}
+
 /**
  * The SQL of one database, as far as it differs from {@link standardSql} or cannot be standard. Every expression that a
  * dialect prints must be exact, and total: no value in the data may make it fail.
@@ -25,9 +36,8 @@ export interface Dialect {
   /**
    * The relation to select from: a row for each row of the dataset, and under each declared name a column of stored
    * values (64-bit grid indexes, 32-bit category indexes, booleans, texts).
-   * @param extent `plausible` adds the rows that `maxRows` leaves out, up to one more than `plausibleRows` of a person
    */
-  relation(dataset: Dataset, bind: Bind, extent?: 'plausible'): string
+  relation(dataset: Dataset, bind: Bind, needs?: RelationNeeds): string
   /**
    * The relation of the rows for which all of several conditions hold, except those that it leaves to be checked.
    * Absent, or `undefined`, if the relation checks no conditions.

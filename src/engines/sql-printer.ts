@@ -58,8 +58,14 @@ export function printAggregate(aggregate: Aggregate, dataset: Dataset, dialect: 
     (statistic) =>
       statistic.kind === 'count-people' && statistic.column === undefined && statistic.where === undefined,
   )
-  const { rows, cells } = printTableRows(printer, aggregate, { presenceOnly })
+  const valuesEach = Math.min(...aggregate.statistics.map(valuesEachOf))
+  const { rows, cells } = printTableRows(printer, aggregate, { presenceOnly, valuesEach })
   return { sql: printStatistics(printer, aggregate, rows), parameters: printer.parameters, cells }
+}
+
+/** Number of values of a person that a statistic keeps. */
+function valuesEachOf(statistic: Aggregate['statistics'][number]): number {
+  return statistic.kind === 'count-distinct-values' ? statistic.valuesEach : Number.POSITIVE_INFINITY
 }
 
 /**
@@ -73,7 +79,7 @@ function printPeopleByRows(printer: Printer, { groupBy, where, statistics }: Agg
     throw new RangeError('only people are counted by the number of their rows')
   const { conditions, cell, cells } = printCells(printer, groupBy, where)
   const condition = conditions.map(({ sql }) => ` WHERE ${sql}`).join('')
-  const rows = `${printDatasetRows(printer, 'plausible')}${condition}`
+  const rows = `${printDatasetRows(printer, { extent: 'plausible' })}${condition}`
   const people = `(SELECT count(*) AS ${OWN_ROWS} FROM ${rows} GROUP BY ${PERSON}) AS sotto_people`
   const sql = `SELECT CAST(${cell} AS VARCHAR), CAST(count(*) AS VARCHAR) FROM ${people} GROUP BY ${cell}`
   return { sql, parameters: printer.parameters, cells }
@@ -86,10 +92,10 @@ function printPeopleByRows(printer: Printer, { groupBy, where, statistics }: Agg
 function printTableRows(
   printer: Printer,
   { groupBy, where, bounding }: Pick<Aggregate, 'groupBy' | 'where' | 'bounding'>,
-  facts: Pick<Unbounded, 'presenceOnly'> & { readonly presentColumn?: string },
+  facts: Pick<Unbounded, 'presenceOnly' | 'valuesEach'> & { readonly presentColumn?: string },
 ): { readonly rows: PrintedRows; readonly cells: number } {
   const { dataset } = printer
-  const { presenceOnly, presentColumn } = facts
+  const { presenceOnly, presentColumn, valuesEach } = facts
   const { conditions, cell, cells, keys } = printCells(printer, groupBy, where)
   const present = presentColumn === undefined ? [] : [printPresent(printer, presentColumn)]
   const rows = printBoundedRows(printer, bounding, {
@@ -101,6 +107,7 @@ function printTableRows(
       groupBy.every((key) => keepsWholePeople(key, dataset)) &&
       (presentColumn === undefined || isPresentInWholePeople(presentColumn, dataset)),
     presenceOnly,
+    ...(valuesEach === undefined ? {} : { valuesEach }),
   })
   return { rows, cells }
 }

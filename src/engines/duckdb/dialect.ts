@@ -17,7 +17,7 @@ const PLAUSIBLE_ROWS = `(SELECT * FROM ${quoteIdentifier(ROWS_TABLE)} UNION ALL 
 /** DuckDB's SQL over a file that `ingest` made. The sum of BIGINTs is a HUGEINT, which no number of rows overflows. */
 export const duckDbDialect: Dialect = {
   ...standardSql,
-  relation: (_, __, extent) => (extent === 'plausible' ? PLAUSIBLE_ROWS : quoteIdentifier(ROWS_TABLE)),
+  relation: (_, __, needs) => (needs?.extent === 'plausible' ? PLAUSIBLE_ROWS : quoteIdentifier(ROWS_TABLE)),
   // Values are always bound, so that aggregates of one shape share a prepared statement. DuckDB does not always infer
   // the type of a parameter.
   value: (value, type, bind) => `$${bind(value)}::${TYPES[type]}`,

@@ -37,6 +37,8 @@ export interface Unbounded {
   readonly wholePeople: boolean
   /** True if only the presence of people in cells is counted, not their rows. */
   readonly presenceOnly: boolean
+  /** Number of values of a person among which {@link printFirstValues} chooses later; absent if it does not. */
+  readonly valuesEach?: number
 }
 
 /** Limits that leave out rows. A limit that leaves out none is absent. */
@@ -55,8 +57,10 @@ interface Limits {
 export function printBoundedRows(printer: Printer, bounding: Bounding, unbounded: Unbounded): PrintedRows {
   const { dataset } = printer
   const limits = limitsOf(bounding, dataset, unbounded)
-  const { cell, wholePeople } = unbounded
-  const { relation, conditions } = printSelection(printer, unbounded.conditions)
+  const { cell, wholePeople, valuesEach = Number.POSITIVE_INFINITY } = unbounded
+  // A person with as few rows keeps all of them: a row is in one group, and has one value.
+  const unorderedUpTo = Math.min(maxRowsOf(dataset), ...Object.values(limits), valuesEach)
+  const { relation, conditions } = printSelection(printer, unbounded.conditions, unorderedUpTo)
   if (limits.rows !== undefined && wholePeople)
     conditions.push(`${RANK} <= ${printValue(printer, BigInt(limits.rows), 'integer')}`)
   const from = `${relation}${conditions.length === 0 ? '' : ` WHERE ${conditions.join(' AND ')}`}`
@@ -72,6 +76,7 @@ export function printBoundedRows(printer: Printer, bounding: Bounding, unbounded
 function printSelection(
   printer: Printer,
   conditions: readonly PrintedCondition[],
+  unorderedUpTo: number,
 ): { readonly relation: string; readonly conditions: string[] } {
   const { dataset, dialect } = printer
   const selected = dialect.selectRows?.(
@@ -81,7 +86,7 @@ function printSelection(
   const remaining =
     selected === undefined ? conditions : conditions.filter((_, place) => selected.remaining.includes(place))
   return {
-    relation: selected?.relation ?? printDatasetRows(printer),
+    relation: selected?.relation ?? printDatasetRows(printer, { unorderedUpTo }),
     conditions: remaining.map(({ sql }) => sql),
   }
 }

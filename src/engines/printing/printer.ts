@@ -1,5 +1,11 @@
 import { type Column, columnNamed, type Dataset } from '../../core/dataset/dataset.ts'
-import { type Dialect, quoteIdentifier, type SqlValue, type SqlValueType } from '../dialect.ts'
+import {
+  type Dialect,
+  quoteIdentifier,
+  type RelationNeeds,
+  type SqlValue,
+  type SqlValueType,
+} from '../dialect.ts'
 
 /** A statement and the values of its parameters. */
 export interface PrintedStatement {
@@ -46,9 +52,9 @@ export function printValue({ dialect, parameters }: Printer, value: SqlValue, ty
   return dialect.value(value, type, (bound) => parameters.push(bound))
 }
 
-/** Prints the relation of the dataset's rows; `extent` as for {@link Dialect.relation}. */
-export function printDatasetRows({ dataset, dialect, parameters }: Printer, extent?: 'plausible'): string {
-  return dialect.relation(dataset, (bound) => parameters.push(bound), extent)
+/** Prints the relation of the dataset's rows. */
+export function printDatasetRows({ dataset, dialect, parameters }: Printer, needs?: RelationNeeds): string {
+  return dialect.relation(dataset, (bound) => parameters.push(bound), needs)
 }
 
 /** Prints an index to compare with; all indexes beyond every stored one compare the same. */

@@ -132,7 +132,7 @@ function dialectOver(dialect: TableDialect, table: TableDataset): Dialect {
   printRelation(dialect, table, () => 1)
   return {
     ...dialect,
-    relation: (_, bind, extent) => printRelation(dialect, table, bind, extent),
+    relation: (_, bind, needs) => printRelation(dialect, table, bind, needs),
     selectRows: (_, conditions) => printSelectedRows(dialect, table, conditions),
   }
 }

@@ -6,7 +6,13 @@ import {
 } from '../../core/dataset/dataset.ts'
 import type { Predicate } from '../../core/planner/language/aggregate.ts'
 import { plausibleRowsOf } from '../../privacy/neighbours.ts'
-import { type Bind, type Dialect, quoteIdentifier, type SelectedRows } from '../dialect.ts'
+import {
+  type Bind,
+  type Dialect,
+  quoteIdentifier,
+  type RelationNeeds,
+  type SelectedRows,
+} from '../dialect.ts'
 import {
   DIGESTED_TYPES,
   type DigestDialect,
@@ -83,21 +89,28 @@ const UNGUARDED: Selection = { conditions: [], guarded: false }
  * The text can follow `FROM`. See decision 42.
  *
  * @param bind adds the secret key that orders the rows of people; absent for a dialect without parameters
- * @param extent as for {@link Dialect.relation}
+ * @param needs as for {@link Dialect.relation}
  * @throws RangeError for a column whose types do not fit, which registration excludes.
  */
 export function printRelation(
   dialect: TableDialect,
   table: TableDataset,
   bind: Bind = rejectParameter,
-  extent?: 'plausible',
+  { extent, unorderedUpTo = 1 }: RelationNeeds = {},
 ): string {
   const encoded = encodeColumns(dialect, table).map(withinLength)
   const { unit } = table
   if (unit.kind === 'row')
     return printRelationOfRows(dialect, encoded, table.table, { conditions: [], guarded: true })
-  const most = extent === 'plausible' ? plausibleRowsOf(unit) + 1 : unit.maxRows
-  return printRowsOfPeople(dialect, encoded, { ...unit, maxRows: most }, table.table, bind)
+  // The rows of a person are only counted then.
+  if (extent === 'plausible') {
+    const maxRows = plausibleRowsOf(unit) + 1
+    return printRowsOfPeople(dialect, encoded, { ...unit, maxRows }, table.table, {
+      bind,
+      unorderedUpTo: maxRows,
+    })
+  }
+  return printRowsOfPeople(dialect, encoded, unit, table.table, { bind, unorderedUpTo })
 }
 
 function rejectParameter(): never {
@@ -234,7 +247,7 @@ function printRowsOfPeople(
   encoded: readonly EncodedColumn[],
   unit: PersonUnit,
   table: TableName,
-  bind: Bind,
+  { bind, unorderedUpTo }: { readonly bind: Bind; readonly unorderedUpTo: number },
 ): string {
   const person = personOf(encoded, unit)
   const digested = encoded
@@ -242,9 +255,19 @@ function printRowsOfPeople(
     .map(({ column, kept }) => ({ type: DIGESTED_TYPES[column.type], sql: kept }))
   const key = dialect.value(requireKey(unit.key), 'text', bind)
   const order = printRowOrder(dialect, key, person, digested)
-  const digests = order.map((sql, i) => ({ sql, name: `sotto_digest${i}` }))
+  const isOrdered = unorderedUpTo === 1 || encoded.some(({ column }) => isConstantPerPerson(column))
+  const digests = order.map((digest, i) => ({
+    name: `sotto_digest${i}`,
+    sql: isOrdered ? digest : `CASE WHEN sotto_size > ${unorderedUpTo} THEN ${digest} END`,
+  }))
   const ownRows = `(PARTITION BY ${person} ORDER BY ${digests.map(({ name }) => name).join(', ')})`
-  const placed = `SELECT *, ${digests.map(({ sql, name }) => `${sql} AS ${name}`).join(', ')} FROM ${printKeptRows(dialect, encoded, table)}`
+  const kept = printKeptRows(dialect, encoded, table)
+  // The number of rows is counted in the one scan of the table: two scans may see different rows, so that a person could
+  // keep too many.
+  const sized = isOrdered
+    ? kept
+    : `(SELECT *, count(*) OVER (PARTITION BY ${person}) AS sotto_size FROM ${kept}) AS sotto_sized`
+  const placed = `SELECT *, ${digests.map(({ sql, name }) => `${sql} AS ${name}`).join(', ')} FROM ${sized}`
   const columns = [
     printColumns(encoded, ({ column, kept }) =>
       isConstantPerPerson(column) ? `first_value(${kept}) OVER ${ownRows}` : kept,
