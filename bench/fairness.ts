@@ -56,6 +56,29 @@ const FLOODS: readonly { readonly flood: string; readonly query: object }[] = [
       epsilon: 0.01,
     },
   },
+  {
+    flood: 'lists of 6,000 values',
+    query: {
+      kind: 'count',
+      where: {
+        op: 'or',
+        predicates: Array.from({ length: 6 }, (_, list) => ({
+          column: 'Earnings',
+          op: 'in',
+          values: Array.from({ length: 1_000 }, (_, i) => 1_000 * (1_000 * list + i)),
+        })),
+      },
+      epsilon: 0.01,
+    },
+  },
+  {
+    flood: 'bodies that break 9,600 rules',
+    query: {
+      kind: 'count',
+      where: { op: 'and', predicates: Array.from({ length: 9_600 }, () => ({})) },
+      epsilon: 0.01,
+    },
+  },
   { flood: 'medians of a wide column', query: { kind: 'median', column: 'Earnings', epsilon: 0.01 } },
 ]
 

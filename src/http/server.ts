@@ -19,6 +19,7 @@ import { commonHeaders } from './headers.ts'
 import { parseJsonBody } from './json-body.ts'
 import { type KeylessLimit, limitRequests, type RequestLimits } from './limits.ts'
 import type { Metrics } from './metrics.ts'
+import { createPace, hasLargeBody } from './pacing.ts'
 import { sendConnectionProblem, sendNotFound, sendProblem } from './problem.ts'
 import { recordWhenClosed } from './request-log.ts'
 import { validatorCompiler } from './validation.ts'
@@ -164,6 +165,10 @@ export async function createServer(parts: ServerParts, longestBodyMs: number) {
   app.addHook('preValidation', (request, _reply, done) => {
     request.arrivedAtMs = clock.nowMs()
     done()
+  })
+  const pace = createPace()
+  app.addHook('preValidation', async ({ headers, principal }) => {
+    if (principal !== null && hasLargeBody(headers)) await pace(principal.name)
   })
   return app
 }

@@ -1,4 +1,5 @@
 import type { QueryPredicate } from '../../../../schemas/answers/query.ts'
+import { entry, must } from '../../../privacy/must.ts'
 import { divideRoundingDown, divideRoundingUp } from '../../../privacy/rational.ts'
 import { refuseQuery } from '../../../privacy/refusal.ts'
 import {
@@ -52,13 +53,12 @@ export function widestBounding({ privacyUnit }: Dataset): Bounding {
 export function planPredicate(predicate: QueryPredicate, dataset: Dataset, field: string): Predicate {
   switch (predicate.op) {
     case 'and':
-    case 'or':
-      return {
-        kind: predicate.op,
-        predicates: predicate.predicates.map((part, position) =>
-          planPredicate(part, dataset, `${field}.predicates.${position}`),
-        ),
-      }
+    case 'or': {
+      const predicates = predicate.predicates.map((part, position) =>
+        planPredicate(part, dataset, `${field}.predicates.${position}`),
+      )
+      return { kind: predicate.op, predicates: predicate.op === 'or' ? joinLists(predicates) : predicates }
+    }
     case 'not':
       return { kind: 'not', predicate: planPredicate(predicate.predicate, dataset, `${field}.predicate`) }
     case 'isNull':
@@ -84,6 +84,41 @@ export function planPredicate(predicate: QueryPredicate, dataset: Dataset, field
     case '>':
     case '>=':
       return planComparison(predicate, requireColumn(dataset, predicate.column, `${field}.column`), field)
+  }
+}
+
+type Membership = Extract<Predicate, { readonly kind: 'index-in' | 'category-in' | 'string-in' }>
+
+/**
+ * Joins the lists of values of each column, of which any may contain the value. A database looks a value up in one list; with
+ * several lists it compares the value with each of theirs, which takes seconds for thousands of them.
+ */
+function joinLists(predicates: readonly Predicate[]): readonly Predicate[] {
+  const parts = predicates.flatMap((part) => (part.kind === 'or' ? part.predicates : [part]))
+  const lists = Map.groupBy(parts.filter(isMembership), ({ column }) => column)
+  return [
+    ...Array.from(lists.values(), (each) => (each.length === 1 ? entry(each, 0) : joined(each))),
+    ...parts.filter((part) => !isMembership(part)),
+  ]
+}
+
+function isMembership(predicate: Predicate): predicate is Membership {
+  return ['index-in', 'category-in', 'string-in'].includes(predicate.kind)
+}
+
+/** Joins the lists of one column, which are of one kind. */
+function joined(lists: readonly Membership[]): Membership {
+  const first = entry(lists, 0)
+  const valuesOf = <Value>(values: (list: Membership) => readonly Value[] | undefined): readonly Value[] => [
+    ...new Set(lists.flatMap((list) => must(values(list), 'a list of the same kind'))),
+  ]
+  switch (first.kind) {
+    case 'index-in':
+      return { ...first, indexes: valuesOf((list) => (list.kind === first.kind ? list.indexes : undefined)) }
+    case 'category-in':
+      return { ...first, indexes: valuesOf((list) => (list.kind === first.kind ? list.indexes : undefined)) }
+    case 'string-in':
+      return { ...first, values: valuesOf((list) => (list.kind === first.kind ? list.values : undefined)) }
   }
 }
 
