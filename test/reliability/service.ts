@@ -97,7 +97,7 @@ async function send(key: string, url: string, body: object, idempotencyKey?: str
 
 /** Returns the stored answer that a replay was made from. */
 function storedText(replay: string): string {
-  const { paid, ...document } = JSON.parse(replay)
+  const { price, ...document } = JSON.parse(replay)
   expect(Object.values(document.cost).every((amount) => amount === 0)).toBe(true)
-  return JSON.stringify({ ...document, cost: paid })
+  return JSON.stringify({ ...document, cost: price })
 }

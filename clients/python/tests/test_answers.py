@@ -48,7 +48,7 @@ def test_periods_start_at_their_first_instant(label: str, by: str, start: str) -
 
 
 def test_a_replay_shows_what_was_paid() -> None:
-    document = answer_document(cost={"epsilon": 0, "delta": 0}, paid={"epsilon": 0.1, "delta": 0})
+    document = answer_document(cost={"epsilon": 0, "delta": 0}, price={"epsilon": 0.1, "delta": 0})
     answer = read_answer(document, {"kind": "count"}, replayed=True)
     assert str(answer.price) == "epsilon 0.1"
     assert "replayed at no cost, paid: epsilon 0.1 · left then: epsilon" in repr(answer)

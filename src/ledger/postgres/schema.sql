@@ -334,11 +334,11 @@ BEGIN
     SET dataset_version = moved.dataset_version, loss_epsilon_nano = moved.loss_epsilon_nano,
       loss_delta_atto = moved.loss_delta_atto, loss_rho_pico = moved.loss_rho_pico, state = moved.state,
       attempt = moved.attempt, leased_at_ms = moved.leased_at_ms,
-      lease_expires_at_ms = moved.lease_expires_at_ms, sharing = moved.sharing,
+      created_at_ms = moved.created_at_ms, lease_expires_at_ms = moved.lease_expires_at_ms, sharing = moved.sharing,
       shared_from = moved.shared_from, request = coalesce(moved.request, charge.request)
     FROM json_to_recordset(moved_charges) AS moved (
       id text, dataset_version text, loss_epsilon_nano bigint, loss_delta_atto bigint, loss_rho_pico bigint,
-      state text, attempt bigint, leased_at_ms bigint, lease_expires_at_ms bigint, sharing boolean,
+      state text, attempt bigint, created_at_ms bigint, leased_at_ms bigint, lease_expires_at_ms bigint, sharing boolean,
       shared_from text, request text, state_before text, attempt_before bigint
     )
     WHERE charge.id = moved.id AND charge.state = moved.state_before AND charge.attempt = moved.attempt_before;

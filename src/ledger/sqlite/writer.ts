@@ -63,7 +63,7 @@ const UPDATE_ANALYST = `
 const UPDATE_CHARGE = `
   UPDATE charges
   SET state = :state, attempt = :attempt, dataset_version = :dataset_version, loss_epsilon_nano = :loss_epsilon_nano,
-    loss_delta_atto = :loss_delta_atto, loss_rho_pico = :loss_rho_pico, leased_at_ms = :leased_at_ms,
+    loss_delta_atto = :loss_delta_atto, loss_rho_pico = :loss_rho_pico, created_at_ms = :created_at_ms, leased_at_ms = :leased_at_ms,
     lease_expires_at_ms = :lease_expires_at_ms, sharing = :sharing, shared_from = :shared_from,
     request = coalesce(:request, request)
   WHERE id = :id AND state = :state_before AND attempt = :attempt_before

@@ -97,7 +97,6 @@ function newCharge(charge: Changes['newCharges'][number]) {
     ...{ principal, dataset, request },
     idempotency_key: charge.idempotencyKey,
     request_hash: charge.requestHash,
-    created_at_ms: charge.createdAtMs,
   }
 }
 
@@ -111,6 +110,7 @@ function chargeColumns({ id, price, state, attempt, sharing, ...charge }: Stored
     ...{ id, state, attempt, sharing },
     ...amountColumns('loss', price),
     dataset_version: charge.datasetVersion,
+    created_at_ms: charge.createdAtMs,
     leased_at_ms: charge.leasedAtMs,
     lease_expires_at_ms: charge.leaseExpiresAtMs,
     shared_from: charge.sharedFrom ?? null,

@@ -164,11 +164,11 @@ test('Ctrl-C in npm start, which reaches the service from the terminal and from 
   const finish = await openRequest(url)
   const ended = once(child, 'close')
   process.kill(-must(child.pid, 'process id'), 'SIGINT')
-  while (!output().includes('"msg":"stopping"')) await sleep(5)
+  await expect.poll(output, { timeout: 20_000 }).toContain('"msg":"stopping"')
   await sleep(100)
   expect(await finish()).toBe(200)
   expect(await ended).toEqual([0, null])
-})
+}, 60_000)
 
 test('a later signal ends the service at once', async () => {
   const draining = await startServiceProcess({ SOTTO_DATA_DIR: directory, SOTTO_DRAIN_MS: '600000' })

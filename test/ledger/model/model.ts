@@ -65,6 +65,7 @@ interface ModelCharge {
   state: 'charged' | 'answered' | 'failed' | 'denied'
   attempt: number
   leasedAtMs: number
+  readonly debitedAtMs: number
   leaseEndsMs: number
   sharing: boolean
   sharedFrom?: string
@@ -344,6 +345,7 @@ function newCharge(model: Model, request: ChargeRequest, state: 'charged' | 'den
     state,
     attempt: state === 'charged' ? 1 : 0,
     leasedAtMs: model.nowMs,
+    debitedAtMs: model.nowMs,
     leaseEndsMs: model.nowMs + request.leaseMs,
     sharing: request.sharing,
   }
@@ -365,12 +367,13 @@ function denied(dataset: ModelDataset, principal: string, by: string, sticks: bo
 }
 
 function charged(model: Model, dataset: ModelDataset, id: string) {
-  const { attempt, principal, sharedFrom } = chargeOf(model, id)
+  const { attempt, principal, debitedAtMs, sharedFrom } = chargeOf(model, id)
   const made = {
     id,
     attempt,
     budget: budgetOf(dataset),
     analyst: spendingOf(dataset, principal),
+    debitedAtMs,
     event: { sequence: dataset.events.length },
   }
   if (sharedFrom === undefined) return { kind: 'charged', charge: made }

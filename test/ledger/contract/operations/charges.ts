@@ -192,7 +192,14 @@ export const CHARGES: readonly ContractTest[] = [
     expect((await ledger.charge(question('a', { price: basic('2') }))).kind).toBe('denied')
     clock.ms += 1_000
     await ledger.grant('census', loss('1'), 'carol', 'more')
-    expect(chargeOf(await ledger.charge(question('a', { price: basic('2') }))).debitedAtMs).toBe(clock.ms)
+    const { id, debitedAtMs } = chargeOf(await ledger.charge(question('a', { price: basic('2') })))
+    expect(debitedAtMs).toBe(clock.ms)
+    await ledger.recordFailure(id, 1)
+    clock.ms += 1_000
+    expect(chargeOf(await ledger.charge(question('a', { price: basic('2') })))).toMatchObject({
+      attempt: 2,
+      debitedAtMs,
+    })
   }),
   contractTest('a charge without a budget has no effect', async (fixture) => {
     const ledger = await withCensus(fixture)
