@@ -8,6 +8,7 @@ COPY clients/typescript ./clients/typescript
 COPY console ./console
 # What runs in the browser of the service's code: the verifier of the ledger, and the one that shares no code with it.
 COPY examples/verify_export.py ./examples/
+COPY src/core/planner/language/bin-text.ts ./src/core/planner/language/
 COPY src/ledger ./src/ledger
 COPY src/privacy ./src/privacy
 RUN npm ci --ignore-scripts --no-audit --no-fund && node node_modules/vite/bin/vite.js build console

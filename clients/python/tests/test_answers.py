@@ -98,3 +98,12 @@ def test_the_last_bin_contains_its_upper_edge() -> None:
     html = answer._repr_html_()
     assert "[2023-01-01, 2024-01-01)" in html
     assert "[2024-01-01, 2024-12-31]" in html
+
+
+def test_an_answer_over_a_live_table_says_how_old_it_can_be() -> None:
+    document = answer_document(debitedAt="2026-01-01T12:00:00.000Z", replaysUntil="2026-01-02T00:00:00.000Z")
+    answer = read_answer(document, {"kind": "count"}, replayed=False)
+    assert answer.debited_at == pd.Timestamp("2026-01-01T12:00Z")
+    assert answer.replays_until == pd.Timestamp("2026-01-02T00:00Z")
+    ingested = read_answer(answer_document(), {"kind": "count"}, replayed=False)
+    assert (ingested.debited_at, ingested.replays_until) == (None, None)

@@ -262,7 +262,7 @@ def test_previews(population: sotto.Dataset) -> None:
     paid = sotto.count(where=col("Age") > 50, epsilon=0.123)
     population.ask(paid)
     again = population.preview(paid)
-    assert (again.paid, str(again.price)) == (True, "epsilon 0")
+    assert (again.paid, str(again.cost), str(again.price)) == (True, "epsilon 0", "epsilon 0.123")
     assert "already paid" in repr(again)
 
 

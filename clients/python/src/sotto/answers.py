@@ -37,6 +37,10 @@ class Answer:
         """Probability with which the half-widths hold."""
         self.coverage: str | None = document.get("coverage", {}).get("statement")
         """What the half-widths cover and what not, in words."""
+        self.debited_at = _instant(document.get("debitedAt"))
+        """Only over live tables: time of the debit, after which the rows were read."""
+        self.replays_until = _instant(document.get("replaysUntil"))
+        """Only over live tables: when a repeat becomes a new question; None if a repeat replays for ever."""
         self.price = Amount(**document.get("price", document["cost"]))
         """What the answer cost when it was first given; for made-up rows, what it would cost."""
         self.budget_left = Amount(**document["budget"]["remaining"])
@@ -360,9 +364,14 @@ class Preview:
         self.document = dict(document)
         accuracy = document.get("accuracy", {})
         estimates = accuracy.get("estimates", {})
-        self.price = Amount(**document["cost"])
+        self.cost = Amount(**document["cost"])
+        """What asking would cost now: nothing if you have paid for the question before."""
+        self.price = Amount(**document["price"])
+        """What a fresh answer costs."""
         self.paid: bool = document["paid"]
         """True if you have paid for the question before, so that a repeat costs nothing."""
+        self.replays_until = _instant(document.get("replaysUntil"))
+        """Only over live tables: when a repeat becomes a new question; None if a repeat replays for ever."""
         self.affordable: bool = document["affordable"]
         """True if budget and allotment suffice now."""
         self.budget_left = Amount(**document["budget"]["remaining"])
@@ -392,6 +401,10 @@ class Preview:
         can = "already paid" if self.paid else "affordable" if self.affordable else "not affordable"
         notes = "".join(f"\n({note})" for note in (self.appearance, self.coverage) if note is not None)
         return f"Preview({margins}; price: {self.price}, {can}; left: {self.budget_left}){notes}"
+
+
+def _instant(text: str | None) -> pd.Timestamp | None:
+    return None if text is None else pd.Timestamp(text)
 
 
 def _margins(accuracy: Mapping[str, Any]) -> str:
