@@ -6,7 +6,7 @@ WORKDIR /sotto
 COPY package.json package-lock.json .npmrc ./
 COPY clients/typescript ./clients/typescript
 COPY console ./console
-# What runs in the browser of the service's code: the verifier of the ledger, and the one that shares no code with it.
+# What runs in the browser of the service's code: the verifier of the ledger, and the one that shares no code with it; the texts of bins.
 COPY examples/verify_export.py ./examples/
 COPY src/core/planner/language/bin-text.ts ./src/core/planner/language/
 COPY src/ledger ./src/ledger
