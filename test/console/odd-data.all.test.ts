@@ -144,6 +144,8 @@ describe.skipIf(CHROMIUM === undefined)('Odd data in Chromium (skipped if it is 
     const { page, complaints } = await openPage('custodian', '/register')
     await upload(page, 'odd.csv', Buffer.from(`${header}\n${rows.join('\n')}\n`))
     await column(page, LONG_NAME).waitFor()
+    for (const name of [LONG_NAME, RIGHT_TO_LEFT])
+      await page.getByRole('button', { name: `Edit ${name}` }).click()
     await page.getByLabel(`Type of ${RIGHT_TO_LEFT}`).selectOption('Category')
     await page.getByLabel(`All values that ${RIGHT_TO_LEFT} can have`).fill(CITIES.join('\n'))
     await page.getByText('1000 entered').waitFor()
