@@ -35,6 +35,8 @@ function divideExactly(dividend: bigint, divisor: bigint): bigint | undefined {
  * infinities.
  */
 export function decimalFromNumber(value: number, fractionDigits: number): bigint | undefined {
+  // Most numbers are whole, and thousands of them may be in one request.
+  if (Number.isSafeInteger(value)) return BigInt(value) * 10n ** BigInt(fractionDigits)
   return parseDecimal(String(value), fractionDigits)
 }
 
@@ -51,6 +53,9 @@ export function formatDecimal(units: bigint, fractionDigits: number): string {
 
 /** Double nearest to `units` * 10^-fractionDigits, for display and JSON. */
 export function numberFromDecimal(units: bigint, fractionDigits: number): number {
+  const one = 10n ** BigInt(fractionDigits)
+  // The double nearest to a whole number. Most are whole, and thousands of them may be in one request.
+  if (units % one === 0n) return Number(units / one)
   return Number(formatDecimal(units, fractionDigits))
 }
 
