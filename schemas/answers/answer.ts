@@ -538,7 +538,7 @@ export const answer = answerByKind('Answer', {
   ],
 })
 
-/** What a preview says of a price: would it be charged, and could it be? */
+/** The price of a request in a preview: what it would cost now, and whether the budget and the allotment cover it. */
 export const offered = {
   ...debit,
   paid: z

@@ -16,7 +16,7 @@ export interface Identified {
   readonly idempotencyKey?: string | undefined
 }
 
-/** What a request without a chosen key is identified by. */
+/** The parts of a request from which its key is derived if none was chosen. */
 type Derived = Omit<Identified, 'question' | 'idempotencyKey'>
 
 /** Identifies a request: its canonical text and hash, its idempotency key, and the id of its charge. */
@@ -122,7 +122,7 @@ export async function unansweredEarlier(
   return latest === undefined ? undefined : derivedIdentity(request, latest)
 }
 
-/** What a preview says of a repeat without a chosen key. */
+/** Whether a repeat without a chosen key is paid, and within which period. */
 export interface Repeat {
   /** True if it costs its principal nothing, because an earlier one was charged. It may still be unanswered. */
   readonly paid: boolean

@@ -17,7 +17,7 @@ export interface SelectedRows {
   readonly remaining: readonly number[]
 }
 
-/** What a statement needs of the relation of a dataset of people. */
+/** Requirements of a statement on the relation of a dataset of people. */
 export interface RelationNeeds {
   /** `plausible` adds the rows that `maxRows` leaves out, up to one more than `plausibleRows` of a person. */
   readonly extent?: 'plausible'

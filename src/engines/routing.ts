@@ -20,7 +20,7 @@ export interface DatasetEngine extends Engine {
   closeDataset(dataset: Dataset): Promise<void>
 }
 
-/** What is known about the databases of the connections, by their names. */
+/** Reachability of the databases of the connections, by name. */
 export interface Reachability {
   /** False for a database that the last check could not reach, and for a connection that is not configured. */
   isReachable(connection: string): boolean

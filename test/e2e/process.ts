@@ -21,20 +21,11 @@ export const WITHOUT_LIMITS = {
   SOTTO_KEYLESS_REQUESTS_PER_MINUTE: '100000000',
 }
 
-const root = path.resolve(import.meta.dirname, '../..')
-const serverFile = path.join(root, 'src/server.ts')
+const serverFile = path.resolve(import.meta.dirname, '../../src/server.ts')
 
-/**
- * Starts `src/server.ts` and waits for its welcome. Rejects with its output if it ends before.
- * @param command starts the service another way, in the folder of the repository and in a process group of its own
- */
-export async function startServiceProcess(
-  environment: Record<string, string>,
-  command?: readonly [string, ...string[]],
-): Promise<ServiceProcess> {
-  const [program, ...args] = command ?? [process.execPath, serverFile]
-  const child = spawn(program, args, {
-    ...(command === undefined ? {} : { cwd: root, detached: true }),
+/** Starts `src/server.ts` and waits for its welcome. Rejects with its output if it ends before. */
+export async function startServiceProcess(environment: Record<string, string>): Promise<ServiceProcess> {
+  const child = spawn(process.execPath, [serverFile], {
     env: {
       PATH: process.env.PATH ?? '',
       SOTTO_PORT: '0',

@@ -157,7 +157,7 @@ export function openTransactions(connection: PostgresConnection): Transactions {
         const { begunMs, startedAt } = transaction
         throw (await isShutDown(error, startedAt, config))
           ? new EngineFailure('EngineUnavailable')
-          : interrupted(terms.dataset ?? '', begunMs)
+          : interrupted(terms.dataset, begunMs)
       }
     },
     busy: () => limiter.running() >= connections,

@@ -2,10 +2,10 @@ import { EngineFailure } from '../engine.ts'
 
 /**
  * Returns the failure of a statement that a database or one of its processes has interrupted.
- * @param dataset id of the dataset that the statement reads
+ * @param dataset id of the dataset that is queried; undefined for work that no analyst asked for
  * @param begunMs instant of `performance.now` at which the work began
  */
-export type Interrupted = (dataset: string, begunMs: number) => EngineFailure
+export type Interrupted = (dataset: string | undefined, begunMs: number) => EngineFailure
 
 /**
  * Creates the failures of one database. An interruption may depend on data: a query could have brought down a process of
@@ -13,7 +13,7 @@ export type Interrupted = (dataset: string, begunMs: number) => EngineFailure
  * was counted was interrupted by the same outage, and fails as `EngineUnavailable`. See decision 62.
  */
 export function createInterruptions(): Interrupted {
-  const countedMs = new Map<string, number>()
+  const countedMs = new Map<string | undefined, number>()
   return (dataset, begunMs) => {
     if (begunMs <= (countedMs.get(dataset) ?? Number.NEGATIVE_INFINITY))
       return new EngineFailure('EngineUnavailable')

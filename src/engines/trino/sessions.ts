@@ -52,7 +52,7 @@ export function createSessions(client: TrinoClient, concurrency: number): Sessio
   const limiter = createLimiter({ concurrency })
   const interrupted = createInterruptions()
 
-  async function begin({ timeoutMs, signal, dataset = '' }: SessionTerms): Promise<Session> {
+  async function begin({ timeoutMs, signal, dataset }: SessionTerms): Promise<Session> {
     const place = await limiter.enter({ signal }).catch(() => {
       throw new EngineFailure('EngineUnavailable')
     })
