@@ -52,6 +52,15 @@ export const cellLabel = z
 
 export const cellKey = z.record(z.string(), cellLabel)
 
+/** Where a true value lies, with the stated confidence. */
+const interval = z
+  .strictObject({ lower: shownValue, upper: shownValue })
+  .describe(
+    'The measured value less and plus its half-width, cut at what the declaration makes impossible. It contains the true ' +
+      'value with the stated confidence, as far as `coverage` allows.',
+  )
+  .optional()
+
 const coefficient = {
   value: z.number(),
   halfWidth: z
@@ -87,6 +96,7 @@ const groupsResult = z
             z.strictObject({
               value: shownValue,
               halfWidth: z.number(),
+              interval,
               unit: z
                 .literal('rows')
                 .optional()
@@ -339,6 +349,7 @@ export const accuracy = z
   .strictObject({
     confidence: z.number(),
     ...nullableError,
+    interval,
     estimates: z
       .record(z.string(), z.strictObject(nullableError))
       .optional()
@@ -429,7 +440,8 @@ const domain = z
     z.string(),
     z.strictObject({
       whole: present.describe('Present if the true value is a whole number.'),
-      nonNegative: present.describe('Present if the true value is never negative.'),
+      lower: shownValue.optional().describe('The true value is never below this.'),
+      upper: shownValue.optional().describe('The true value is never above this.'),
       temporal: present.describe('Present if the value is a date or a timestamp.'),
     }),
   )
@@ -515,8 +527,13 @@ export const answer = answerByKind('Answer', {
         granularity: 1,
         p: 0.09516258196404043,
       },
-      accuracy: { confidence: 0.95, halfWidth: 30, expectedAbsoluteError: 9.98335275729611 },
-      domain: { value: { whole: true, nonNegative: true } },
+      accuracy: {
+        confidence: 0.95,
+        halfWidth: 30,
+        expectedAbsoluteError: 9.98335275729611,
+        interval: { lower: 2501, upper: 2561 },
+      },
+      domain: { value: { whole: true, lower: 0 } },
       coverage: {
         statement:
           'The half-width covers noise only: not the clamping of values to the bounds of their column.',

@@ -20,6 +20,8 @@ export interface Estimate<Value = number | string> {
   readonly halfWidth: number | null
   /** Unit of the half-width, if it is not that of the value. For quantiles, the rank is within this number of rows. */
   readonly unit?: 'rows' | 'people' | 'days' | 'seconds'
+  /** Where the true value lies: the half-width around the measured value, cut at what the declaration makes impossible. */
+  readonly interval?: { readonly lower: Value; readonly upper: Value }
 }
 
 /** What every answer states. */
@@ -52,6 +54,8 @@ interface Facts {
 export interface ValueAnswer<K extends Kind, Value> extends Facts {
   readonly kind: K
   readonly value: Value
+  /** Where the true value lies; absent for the quantiles, whose half-width is about a rank. */
+  readonly interval?: Estimate<Value>['interval']
 }
 
 /** A row for each cell or group: its label in each key column, and its statistics by name. */
@@ -202,7 +206,13 @@ function valuesOf(document: Content, accuracy: Schemas['Accuracy'], asked: Asked
   const { kind, result } = document
   if ('cells' in result) {
     const { halfWidth } = accuracy
-    const rows = result.cells.map(({ key, value }) => ({ key, values: { count: { value, halfWidth } } }))
+    // A count is never negative.
+    const end = (uncut: number) => Math.max(0, uncut)
+    const countOf = (value: number) =>
+      halfWidth === null
+        ? { value, halfWidth }
+        : { value, halfWidth, interval: { lower: end(value - halfWidth), upper: end(value + halfWidth) } }
+    const rows = result.cells.map(({ key, value }) => ({ key, values: { count: countOf(value) } }))
     return { kind, rows }
   }
   if ('groups' in result) return { kind, rows: result.groups }
@@ -210,6 +220,8 @@ function valuesOf(document: Content, accuracy: Schemas['Accuracy'], asked: Asked
     const byColumn = result.coefficients.map(({ column, ...estimate }) => [column, estimate])
     return { ...result, kind, coefficients: Object.fromEntries(byColumn) }
   }
+  if ('value' in result && accuracy.interval !== undefined)
+    return { kind, ...result, interval: accuracy.interval }
   // One requested percentile is answered by its value alone.
   if (kind === 'percentile' && 'value' in result)
     return { kind, percentiles: [{ p: Number(asked?.p), value: result.value }] }

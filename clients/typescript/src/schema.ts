@@ -1163,6 +1163,13 @@ export interface components {
             unit?: "rows" | "people" | "days" | "seconds";
             /** @description Why the half-width is null, and what to do about it. */
             reason?: string;
+            /** @description The measured value less and plus its half-width, cut at what the declaration makes impossible. It contains the true value with the stated confidence, as far as `coverage` allows. */
+            interval?: {
+                /** @description Number; for a column of dates or timestamps, an ISO 8601 text in UTC. */
+                lower: number | string;
+                /** @description Number; for a column of dates or timestamps, an ISO 8601 text in UTC. */
+                upper: number | string;
+            };
             /** @description Accuracy of each statistic, by its name, for a query that asks for several. */
             estimates?: {
                 [key: string]: {
@@ -1294,12 +1301,16 @@ export interface components {
          *       "accuracy": {
          *         "confidence": 0.95,
          *         "halfWidth": 30,
-         *         "expectedAbsoluteError": 9.98335275729611
+         *         "expectedAbsoluteError": 9.98335275729611,
+         *         "interval": {
+         *           "lower": 2501,
+         *           "upper": 2561
+         *         }
          *       },
          *       "domain": {
          *         "value": {
          *           "whole": true,
-         *           "nonNegative": true
+         *           "lower": 0
          *         }
          *       },
          *       "coverage": {
@@ -3281,11 +3292,10 @@ export interface components {
                      * @constant
                      */
                     whole?: true;
-                    /**
-                     * @description Present if the true value is never negative.
-                     * @constant
-                     */
-                    nonNegative?: true;
+                    /** @description The true value is never below this. */
+                    lower?: number | string;
+                    /** @description The true value is never above this. */
+                    upper?: number | string;
                     /**
                      * @description Present if the value is a date or a timestamp.
                      * @constant
@@ -3317,11 +3327,10 @@ export interface components {
                      * @constant
                      */
                     whole?: true;
-                    /**
-                     * @description Present if the true value is never negative.
-                     * @constant
-                     */
-                    nonNegative?: true;
+                    /** @description The true value is never below this. */
+                    lower?: number | string;
+                    /** @description The true value is never above this. */
+                    upper?: number | string;
                     /**
                      * @description Present if the value is a date or a timestamp.
                      * @constant
@@ -3386,11 +3395,10 @@ export interface components {
                      * @constant
                      */
                     whole?: true;
-                    /**
-                     * @description Present if the true value is never negative.
-                     * @constant
-                     */
-                    nonNegative?: true;
+                    /** @description The true value is never below this. */
+                    lower?: number | string;
+                    /** @description The true value is never above this. */
+                    upper?: number | string;
                     /**
                      * @description Present if the value is a date or a timestamp.
                      * @constant
@@ -3426,6 +3434,13 @@ export interface components {
                         /** @description Number; for a column of dates or timestamps, an ISO 8601 text in UTC. */
                         value: number | string;
                         halfWidth: number;
+                        /** @description The measured value less and plus its half-width, cut at what the declaration makes impossible. It contains the true value with the stated confidence, as far as `coverage` allows. */
+                        interval?: {
+                            /** @description Number; for a column of dates or timestamps, an ISO 8601 text in UTC. */
+                            lower: number | string;
+                            /** @description Number; for a column of dates or timestamps, an ISO 8601 text in UTC. */
+                            upper: number | string;
+                        };
                         /**
                          * @description Present for a quantile: the half-width is a number of rows.
                          * @constant
@@ -3825,11 +3840,10 @@ export interface components {
                      * @constant
                      */
                     whole?: true;
-                    /**
-                     * @description Present if the true value is never negative.
-                     * @constant
-                     */
-                    nonNegative?: true;
+                    /** @description The true value is never below this. */
+                    lower?: number | string;
+                    /** @description The true value is never above this. */
+                    upper?: number | string;
                     /**
                      * @description Present if the value is a date or a timestamp.
                      * @constant
@@ -3861,11 +3875,10 @@ export interface components {
                      * @constant
                      */
                     whole?: true;
-                    /**
-                     * @description Present if the true value is never negative.
-                     * @constant
-                     */
-                    nonNegative?: true;
+                    /** @description The true value is never below this. */
+                    lower?: number | string;
+                    /** @description The true value is never above this. */
+                    upper?: number | string;
                     /**
                      * @description Present if the value is a date or a timestamp.
                      * @constant
@@ -3930,11 +3943,10 @@ export interface components {
                      * @constant
                      */
                     whole?: true;
-                    /**
-                     * @description Present if the true value is never negative.
-                     * @constant
-                     */
-                    nonNegative?: true;
+                    /** @description The true value is never below this. */
+                    lower?: number | string;
+                    /** @description The true value is never above this. */
+                    upper?: number | string;
                     /**
                      * @description Present if the value is a date or a timestamp.
                      * @constant
@@ -4570,11 +4582,10 @@ export interface components {
                      * @constant
                      */
                     whole?: true;
-                    /**
-                     * @description Present if the true value is never negative.
-                     * @constant
-                     */
-                    nonNegative?: true;
+                    /** @description The true value is never below this. */
+                    lower?: number | string;
+                    /** @description The true value is never above this. */
+                    upper?: number | string;
                     /**
                      * @description Present if the value is a date or a timestamp.
                      * @constant
@@ -4606,11 +4617,10 @@ export interface components {
                      * @constant
                      */
                     whole?: true;
-                    /**
-                     * @description Present if the true value is never negative.
-                     * @constant
-                     */
-                    nonNegative?: true;
+                    /** @description The true value is never below this. */
+                    lower?: number | string;
+                    /** @description The true value is never above this. */
+                    upper?: number | string;
                     /**
                      * @description Present if the value is a date or a timestamp.
                      * @constant
@@ -4739,11 +4749,10 @@ export interface components {
                      * @constant
                      */
                     whole?: true;
-                    /**
-                     * @description Present if the true value is never negative.
-                     * @constant
-                     */
-                    nonNegative?: true;
+                    /** @description The true value is never below this. */
+                    lower?: number | string;
+                    /** @description The true value is never above this. */
+                    upper?: number | string;
                     /**
                      * @description Present if the value is a date or a timestamp.
                      * @constant
@@ -4913,11 +4922,10 @@ export interface components {
                      * @constant
                      */
                     whole?: true;
-                    /**
-                     * @description Present if the true value is never negative.
-                     * @constant
-                     */
-                    nonNegative?: true;
+                    /** @description The true value is never below this. */
+                    lower?: number | string;
+                    /** @description The true value is never above this. */
+                    upper?: number | string;
                     /**
                      * @description Present if the value is a date or a timestamp.
                      * @constant
@@ -4949,11 +4957,10 @@ export interface components {
                      * @constant
                      */
                     whole?: true;
-                    /**
-                     * @description Present if the true value is never negative.
-                     * @constant
-                     */
-                    nonNegative?: true;
+                    /** @description The true value is never below this. */
+                    lower?: number | string;
+                    /** @description The true value is never above this. */
+                    upper?: number | string;
                     /**
                      * @description Present if the value is a date or a timestamp.
                      * @constant
@@ -5018,11 +5025,10 @@ export interface components {
                      * @constant
                      */
                     whole?: true;
-                    /**
-                     * @description Present if the true value is never negative.
-                     * @constant
-                     */
-                    nonNegative?: true;
+                    /** @description The true value is never below this. */
+                    lower?: number | string;
+                    /** @description The true value is never above this. */
+                    upper?: number | string;
                     /**
                      * @description Present if the value is a date or a timestamp.
                      * @constant
@@ -5652,11 +5658,10 @@ export interface components {
                      * @constant
                      */
                     whole?: true;
-                    /**
-                     * @description Present if the true value is never negative.
-                     * @constant
-                     */
-                    nonNegative?: true;
+                    /** @description The true value is never below this. */
+                    lower?: number | string;
+                    /** @description The true value is never above this. */
+                    upper?: number | string;
                     /**
                      * @description Present if the value is a date or a timestamp.
                      * @constant
@@ -5688,11 +5693,10 @@ export interface components {
                      * @constant
                      */
                     whole?: true;
-                    /**
-                     * @description Present if the true value is never negative.
-                     * @constant
-                     */
-                    nonNegative?: true;
+                    /** @description The true value is never below this. */
+                    lower?: number | string;
+                    /** @description The true value is never above this. */
+                    upper?: number | string;
                     /**
                      * @description Present if the value is a date or a timestamp.
                      * @constant
@@ -5757,11 +5761,10 @@ export interface components {
                      * @constant
                      */
                     whole?: true;
-                    /**
-                     * @description Present if the true value is never negative.
-                     * @constant
-                     */
-                    nonNegative?: true;
+                    /** @description The true value is never below this. */
+                    lower?: number | string;
+                    /** @description The true value is never above this. */
+                    upper?: number | string;
                     /**
                      * @description Present if the value is a date or a timestamp.
                      * @constant
@@ -6038,11 +6041,10 @@ export interface components {
                      * @constant
                      */
                     whole?: true;
-                    /**
-                     * @description Present if the true value is never negative.
-                     * @constant
-                     */
-                    nonNegative?: true;
+                    /** @description The true value is never below this. */
+                    lower?: number | string;
+                    /** @description The true value is never above this. */
+                    upper?: number | string;
                     /**
                      * @description Present if the value is a date or a timestamp.
                      * @constant
@@ -6074,11 +6076,10 @@ export interface components {
                      * @constant
                      */
                     whole?: true;
-                    /**
-                     * @description Present if the true value is never negative.
-                     * @constant
-                     */
-                    nonNegative?: true;
+                    /** @description The true value is never below this. */
+                    lower?: number | string;
+                    /** @description The true value is never above this. */
+                    upper?: number | string;
                     /**
                      * @description Present if the value is a date or a timestamp.
                      * @constant
@@ -6143,11 +6144,10 @@ export interface components {
                      * @constant
                      */
                     whole?: true;
-                    /**
-                     * @description Present if the true value is never negative.
-                     * @constant
-                     */
-                    nonNegative?: true;
+                    /** @description The true value is never below this. */
+                    lower?: number | string;
+                    /** @description The true value is never above this. */
+                    upper?: number | string;
                     /**
                      * @description Present if the value is a date or a timestamp.
                      * @constant
@@ -6824,11 +6824,10 @@ export interface components {
                      * @constant
                      */
                     whole?: true;
-                    /**
-                     * @description Present if the true value is never negative.
-                     * @constant
-                     */
-                    nonNegative?: true;
+                    /** @description The true value is never below this. */
+                    lower?: number | string;
+                    /** @description The true value is never above this. */
+                    upper?: number | string;
                     /**
                      * @description Present if the value is a date or a timestamp.
                      * @constant
@@ -6860,11 +6859,10 @@ export interface components {
                      * @constant
                      */
                     whole?: true;
-                    /**
-                     * @description Present if the true value is never negative.
-                     * @constant
-                     */
-                    nonNegative?: true;
+                    /** @description The true value is never below this. */
+                    lower?: number | string;
+                    /** @description The true value is never above this. */
+                    upper?: number | string;
                     /**
                      * @description Present if the value is a date or a timestamp.
                      * @constant
@@ -6929,11 +6927,10 @@ export interface components {
                      * @constant
                      */
                     whole?: true;
-                    /**
-                     * @description Present if the true value is never negative.
-                     * @constant
-                     */
-                    nonNegative?: true;
+                    /** @description The true value is never below this. */
+                    lower?: number | string;
+                    /** @description The true value is never above this. */
+                    upper?: number | string;
                     /**
                      * @description Present if the value is a date or a timestamp.
                      * @constant
@@ -7321,11 +7318,10 @@ export interface components {
                      * @constant
                      */
                     whole?: true;
-                    /**
-                     * @description Present if the true value is never negative.
-                     * @constant
-                     */
-                    nonNegative?: true;
+                    /** @description The true value is never below this. */
+                    lower?: number | string;
+                    /** @description The true value is never above this. */
+                    upper?: number | string;
                     /**
                      * @description Present if the value is a date or a timestamp.
                      * @constant
@@ -7357,11 +7353,10 @@ export interface components {
                      * @constant
                      */
                     whole?: true;
-                    /**
-                     * @description Present if the true value is never negative.
-                     * @constant
-                     */
-                    nonNegative?: true;
+                    /** @description The true value is never below this. */
+                    lower?: number | string;
+                    /** @description The true value is never above this. */
+                    upper?: number | string;
                     /**
                      * @description Present if the value is a date or a timestamp.
                      * @constant
@@ -7426,11 +7421,10 @@ export interface components {
                      * @constant
                      */
                     whole?: true;
-                    /**
-                     * @description Present if the true value is never negative.
-                     * @constant
-                     */
-                    nonNegative?: true;
+                    /** @description The true value is never below this. */
+                    lower?: number | string;
+                    /** @description The true value is never above this. */
+                    upper?: number | string;
                     /**
                      * @description Present if the value is a date or a timestamp.
                      * @constant

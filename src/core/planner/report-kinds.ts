@@ -25,6 +25,9 @@ export type AdditiveNoise = Extract<NoiseReport, { mechanism: MechanismName }>
  */
 export type AccuracyReport = Wire<typeof accuracy>
 
+/** Where a true value lies, with the stated confidence. */
+export type Interval = NonNullable<AccuracyReport['interval']>
+
 /** Error bounds of one value that are known before the release. */
 export type PredictedError = NonNullable<AccuracyReport['estimates']>[string]
 

@@ -99,14 +99,14 @@ describe('a post-processed answer', () => {
   const documentOf = (document: object) => document as unknown as AnswerDocument
 
   test.each([
-    [{ value: { whole: true, nonNegative: true } }, { round: true, nonNegative: true }],
+    [{ value: { whole: true, lower: 0 } }, { round: true, nonNegative: true }],
     [
-      { n: { nonNegative: true }, correlation: {} },
+      { n: { lower: 0 }, correlation: { lower: -1, upper: 1 } },
       { round: true, nonNegative: false },
     ],
     [{ mean_day: { temporal: true } }, { round: false, nonNegative: false }],
     [
-      { mean_day: { temporal: true }, n: { nonNegative: true } },
+      { mean_day: { temporal: true }, n: { lower: 0 } },
       { round: true, nonNegative: true },
     ],
     [undefined, { round: false, nonNegative: false }],
@@ -115,7 +115,7 @@ describe('a post-processed answer', () => {
   })
 
   test('of a batch is offered if all answers with sums and counts allow it', () => {
-    const answers = [{ domain: { value: { nonNegative: true } } }, {}, { domain: { value: {} } }]
+    const answers = [{ domain: { value: { lower: 0 } } }, {}, { domain: { value: {} } }]
     expect(offeredProcessing(documentOf({ answers }))).toEqual({ round: true, nonNegative: false })
   })
 

@@ -58,7 +58,7 @@ describe('The time series of an answer', () => {
     const groups = ['2024-W03', '2024-W04'].map((week, place) => ({
       key: { day: week },
       values: {
-        mean_age: { value: 95 - place, halfWidth: 10 },
+        mean_age: { value: 95 - place, halfWidth: 10, interval: { lower: 85 - place, upper: 100 } },
         median_age: { value: 40, halfWidth: 12, unit: 'rows' },
       },
     }))
@@ -70,7 +70,6 @@ describe('The time series of an answer', () => {
     const part = {
       result: { groups },
       accuracy: { confidence: 0.95 },
-      domain: { mean_age: { nonNegative: true } },
     } as unknown as Part
     const [mean, median] = seriesOf(part, question, columns)
     expect(mean?.fromMs).toBe(day('2024-01-15'))

@@ -284,7 +284,7 @@ test('each word has one meaning: none of its other names is on the wire, and its
   }
   visit(document)
   const otherNames =
-    /^(asked|left|charged|charge|amountPaid|budgetLeft|available|margins?|marginOfError|error|ci|interval|individuals?|users?|clients?|privacyBudget|limit|replayed)$/i
+    /^(asked|left|charged|charge|amountPaid|budgetLeft|available|margins?|marginOfError|error|ci|individuals?|users?|clients?|privacyBudget|limit|replayed)$/i
   expect([...types.keys()].filter((name) => otherNames.test(name))).toEqual([])
   for (const [name, type] of [
     ['paid', 'boolean'],
@@ -293,6 +293,7 @@ test('each word has one meaning: none of its other names is on the wire, and its
     ['remaining', 'object'],
     ['spent', 'object'],
     ['statement', 'string'],
+    ['interval', 'object'],
   ] as const)
     expect([...(types.get(name) ?? [])], name).toEqual([type])
 })

@@ -101,12 +101,18 @@ class Value(Answer):
     def __init__(self, document: Mapping[str, Any], question: Mapping[str, Any], replayed: bool) -> None:
         super().__init__(document, question, replayed)
         accuracy = document["accuracy"]
-        self.estimate = Estimate.read(document["result"]["value"], accuracy["halfWidth"], accuracy.get("unit"))
+        value, unit = document["result"]["value"], accuracy.get("unit")
+        self.estimate = Estimate.read(value, accuracy["halfWidth"], unit, accuracy.get("interval"))
 
     @property
     def value(self) -> Any:
         """The noisy value: a number, or a Timestamp for a column of dates or times."""
         return self.estimate.value
+
+    @property
+    def interval(self) -> tuple[Any, Any] | None:
+        """Where the true value lies, cut at what the declaration makes impossible; None for a quantile."""
+        return self.estimate.interval
 
     def __float__(self) -> float:
         return float(self.value)
@@ -141,7 +147,7 @@ class Table(Answer):
         result = document["result"]
         if "cells" in result:
             width = document["accuracy"]["halfWidth"]
-            self.rows = [Row(cell["key"], {"count": Estimate.read(cell["value"], width)}) for cell in result["cells"]]
+            self.rows = [Row(cell["key"], {"count": _count(cell["value"], width)}) for cell in result["cells"]]
         else:
             self.rows = [Row(group["key"], _values_of(group["values"], names)) for group in result["groups"]]
 
@@ -182,9 +188,16 @@ class Table(Answer):
         return notebook.table_html(self.rows)
 
 
+def _count(value: float, half_width: float | None) -> Estimate:
+    # A count is never negative.
+    interval = None if half_width is None else (max(0, value - half_width), max(0, value + half_width))
+    return Estimate(value, half_width, interval=interval)
+
+
 def _values_of(values: Mapping[str, Any], names: Mapping[str, str] | None) -> dict[str, Estimate]:
     estimates = {
-        name: Estimate.read(part["value"], part["halfWidth"], part.get("unit")) for name, part in values.items()
+        name: Estimate.read(part["value"], part["halfWidth"], part.get("unit"), part.get("interval"))
+        for name, part in values.items()
     }
     return estimates if names is None else {name: estimates[sent] for name, sent in names.items()}
 

@@ -19,15 +19,20 @@ class Estimate:
     """Number, Timedelta for dates and times, or None if no bound is known."""
     unit: str | None = None
     """`rows` or `people` if the half-width is about a rank: that of a quantile."""
+    interval: tuple[Any, Any] | None = None
+    """Where the true value lies: the half-width around the measured value, cut at what the declaration makes impossible."""
 
     @classmethod
-    def read(cls, value: Any, half_width: Any, unit: str | None = None) -> Estimate:
-        """Read a value and a half-width of the service."""
+    def read(
+        cls, value: Any, half_width: Any, unit: str | None = None, interval: Mapping[str, Any] | None = None
+    ) -> Estimate:
+        """Read a value, a half-width and an interval of the service."""
         time_unit = unit
         if isinstance(value, str) and unit is None:
             time_unit = "days" if len(value) == 10 else "seconds"
         rank_unit = unit if unit in ("rows", "people") else None
-        return cls(read_value(value), read_half_width(half_width, time_unit), rank_unit)
+        ends = None if interval is None else (read_value(interval["lower"]), read_value(interval["upper"]))
+        return cls(read_value(value), read_half_width(half_width, time_unit), rank_unit, ends)
 
     @property
     def is_rank(self) -> bool:

@@ -53,9 +53,10 @@ export function AnswerValues({ part, charts }: AnswerValuesProps) {
   )
 }
 
-function boundSentence({ halfWidth, unit, confidence, reason }: AnswerPart['accuracy']): string {
+function boundSentence({ halfWidth, unit, confidence, reason, interval }: AnswerPart['accuracy']): string {
   if (halfWidth === null) return reason ?? 'No bound on the error is known.'
   const shown = `± ${formatHalfWidth(halfWidth)}`
   const of = unit === 'rows' || unit === 'people' ? ` ${unit} in rank` : unit === undefined ? '' : ` ${unit}`
-  return `${shown}${of}, with a probability of ${formatShare(confidence)}`
+  const range = interval === undefined ? '' : `: ${valueText(interval.lower)} to ${valueText(interval.upper)}`
+  return `${shown}${of}, with a probability of ${formatShare(confidence)}${range}`
 }

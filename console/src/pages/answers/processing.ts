@@ -26,7 +26,8 @@ export function offeredProcessing(document: AnswerDocument): Processing {
   const facts = partsOf(document).flatMap(({ domain }) => Object.values(domain ?? {}))
   const numbers = facts.filter(({ temporal }) => temporal === undefined)
   const isSome = numbers.length > 0
-  return { round: isSome, nonNegative: isSome && numbers.every(({ nonNegative }) => nonNegative === true) }
+  const isNeverNegative = numbers.every(({ lower }) => typeof lower === 'number' && lower >= 0)
+  return { round: isSome, nonNegative: isSome && isNeverNegative }
 }
 
 /** Returns the post-processing that the question of an answer, or all questions of a batch, ask for. */

@@ -44,7 +44,7 @@ export function seriesOf(
   const [time] = [question.column, question.columns, question.keys].flat().flatMap(timeOf)
   const column = columns.find(({ name }) => name === time?.column)
   if (time === undefined || column === undefined) return []
-  return statisticsOf(part, question, columns).flatMap(({ name, entries }) =>
+  return statisticsOf(part, question).flatMap(({ name, entries }) =>
     chartOf(name, entries, { ...time, range: rangeOf(column) }),
   )
 }
@@ -111,59 +111,34 @@ interface Statistic {
 
 /** Returns the numbers of an answer by statistic. Bands are those of the values as they were measured. */
 function statisticsOf(
-  { result, accuracy, measured, domain }: AnswerPart,
+  { result, accuracy, measured }: AnswerPart,
   question: AskedQuestion,
-  columns: readonly Column[],
 ): readonly Statistic[] {
   const before = measured?.result ?? result
   if ('cells' in result && 'cells' in before) {
-    const { halfWidth } = measured?.accuracy ?? accuracy
-    const entries = result.cells.map(({ key, value }, place) => ({
-      key,
-      value,
-      ...bandOf(before.cells[place]?.value, halfWidth, NEVER_NEGATIVE),
-    }))
+    const halfWidth = (measured?.accuracy ?? accuracy).halfWidth ?? 0
+    const entries = result.cells.map(({ key, value }, place): Entry => {
+      const middle = before.cells[place]?.value ?? value
+      // A count is never negative.
+      return { key, value, around: [Math.max(0, middle - halfWidth), Math.max(0, middle + halfWidth)] }
+    })
     return [{ name: `count of ${question.of ?? 'rows'}`, entries }]
   }
-  if (!('groups' in result && 'groups' in before)) return []
-  return Object.keys(result.groups[0]?.values ?? {}).map((name, place) => {
-    const asked = Array.isArray(question.statistics) ? question.statistics[place] : undefined
-    const [least, most] = valuesOf(asked, columns)
-    const range = [domain?.[name]?.nonNegative === true ? Math.max(0, least) : least, most] as const
-    const entries = result.groups.flatMap(({ key, values }, group): readonly Entry[] => {
-      const value = values[name]?.value
-      const { value: middle, halfWidth = null, unit } = before.groups[group]?.values[name] ?? {}
+  if (!('groups' in result)) return []
+  return Object.keys(result.groups[0]?.values ?? {}).map((name) => {
+    const entries = result.groups.flatMap(({ key, values }): readonly Entry[] => {
+      const { value, interval } = values[name] ?? {}
       if (typeof value !== 'number') return []
-      return [{ key, value, ...(unit === undefined && bandOf(middle, halfWidth, range)) }]
+      const { lower, upper } = interval ?? {}
+      const isBand = typeof lower === 'number' && typeof upper === 'number'
+      return [{ key, value, ...(isBand && { around: [lower, upper] }) }]
     })
     return { name, entries }
   })
 }
 
-type Range = readonly [lower: number, upper: number]
-
-const NEVER_NEGATIVE: Range = [0, Number.POSITIVE_INFINITY]
-const ANY: Range = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY]
-
-const WITHIN_COLUMN: readonly unknown[] = ['mean', 'median', 'percentile', 'minimum', 'maximum']
-
-/** Returns the range that a statistic cannot leave: that of its column, or of a share. */
-function valuesOf(statistic: unknown, columns: readonly Column[]): Range {
-  if (!isRecord(statistic) || statistic.perPerson !== undefined) return ANY
-  if (statistic.kind === 'proportion') return [0, 1]
-  const column = columns.find(({ name }) => name === statistic.column)
-  const isNumeric = column?.type === 'integer' || column?.type === 'number'
-  return isNumeric && WITHIN_COLUMN.includes(statistic.kind) ? [column.lower, column.upper] : ANY
-}
-
-function bandOf(value: unknown, halfWidth: number | null, [least, most]: Range): Pick<Entry, 'around'> {
-  if (typeof value !== 'number' || halfWidth === null) return {}
-  const cut = (end: number) => Math.min(most, Math.max(least, end))
-  return { around: [cut(value - halfWidth), cut(value + halfWidth)] }
-}
-
 interface TimeAxis extends Division {
-  readonly range: Range
+  readonly range: readonly [fromMs: number, toMs: number]
 }
 
 function chartOf(

@@ -1,3 +1,4 @@
+import { defined } from '../../../privacy/defined.ts'
 import { refuseQuery } from '../../../privacy/refusal.ts'
 import type {
   AccuracyReport,
@@ -8,13 +9,13 @@ import type {
   ValueDomain,
   ValueFacts,
 } from '../report-kinds.ts'
-import { isWhole, mayBeNegative } from './estimates/estimate-kinds.ts'
-import { type AdditivePlan, type Estimate, namesOf, temporalType } from './shape.ts'
+import { isWhole, rangeOf } from './estimates/estimate-kinds.ts'
+import { type AdditivePlan, type Estimate, namesOf, shown, temporalType } from './shape.ts'
 
 /*
  * Post-processing of released values: rounding and cutting at 0. It reads the released values, their half-widths and
  * public facts about them, never data, so it costs nothing and can be repeated with any release. Dates and timestamps are
- * always whole days and seconds, and are not cut.
+ * always whole days and seconds, and are not cut. Intervals stay those of the measured values, which are no wider.
  */
 
 /** True for a post-processing that changes something. */
@@ -32,11 +33,14 @@ export function domainOfEstimates({
 }
 
 function factsOf(estimate: Estimate): ValueFacts {
-  if (temporalType(estimate) !== undefined) return { temporal: true }
-  return {
-    ...(isWhole(estimate) ? { whole: true } : {}),
-    ...(mayBeNegative(estimate) === undefined ? { nonNegative: true } : {}),
-  }
+  const { lower, upper } = rangeOf(estimate)
+  const end = (bound?: number) => (bound === undefined ? undefined : shown(estimate, bound))
+  return defined({
+    whole: isWhole(estimate) || undefined,
+    lower: end(lower),
+    upper: end(upper),
+    temporal: temporalType(estimate) !== undefined || undefined,
+  })
 }
 
 /**
@@ -57,10 +61,14 @@ export function requirePostprocessable(
     throw refuseQuery(round ? 'round' : 'nonNegative', rule)
   }
   if (!nonNegative) return
-  const negative = facts.find(([, each]) => each.nonNegative === undefined && each.temporal === undefined)
+  const negative = facts.find(([, each]) => each.temporal === undefined && !isNeverNegative(each))
   if (negative === undefined) return
   const rule = `needs values that are never negative, and ${negative[0]} of ${subject} may be`
   throw refuseQuery('nonNegative', rule)
+}
+
+function isNeverNegative({ lower }: ValueFacts): boolean {
+  return typeof lower === 'number' && lower >= 0
 }
 
 /**

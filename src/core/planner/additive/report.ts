@@ -3,7 +3,6 @@ import { defined } from '../../../privacy/defined.ts'
 import { epsilonNumber } from '../../../privacy/loss.ts'
 import { entry } from '../../../privacy/must.ts'
 import { numberFromRational } from '../../../privacy/rational.ts'
-import { type GridValue, shownValue } from '../../dataset/grid-value.ts'
 import { geometricParameter } from '../../mechanisms/noise/geometric.ts'
 import type { Statistic, Summand } from '../language/aggregate.ts'
 import { cellKeys } from '../language/grouping.ts'
@@ -12,16 +11,17 @@ import type {
   AccuracyReport,
   AdditiveNoise,
   GroupValue,
+  Interval,
   PredictedError,
   Report,
   StatisticName,
   StatisticNoise,
 } from '../report-kinds.ts'
-import { estimatorsOf, isForeseeable } from './estimates/estimate-kinds.ts'
-import type { NumberAt, Released } from './estimates/estimator.ts'
+import { estimatorsOf, isForeseeable, rangeOf } from './estimates/estimate-kinds.ts'
+import { intervalAround, type NumberAt, type Released } from './estimates/estimator.ts'
 import { errorAt, measurementAt, numberAt, statisticAt, unitOf } from './estimates/noisy-statistic.ts'
 import { ridgeOf } from './estimates/regression.ts'
-import { type AdditivePlan, type Estimate, namesOf, temporalType } from './shape.ts'
+import { type AdditivePlan, type Estimate, namesOf, shown, temporalType } from './shape.ts'
 
 /*
  * Reports about sums and counts: the noise of the statistics, and the estimates that are made from them. `estimates/`
@@ -220,7 +220,10 @@ function valueReporter(plan: AdditivePlan): (noisy: Noisy) => Report {
     const { value, ...error } = entry(releasedIn(noisy, 0), 0)
     return {
       result: { value: shown(estimate, value) },
-      accuracy: accuracyOfEach(plan, [{ ...error, ...unitOfEstimate(estimate) }], parts),
+      accuracy: {
+        ...accuracyOfEach(plan, [{ ...error, ...unitOfEstimate(estimate) }], parts),
+        interval: intervalOf(estimate, value, error.halfWidth),
+      },
     }
   }
 }
@@ -256,10 +259,14 @@ function groupsReporter(plan: AdditivePlan): (noisy: Noisy) => Report {
 export function groupValues(plan: AdditivePlan): (noisy: Noisy, cell: number) => readonly GroupValue[] {
   const releasedIn = releaser(plan)
   return (noisy, cell) =>
-    releasedIn(noisy, cell).map(({ value, halfWidth }, place) => ({
-      value: shown(entry(plan.estimates, place), value),
-      halfWidth,
-    }))
+    releasedIn(noisy, cell).map(({ value, halfWidth }, place) => {
+      const estimate = entry(plan.estimates, place)
+      return {
+        value: shown(estimate, value),
+        halfWidth,
+        interval: intervalOf(estimate, value, halfWidth),
+      }
+    })
 }
 
 function regressionReporter(plan: AdditivePlan): (noisy: Noisy) => Report {
@@ -323,10 +330,11 @@ function releaser(plan: AdditivePlan): (noisy: Noisy, cell: number) => readonly 
     })
 }
 
-/** Shows a number as an answer does: as a text, if the estimate is a date or a timestamp. */
-function shown(estimate: Estimate, value: number): GridValue {
-  const type = temporalType(estimate)
-  return type === undefined ? value : shownValue(type, value)
+/** Where the true value lies, as an answer shows it. Ends between two days or seconds are moved outwards. */
+function intervalOf(estimate: Estimate, value: number, halfWidth: number): Interval {
+  const { lower, upper } = intervalAround(value, halfWidth, rangeOf(estimate))
+  if (temporalType(estimate) === undefined) return { lower, upper }
+  return { lower: shown(estimate, Math.floor(lower)), upper: shown(estimate, Math.ceil(upper)) }
 }
 
 /** The half-width of an estimate as it is shown: that of a date or a timestamp includes the rounding to a whole unit. */

@@ -6,6 +6,7 @@ import {
   type NumericColumn,
   type TemporalColumn,
 } from '../../dataset/dataset.ts'
+import { type GridValue, shownValue } from '../../dataset/grid-value.ts'
 import type { Measurement } from '../../mechanisms/measurement.ts'
 import type { Aggregate, Bounding, GroupKey, Predicate, Statistic } from '../language/aggregate.ts'
 import type { Grouping } from '../language/grouping.ts'
@@ -49,11 +50,13 @@ export interface Regression {
 /** One number of an answer and the noisy statistics it is made from, each given by its place among the statistics. */
 export type Estimate =
   | {
-      readonly kind: 'count' | 'count-distinct'
+      readonly kind: 'count'
       readonly statistic: number
       /** Number of values, one in each cell, whose half-widths hold together; 1 if absent. */
       readonly together?: number
     }
+  /** At most as many values as are declared; absent for free text. */
+  | { readonly kind: 'count-distinct'; readonly statistic: number; readonly declared?: number }
   | { readonly kind: 'sum'; readonly column: NumericColumn; readonly statistic: number }
   /** From the sum about the middle of the range, or about 0, and the number of rows. */
   | {
@@ -107,6 +110,12 @@ export function columnsOf(estimate: Estimate): readonly MeasuredColumn[] {
 /** Returns the type of the dates or timestamps that an estimate is; `undefined` for an estimate that is a number. */
 export function temporalType(estimate: Estimate): TemporalColumn['type'] | undefined {
   return estimate.kind === 'mean' && isTemporal(estimate.column) ? estimate.column.type : undefined
+}
+
+/** Shows a number as an answer does: as a text, if the estimate is a date or a timestamp. */
+export function shown(estimate: Estimate, value: number): GridValue {
+  const type = temporalType(estimate)
+  return type === undefined ? value : shownValue(type, value)
 }
 
 /** How an answer shows its estimates. */

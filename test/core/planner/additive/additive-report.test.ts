@@ -74,6 +74,33 @@ describe('the contents of an answer', () => {
     expect(reportOf(planned, [[5_000n], [-3n]]).result).toEqual({ value: 120 })
   })
 
+  test.each([
+    // Noisy integers that put the value at the edge of what is possible, and the ends that are then cut.
+    [{ kind: 'mean', column: 'Age' }, [[5_000n], [10n]], { upper: 120 }],
+    [{ kind: 'count' }, [[-2n]], { lower: 0, upper: 1 }],
+    [{ kind: 'countDistinct', column: 'Region' }, [[5n]], { upper: 3 }],
+    [{ kind: 'proportion', of: { column: 'Member', op: '=', value: true } }, [[0n, 9n]], { upper: 1 }],
+    [{ kind: 'standardDeviation', column: 'Age' }, [[36_000n], [0n], [10n]], { upper: 60 }],
+    [{ kind: 'sum', column: 'Age' }, [[-20n]], { lower: 0 }],
+  ] as const)('the interval of %j is cut at what the declaration makes impossible', (query, noisy, ends) => {
+    const planned = estimatesOf({ mechanism: 'geometric', ...query })
+    const { result, accuracy } = reportOf(planned, noisy)
+    expect(accuracy.interval).toMatchObject(ends)
+    const { lower, upper } = accuracy.interval ?? {}
+    const { value } = result as { readonly value: number }
+    if (!('upper' in ends)) expect(upper).toBe(value + (accuracy.halfWidth ?? 0))
+    if (!('lower' in ends)) expect(lower).toBe(value - (accuracy.halfWidth ?? 0))
+  })
+
+  test('the interval of a mean of dates ends at whole days, within the declared range', () => {
+    const planned = estimatesOf({ kind: 'mean', column: 'Visited', mechanism: 'geometric' })
+    const intervalOf = (noisy: readonly (readonly bigint[])[]) => reportOf(planned, noisy).accuracy.interval
+    expect(intervalOf([[0n], [1n]])).toEqual({ lower: '2024-01-20', upper: '2024-04-10' })
+    // The middle is 1 March at noon, and half a day of rounding is added.
+    const middle = 1_000_000n
+    expect(intervalOf([[0n], [middle]])).toEqual({ lower: '2024-02-29', upper: '2024-03-02' })
+  })
+
   test('a mean over a public number of rows divides by it', () => {
     const planned = estimatesOf({ kind: 'mean', column: 'Age', mechanism: 'geometric' }, 'change-one', 10)
     expect(reportOf(planned, [[-400n]]).result).toEqual({ value: 40 })

@@ -1,8 +1,9 @@
+import { defined } from '../../../../privacy/defined.ts'
 import { entry } from '../../../../privacy/must.ts'
 import type { OfKind } from '../../kinds/of-kind.ts'
 import { type AdditivePlan, type Estimate, type Moment, type Regression, temporalType } from '../shape.ts'
 import { correlationEstimator, covarianceEstimator } from './covariance.ts'
-import { type ColumnRange, columnRange, type Estimator, rangeAboutZero } from './estimator.ts'
+import { type ColumnRange, columnRange, type Estimator, type Range, rangeAboutZero } from './estimator.ts'
 import { meanEstimator, shareEstimator } from './mean.ts'
 import { proportionEstimator, proportionOfCellsEstimator } from './proportion.ts'
 import { regressionEstimators } from './regression.ts'
@@ -24,8 +25,8 @@ interface EstimateKind<Kind extends EstimateName> {
   readonly estimator: (plan: AdditivePlan, estimate: EstimateOf<Kind>, solved: Solved) => Estimator
   /** True if the true value is a whole number. Default: false. */
   readonly isWhole?: (estimate: EstimateOf<Kind>) => boolean
-  /** The reason why it may be negative; `undefined` if it cannot be, which is the default. */
-  readonly mayBeNegative?: (estimate: EstimateOf<Kind>) => string | undefined
+  /** What its true value cannot leave, by the declaration alone; in the unit of the value, or in days or seconds. */
+  readonly range: (estimate: EstimateOf<Kind>) => Range
   /** Present if its half-width depends on more of the data than the number of rows. */
   readonly unforeseeable?: true
   /** True if its error is that of a single noisy sum or count. Default: false. */
@@ -43,43 +44,64 @@ function exactRows({ rows }: { readonly rows: Moment }, integerAt: IntegerAt): n
   return rows.kind === 'public' ? rows.value : integerAt(rows.statistic)
 }
 
-function below0({ column }: EstimateOf<'sum' | 'sum-from-middle' | 'mean'>): string | undefined {
-  return column.lowerIndex < 0n ? `${column.name} may be below 0` : undefined
+/** A sum over any number of rows has the sign that all values have. */
+function rangeOfSum({ column }: EstimateOf<'sum' | 'sum-from-middle'>): Range {
+  return { ...(column.lowerIndex >= 0n && { lower: 0 }), ...(column.upperIndex <= 0n && { upper: 0 }) }
+}
+
+function rangeOfProducts({ columns: [one, other] }: EstimateOf<'covariance'>): Range {
+  const largest = columnRange(one).halfRange * columnRange(other).halfRange
+  return { lower: -largest, upper: largest }
 }
 
 const always = () => true
+const aCount = (): Range => ({ lower: 0 })
+const aShare = (): Range => ({ lower: 0, upper: 1 })
 
 /** Everything that is known about each kind of estimate. */
 const estimateKinds: { readonly [Kind in EstimateName]: EstimateKind<Kind> } = {
-  count: { estimator: measuredEstimator, isWhole: always, isLinear: always },
-  'count-distinct': { estimator: measuredEstimator, isWhole: always, isLinear: always },
+  count: { estimator: measuredEstimator, range: aCount, isWhole: always, isLinear: always },
+  'count-distinct': {
+    estimator: measuredEstimator,
+    range: ({ declared }) => defined({ lower: 0, upper: declared }),
+    isWhole: always,
+    isLinear: always,
+  },
   sum: {
     estimator: measuredEstimator,
     isWhole: ({ column }) => column.type === 'integer',
     isLinear: always,
-    mayBeNegative: below0,
+    range: rangeOfSum,
   },
   'sum-from-middle': {
     estimator: sumFromMiddleEstimator,
     isWhole: ({ column }) => column.type === 'integer',
-    mayBeNegative: below0,
+    range: rangeOfSum,
   },
   mean: {
     estimator: (plan, estimate) => meanEstimator(plan, estimate, rangeOfMean(estimate)),
     isLinear: ({ rows }) => rows.kind === 'public',
-    mayBeNegative: below0,
+    range: (estimate) => rangeOfMean(estimate),
     rows: exactRows,
   },
-  variance: { estimator: varianceEstimator, rows: exactRows },
-  'standard-deviation': { estimator: standardDeviationEstimator, rows: exactRows },
+  variance: {
+    estimator: varianceEstimator,
+    range: ({ column }) => ({ lower: 0, upper: columnRange(column).halfRange ** 2 }),
+    rows: exactRows,
+  },
+  'standard-deviation': {
+    estimator: standardDeviationEstimator,
+    range: ({ column }) => ({ lower: 0, upper: columnRange(column).halfRange }),
+    rows: exactRows,
+  },
   covariance: {
     estimator: covarianceEstimator,
-    mayBeNegative: () => 'a covariance may be negative',
+    range: rangeOfProducts,
     rows: ({ moments }, integerAt) => exactRows(moments, integerAt),
   },
   correlation: {
     estimator: correlationEstimator,
-    mayBeNegative: () => 'a correlation may be negative',
+    range: () => ({ lower: -1, upper: 1 }),
     unforeseeable: true,
     rows: ({ moments }, integerAt) => exactRows(moments, integerAt),
   },
@@ -90,13 +112,14 @@ const estimateKinds: { readonly [Kind in EstimateName]: EstimateKind<Kind> } = {
       solved.set(regression, estimators)
       return entry(estimators, place)
     },
-    mayBeNegative: () => 'a coefficient may be negative',
+    range: () => ({}),
     unforeseeable: true,
   },
-  proportion: { estimator: proportionEstimator, isLinear: always, rows: ({ rows }) => rows },
-  share: { estimator: shareEstimator, rows: exactRows },
+  proportion: { estimator: proportionEstimator, range: aShare, isLinear: always, rows: ({ rows }) => rows },
+  share: { estimator: shareEstimator, range: aShare, rows: exactRows },
   'proportion-of-cells': {
     estimator: proportionOfCellsEstimator,
+    range: aShare,
     rows: ({ statistic }, integerAt) => integerAt(statistic, 0) + integerAt(statistic, 1),
   },
 }
@@ -120,10 +143,18 @@ export function isWhole<Kind extends EstimateName>(estimate: EstimateOf<Kind>): 
   return estimateKinds[estimate.kind].isWhole?.(estimate) === true
 }
 
-/** Returns the reason why an estimate may be negative; `undefined` if it cannot be, and for dates and timestamps. */
-export function mayBeNegative<Kind extends EstimateName>(estimate: EstimateOf<Kind>): string | undefined {
-  if (temporalType(estimate) !== undefined) return undefined
-  return estimateKinds[estimate.kind].mayBeNegative?.(estimate)
+/** What the true value of an estimate cannot leave; in the unit of the value, or in days or seconds since 1970. */
+export function rangeOf<Kind extends EstimateName>(estimate: EstimateOf<Kind>): Range {
+  return estimateKinds[estimate.kind].range(estimate)
+}
+
+/** The reason why an estimate may be negative; `undefined` if it cannot be, and for dates and timestamps. */
+export function mayBeNegative(estimate: Estimate): string | undefined {
+  const { lower = Number.NEGATIVE_INFINITY } = rangeOf(estimate)
+  if (temporalType(estimate) !== undefined || lower >= 0) return undefined
+  return 'column' in estimate
+    ? `${estimate.column.name} may be below 0`
+    : `a ${estimate.kind} may be negative`
 }
 
 /**

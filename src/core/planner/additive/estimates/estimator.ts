@@ -110,3 +110,20 @@ export function isBelow(halfWidth: number, largestError: number): boolean {
 export function within(value: number, lowest: number, highest: number): number {
   return Math.min(Math.max(value, lowest), highest)
 }
+
+/** Bounds of a true value by the declaration alone; without one that is absent. */
+export interface Range {
+  readonly lower?: number
+  readonly upper?: number
+}
+
+/** The interval of a half-width around a value, cut at the bounds of the true value. */
+export function intervalAround(
+  value: number,
+  halfWidth: number,
+  { lower = Number.NEGATIVE_INFINITY, upper = Number.POSITIVE_INFINITY }: Range,
+): Required<Range> {
+  // Never -0, which a stored answer has as 0.
+  const end = (uncut: number) => within(uncut, lower, upper) + 0
+  return { lower: end(value - halfWidth), upper: end(value + halfWidth) }
+}

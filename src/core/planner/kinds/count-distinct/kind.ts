@@ -3,6 +3,7 @@ import { refuseQuery } from '../../../../privacy/refusal.ts'
 import type { Dataset } from '../../../dataset/dataset.ts'
 import type { Estimate, Sources } from '../../additive/shape.ts'
 import { normalGrouping } from '../../identity/normal-fields.ts'
+import { groupKeySize } from '../../language/aggregate.ts'
 import { COUNTED, GROUPED, requireColumn, requireSelectable } from '../../language/column-rules.ts'
 import { mostOfPerson, planKeyBounding } from '../../language/contribution.ts'
 import { planGrouping } from '../../language/grouping.ts'
@@ -13,7 +14,11 @@ import { planOfSums, type QuestionKind } from '../question-kind.ts'
 function cellsWithRows(column: GroupingColumn, field: string, { dataset, place }: Sources): Estimate {
   const { key } = planGrouping(column, dataset, field)
   const of = 'nullCell' in key ? { ...key, nullCell: false } : key
-  return { kind: 'count-distinct', statistic: place({ kind: 'count-distinct', of }) }
+  return {
+    kind: 'count-distinct',
+    statistic: place({ kind: 'count-distinct', of }),
+    declared: groupKeySize(of),
+  }
 }
 
 /** True for a column whose values are not declared. */
