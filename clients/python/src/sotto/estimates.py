@@ -20,7 +20,7 @@ class Estimate:
     unit: str | None = None
     """`rows` or `people` if the half-width is about a rank: that of a quantile."""
     interval: tuple[Any, Any] | None = None
-    """Where the true value lies: the half-width around the measured value, cut at what the declaration makes impossible."""
+    """Where the true value lies: value and half-width, cut at what the declaration makes impossible."""
 
     @classmethod
     def read(
