@@ -173,9 +173,9 @@ describe('price', () => {
     expect(loss).toEqual({ epsilonNano: 300_000_000n, deltaAtto: 0n })
   })
 
-  test('the parts of a variance add up to the whole, to the last unit', () => {
+  test('the parts of a variance add up to the whole, to the last unit, and squares get most', () => {
     const planned = estimatesOf({ kind: 'variance', column: 'Age', epsilon: 0.000000005 })
-    expect(planned.measurements.map(({ loss }) => loss.epsilonNano)).toEqual([2n, 2n, 1n])
+    expect(planned.measurements.map(({ loss }) => loss.epsilonNano)).toEqual([3n, 1n, 1n])
     expect(planned.loss).toEqual({ epsilonNano: 5n, deltaAtto: 0n })
   })
 

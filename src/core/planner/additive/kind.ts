@@ -36,7 +36,7 @@ import {
 import { priceOf, replacementLossInTwoSteps } from '../price/price.ts'
 import { sensitivityOf } from '../price/stability.ts'
 import { isForeseeable, mayBeNegative } from './estimates/estimate-kinds.ts'
-import { applicableMechanisms, measureAll, narrowest, requireCalibrationFits } from './measure.ts'
+import { applicableMechanisms, measureAll, narrowest, requireCalibrationFits, weightsOf } from './measure.ts'
 import { domainOfEstimates, postprocessAccuracy } from './postprocess.ts'
 import { accuracyOfAdditive, additiveReporter, noiseOfAdditive } from './report.ts'
 import type {
@@ -69,11 +69,12 @@ export function planAdditiveQuery<Asked extends AdditiveQuery>(
   requireSuppositionsFit(query, shape)
   const { aggregate, groupings, estimates, shown } = shape
   const sensitivities = aggregate.statistics.map((statistic) => sensitivityOf(statistic, aggregate, dataset))
+  const weights = weightsOf(shape)
   const planWith = (mechanisms: readonly MechanismName[]): Planning<AdditivePlan> => ({
     halfWidthOf,
     planAt: (loss) => {
       const measured = narrowest(
-        mechanisms.map((mechanism) => measureAll(mechanism, sensitivities, loss, query.calibration)),
+        mechanisms.map((mechanism) => measureAll(mechanism, sensitivities, weights, loss, query.calibration)),
         offer.confidence,
       )
       return {
@@ -94,7 +95,7 @@ export function planAdditiveQuery<Asked extends AdditiveQuery>(
   const largest = query.calibration === 'classic' ? ONE_EPSILON_NANO : undefined
   // The Gaussian mechanism measures all statistics as one vector and does not divide the epsilon.
   const rangeOf = (mechanism: MechanismName) =>
-    epsilonRange(mechanism === 'gaussian' ? 1 : aggregate.statistics.length, largest)
+    epsilonRange(mechanism === 'gaussian' ? 1 : weights.reduce((sum, weight) => sum + weight), largest)
   const { deltaAtto, target } = offer
   if (target === undefined) return planAtOffer(offer, epsilonRange(1), planWith(mechanisms))
   // Each mechanism separately: the one with the smallest half-width at one epsilon need not have the lowest price for the

@@ -56,14 +56,15 @@ export interface Measured {
 }
 
 /**
- * Calibrates one measurement for each statistic, all by one mechanism. Laplace and geometric noise get equal shares of
- * the epsilon, which add up. The Gaussian mechanism measures all statistics as one vector at the whole epsilon and
+ * Calibrates one measurement for each statistic, all by one mechanism. Laplace and geometric noise get shares of the
+ * epsilon in proportion to the weights, which add up. The Gaussian mechanism measures all statistics as one vector at the whole epsilon and
  * delta. See decision 11.
  * @throws Refusal as {@link splitEpsilon} and as the mechanisms do.
  */
 export function measureAll(
   mechanism: MechanismName,
   sensitivities: readonly Sensitivity[],
+  weights: readonly number[],
   loss: PrivacyLoss,
   calibration: GaussianCalibration = 'analytic',
 ): Measured {
@@ -71,7 +72,7 @@ export function measureAll(
     case 'geometric':
     case 'laplace': {
       const calibrate = mechanism === 'geometric' ? calibrateGeometric : calibrateLaplace
-      const shares = splitEpsilon(loss.epsilonNano, sensitivities.length)
+      const shares = divideEpsilon(loss.epsilonNano, weights)
       const measurements = sensitivities.map((sensitivity, position) =>
         calibrate(sensitivity, entry(shares, position)),
       )
@@ -111,16 +112,37 @@ function logarithmicWidth({ measurements }: Measured, confidence: number): numbe
 }
 
 /**
+ * Weights by which statistics share an epsilon. A variance needs the squares most and the count least: in units of half the
+ * range, its error is `e_Q - 2 m e_S + (m^2 - v) e_N`, with the mean m about the middle and the variance v, whose
+ * m^2 + v is at most 1. No weight depends on a supposition: equal questions would then have different noise. See decision 11.
+ */
+export function weightsOf({ estimates: [only, ...others], aggregate }: AdditiveShape): readonly number[] {
+  const isVariance = others.length === 0 && (only?.kind === 'variance' || only?.kind === 'standard-deviation')
+  return aggregate.statistics.map(({ kind }) => {
+    if (!isVariance) return 1
+    return kind === 'affine-square-sum' ? 4 : kind === 'affine-sum' ? 3 : 2
+  })
+}
+
+/**
  * Divides an epsilon into equal shares that add up to it exactly.
  * @throws Refusal `invalid-request` if a share would be below 1e-9.
  */
 export function splitEpsilon(whole: EpsilonNano, parts: number): readonly EpsilonNano[] {
-  if (whole < parts) {
-    const rule = `must be large enough to be divided into ${parts} parts of at least 0.000000001`
+  return divideEpsilon(
+    whole,
+    Array.from({ length: parts }, () => 1),
+  )
+}
+
+/** Divides an epsilon as {@link splitEpsilon} does, in proportion to weights. */
+function divideEpsilon(whole: EpsilonNano, weights: readonly number[]): readonly EpsilonNano[] {
+  const total = weights.reduce((sum, weight) => sum + weight, 0)
+  const shares = weights.map((weight) => (whole * BigInt(weight)) / BigInt(total))
+  if (shares.includes(0n)) {
+    const rule = `must be large enough to be divided into ${weights.length} parts of at least 0.000000001`
     throw refuseField('invalid-request', 'epsilon', rule)
   }
-  const remainder = whole % BigInt(parts)
-  return Array.from({ length: parts }, (_, part) =>
-    epsilonNano(whole / BigInt(parts) + (BigInt(part) < remainder ? 1n : 0n)),
-  )
+  const remainder = whole - shares.reduce((sum, share) => sum + share, 0n)
+  return shares.map((share, place) => epsilonNano(share + (BigInt(place) < remainder ? 1n : 0n)))
 }
