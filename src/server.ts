@@ -5,7 +5,6 @@ import { registerAuditedDatasets } from './answers/audit/audited-datasets.ts'
 import { createCoverageMeasurement } from './answers/coverage.ts'
 import { openAnswers } from './answers/open.ts'
 import { longestDelayMs } from './answers/release-time.ts'
-import { SOFTWARE_VERSION } from './answers/software-version.ts'
 import { type AppDependencies, buildApp, buildMetricsApp } from './app.ts'
 import { type Config, readConfig } from './config.ts'
 import { openCatalog, requireCatalogFolder } from './datasets/catalog/catalog.ts'
@@ -30,6 +29,7 @@ import { readHeadSigner } from './ledger/signature.ts'
 import { watchFreeSpace } from './platform/files/free-space.ts'
 import { createDataFolder } from './platform/files/writable-folder.ts'
 import { closeOnSignal } from './platform/shutdown.ts'
+import { SOFTWARE_VERSION } from './platform/software-version.ts'
 import { openTraces } from './platform/tracing/open.ts'
 import { defined } from './privacy/defined.ts'
 import { openStudyPools } from './studies/pools.ts'
@@ -226,8 +226,18 @@ async function openStores(
   return { ledger, catalog, verification: extent, signer }
 }
 
-/** Runs until a signal requests a stop, then drains and closes. */
-async function main(): Promise<void> {
+/** Runs the service of the environment's variables until a signal requests a stop. Ends the process with 1 if it does not start. */
+export async function runService(): Promise<void> {
+  try {
+    await start()
+  } catch (error) {
+    console.error(describe(error))
+    process.exit(1)
+  }
+}
+
+/** Starts the service. A signal then drains and closes it. */
+async function start(): Promise<void> {
   // Files that any part of the process writes, including the engine, are readable by their owner only.
   process.umask(0o077)
   const config = readConfig(process.env)
@@ -240,15 +250,6 @@ async function main(): Promise<void> {
   printWelcome(service, config.dataDirectory)
 }
 
-if (import.meta.main) {
-  try {
-    await main()
-  } catch (error) {
-    console.error(describe(error))
-    process.exit(1)
-  }
-}
-
 /** Describes an error of the start. The error of a database names the variable that says where it is. */
 function describe(error: unknown): string {
   if (error instanceof LedgerFault && (error.kind === 'unusable' || error.kind === 'in-use'))
@@ -257,3 +258,5 @@ function describe(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error)
   return /^SOTTO_\w+: /.test(message) ? message : `Sotto did not start: ${message}`
 }
+
+if (import.meta.main) await runService()

@@ -4,11 +4,11 @@ import type { Dataset } from '../core/dataset/dataset.ts'
 import type { UniformSource } from '../core/mechanisms/samplers/uniform-source.ts'
 import type { DummySize } from '../datasets/dummy/declaration.ts'
 import type { Dummies, DummyCaller } from '../datasets/dummy/dummies.ts'
+import { SOFTWARE_VERSION } from '../platform/software-version.ts'
 import type { Answer } from './answer.ts'
 import { type Asked, askBatch, askQuery, type Limits, type Query, releaseAll } from './asked.ts'
 import { type Balances, describePrice } from './documents/costs.ts'
 import { shownTime } from './release-time.ts'
-import { SOFTWARE_VERSION } from './software-version.ts'
 
 /*
  * Answers for practice: the same plans, mechanisms and reports as for real answers, over rows that are made up from the

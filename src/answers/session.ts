@@ -25,6 +25,7 @@ import type {
   StoredSession,
 } from '../ledger/contract/sessions.ts'
 import type { Failure } from '../ledger/contract/suspension.ts'
+import { SOFTWARE_VERSION } from '../platform/software-version.ts'
 import { defined } from '../privacy/defined.ts'
 import { must } from '../privacy/must.ts'
 import { Refusal } from '../privacy/refusal.ts'
@@ -44,7 +45,6 @@ import { isReachable, QuestionFailure, unreachable } from './failure.ts'
 import { keyOfRequest } from './identity.ts'
 import { requireReadable } from './release.ts'
 import { releaseInTime } from './release-time.ts'
-import { SOFTWARE_VERSION } from './software-version.ts'
 import { traced } from './traced.ts'
 
 /** Dependencies of sessions. */

@@ -2,6 +2,7 @@
 /** The command line, `npx sotto <command>`: lists the commands, loads one and runs it. */
 import { Command, CommanderError } from 'commander'
 import { LedgerFault } from '../ledger/fault.ts'
+import { SOFTWARE_VERSION } from '../platform/software-version.ts'
 import { type CommandDefinition, REFUSED, UNUSABLE } from './command.ts'
 import { explainFailure } from './service.ts'
 
@@ -14,6 +15,7 @@ type Load = () => Promise<{ readonly define: CommandDefinition }>
 
 /** All commands by name: group, summary and file. */
 const COMMANDS: Readonly<Record<string, readonly [group: string, summary: string, load: Load]>> = {
+  start: [HOST, 'start the service', () => import('./start.ts')],
   draft: [SERVICE, 'propose a declaration of a file or table', () => import('./datasets/draft.ts')],
   register: [SERVICE, 'register a dataset from its declaration', () => import('./datasets/register.ts')],
   datasets: [SERVICE, 'list the datasets', () => import('./datasets/datasets.ts')],
@@ -49,14 +51,15 @@ const COMMANDS: Readonly<Record<string, readonly [group: string, summary: string
 }
 
 const EXIT_CODES = `
-Exit code: 0 done, 1 the service refused the request or a check failed, 2 the command could not be carried out (wrong
-arguments, for example), 3 the service could not be reached.`
+Exit code: 0 done, 1 the service refused the request or did not start, or a check failed, 2 the command could not be
+carried out (wrong arguments, for example), 3 the service could not be reached.`
 
 /** Lists all commands and defines the one that the arguments name. */
 async function createProgram(args: readonly string[]): Promise<Command> {
   const named = args[0] === 'help' ? args.slice(1) : args
   const program = new Command('npx sotto')
     .description('Queries with differential privacy: the command line of Sotto.')
+    .version(SOFTWARE_VERSION)
     .addHelpText('after', EXIT_CODES)
     .addHelpCommand(new Command('help').argument('[command]').summary('describe a command').helpGroup(OTHER))
     .exitOverride()

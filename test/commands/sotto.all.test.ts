@@ -5,6 +5,7 @@ import { copySource } from '../../src/datasets/registration/sources/sources.ts'
 import { openKeyStore } from '../../src/http/access/keys/keys.ts'
 import { chargeId } from '../../src/ledger/canonical.ts'
 import { openSqliteLedger } from '../../src/ledger/sqlite/ledger.ts'
+import { SOFTWARE_VERSION } from '../../src/platform/software-version.ts'
 import { loss, question } from '../ledger/support.ts'
 import { sampleHistory } from '../ledger/verification/sample-history.ts'
 import { folder, inFolder, ledger, read, sotto, useCommandFolder } from './command-folder.ts'
@@ -104,6 +105,8 @@ test.each([
 
 test.each([
   ['--help', 'Usage: npx sotto [options] [command]'],
+  ['--version', SOFTWARE_VERSION],
+  ['start --help', 'SOTTO_PORT'],
   ['help', 'Commands that call a service:'],
   ['ledger --help', 'Usage: npx sotto ledger [options] [command]'],
   ['ledger verify --help', 'Usage: npx sotto ledger verify [options]'],

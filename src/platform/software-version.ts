@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 
-/** Version of the package that computes an answer. */
+/** Version of this package. Answers state it. */
 export const SOFTWARE_VERSION: string = versionOf(new URL('../../package.json', import.meta.url))
 
 function versionOf(file: URL): string {
