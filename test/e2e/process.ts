@@ -23,9 +23,20 @@ export const WITHOUT_LIMITS = {
 
 const serverFile = path.resolve(import.meta.dirname, '../../src/server.ts')
 
-/** Starts `src/server.ts` and waits for its welcome. Rejects with its output if it ends before. */
-export async function startServiceProcess(environment: Record<string, string>): Promise<ServiceProcess> {
-  const child = spawn(process.execPath, [serverFile], {
+/**
+ * Starts `src/server.ts`, or another command in a folder of its own, and waits for its welcome. Rejects with its output if it
+ * ends before.
+ */
+export async function startServiceProcess(
+  environment: Record<string, string>,
+  {
+    command = [process.execPath, serverFile],
+    cwd,
+  }: { command?: readonly [string, ...string[]]; cwd?: string } = {},
+): Promise<ServiceProcess> {
+  const [program, ...args] = command
+  const child = spawn(program, args, {
+    cwd,
     env: {
       PATH: process.env.PATH ?? '',
       SOTTO_PORT: '0',
