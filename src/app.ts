@@ -23,6 +23,7 @@ import { suspensionRoutes } from '../routes/datasets/suspension.ts'
 import { versionsRoutes } from '../routes/datasets/versions.ts'
 import { administrationRoutes } from '../routes/service/administration.ts'
 import { consoleRoutes } from '../routes/service/console.ts'
+import { guideRoutes } from '../routes/service/guide.ts'
 import { keysRoutes } from '../routes/service/keys.ts'
 import { meRoutes } from '../routes/service/me.ts'
 import { type MetricsAccess, metricsRoutes } from '../routes/service/metrics.ts'
@@ -53,6 +54,8 @@ interface AppParts extends ServerParts, Omit<WatchedState, 'ready'> {
   readonly auditDirectory?: string
   /** Folder of the built console. Without it, `/` leads to Swagger UI. */
   readonly consoleDirectory?: string
+  /** Folder of the built guide. Without it, `/guide` says how to build it. */
+  readonly guideDirectory?: string
 }
 
 type PartsOf<Routes> = Routes extends FastifyPluginAsyncZod<infer Parts> ? Parts : never
@@ -112,6 +115,7 @@ async function registerRoutes(
   ready: () => Promise<boolean>,
 ): Promise<void> {
   const { authenticator, keys, keyActs, signIn, verification, connections, consoleDirectory } = dependencies
+  const { guideDirectory } = dependencies
   const { catalog, versionUses, registry, coverage, drafts, uploads, uploadMaxBytes, dummies } = dependencies
   const { ledger, signer, engine, admission, noiseSource, limits, leaseMs, clock } = dependencies
   const { maxStoredBytes, traces, sqlPool, riskPool, evaluationPool, plotPool, auditDirectory } = dependencies
@@ -151,6 +155,7 @@ async function registerRoutes(
   // The ledger is left out: audits cannot reach it.
   if (auditDirectory !== undefined)
     await app.register(auditRoutes, { ...drawing, ...versions, temporaryDirectory: auditDirectory })
+  await app.register(guideRoutes, defined({ guideDirectory }))
   if (consoleDirectory !== undefined) await app.register(consoleRoutes, defined({ consoleDirectory, signIn }))
   else app.get('/', { schema: { hide: true } }, async (_request, reply) => reply.redirect('/docs'))
 }

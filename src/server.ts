@@ -37,6 +37,9 @@ import { openStudyPools } from './studies/pools.ts'
 /** Folder of the console once `npm run build --workspace console` has run. */
 const CONSOLE_DIRECTORY = path.resolve(import.meta.dirname, '../console/dist')
 
+/** Folder of the guide once `npm run guide` has run. */
+const GUIDE_DIRECTORY = path.resolve(import.meta.dirname, '../guide/dist')
+
 /** A listening service. */
 export interface Service {
   /** Address such as `http://127.0.0.1:8080`. */
@@ -168,6 +171,7 @@ async function openParts(
     trustedProxies: config.trustedProxies,
     metricsAccess: config.metricsPort === undefined ? defined({ key: config.metricsKey }) : undefined,
     consoleDirectory: existsSync(CONSOLE_DIRECTORY) ? CONSOLE_DIRECTORY : undefined,
+    guideDirectory: existsSync(path.join(GUIDE_DIRECTORY, 'index.html')) ? GUIDE_DIRECTORY : undefined,
     auditDirectory: config.audit ? temporaryDirectory : undefined,
     uploadMaxBytes: config.uploads.maxBytes,
     requestLimits: { quotas: createQuotas(config.quota), keylessPerMinute: config.keylessPerMinute },

@@ -3,7 +3,7 @@ import { z } from 'zod'
 /** Problem document (RFC 9457) with a stable code. */
 export const problem = z
   .looseObject({
-    type: z.string(),
+    type: z.string().describe('Address of the description of the code in the guide of the service.'),
     title: z.string(),
     status: z.int().min(400).max(599),
     code: z.string().describe('Stable code. docs/problems.md explains each.'),
@@ -19,7 +19,7 @@ export const problem = z
     description: 'Describes why a request was refused or failed (RFC 9457).',
     examples: [
       {
-        type: 'urn:sotto:problem:invalid-request',
+        type: '/problems/invalid-request',
         title: 'Invalid request',
         status: 400,
         code: 'invalid-request',

@@ -58,14 +58,24 @@ export function consolePolicy(origins: readonly string[]): string {
   return policyOf({ styles: "'self'", images: "'self' blob:", origins })
 }
 
+/**
+ * Returns the content security policy of the guide, which loads only its own files.
+ * @param scripts hashes of its inline scripts
+ */
+export function guidePolicy(scripts: readonly string[]): string {
+  return policyOf({ scripts, styles: "'self'", images: "'self' data:", origins: [] })
+}
+
 interface PageSources {
+  /** Hashes of inline scripts. */
+  readonly scripts?: readonly string[]
   readonly styles: string
   readonly images: string
   readonly origins: readonly string[]
 }
 
-function policyOf({ styles, images, origins }: PageSources): string {
+function policyOf({ scripts = [], styles, images, origins }: PageSources): string {
   const connections = ["'self'", ...origins].join(' ')
   const own = [`style-src ${styles}`, `img-src ${images}`, `connect-src ${connections}`]
-  return [...DIRECTIVES, "script-src 'self'", ...own].join('; ')
+  return [...DIRECTIVES, `script-src ${["'self'", ...scripts].join(' ')}`, ...own].join('; ')
 }

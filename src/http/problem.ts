@@ -47,14 +47,19 @@ export function sendProblem(error: unknown, request: FastifyRequest, reply: Fast
   return reply.code(status).type('application/problem+json').send(JSON.stringify(problem))
 }
 
-/** Answers a request that matches no route: 405 with `Allow` if the path has other methods, otherwise 404. */
+/**
+ * Answers a request that matches no route, or whose route finds nothing: 405 with `Allow` if the path has only other
+ * methods, otherwise 404.
+ */
 export function sendNotFound(
   request: FastifyRequest,
   reply: FastifyReply,
   allowedMethods: AllowedMethods,
 ): FastifyReply {
   const path = request.url.split('?')[0] ?? ''
-  const methods = allowedMethods.of(path)
+  const known = allowedMethods.of(path)
+  // A route that found nothing at this address accepts the method.
+  const methods = known.includes(request.method) ? [] : known
   if (methods.length > 0) reply.header('allow', methods.join(', '))
   return sendProblem(new RouteUnknown(request.method, path, methods), request, reply)
 }
@@ -94,7 +99,7 @@ const STATUS_OF_CONNECTION_ERROR: Readonly<Record<string, number>> = {
 function problemDocument(parts: ProblemParts, requestId?: string): Problem {
   const { status, title } = PROBLEMS[parts.code]
   return defined({
-    type: `urn:sotto:problem:${parts.code}`,
+    type: `/problems/${parts.code}`,
     title,
     status: parts.status ?? status,
     code: parts.code,

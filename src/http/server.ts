@@ -159,6 +159,8 @@ export async function createServer(parts: ServerParts, longestBodyMs: number) {
     await keyless.count(request, reply)
     return sendNotFound(request, reply, allowedMethods)
   })
+  // For routes of many addresses that find nothing at one.
+  app.setNotFoundHandler((request, reply) => sendNotFound(request, reply, allowedMethods))
   requireRoles(app, authenticator)
   app.decorateRequest('arrivedAtMs', 0)
   // Not before the body has been read: a client that sends it slowly must not be able to move the release instants.

@@ -78,7 +78,7 @@ const counted = answerOf('count', { value: 2531 })
 
 const problem = (status: number, code: string, headers: Record<string, string> = {}) =>
   Response.json(
-    { type: `urn:sotto:problem:${code}`, title: 'Title', status, code, detail: 'Detail.' },
+    { type: `/problems/${code}`, title: 'Title', status, code, detail: 'Detail.' },
     { status, headers: { ...headers, 'content-type': 'application/problem+json' } },
   )
 

@@ -1,6 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
+import { linkInSite } from '../../guide/markdown.ts'
+import { anchorOf, PAGES as PAGES_OF_GUIDE } from '../../guide/navigation.ts'
 import { answer as answerSchema } from '../../schemas/answers/answer.ts'
 import { QUERY_KINDS, query as querySchema } from '../../schemas/answers/query.ts'
 import { columns as columnsSchema } from '../../schemas/datasets/dataset.ts'
@@ -115,6 +117,7 @@ test('every column on the page about registering can be declared', () => {
 })
 
 const PAGES = [
+  ...PAGES_OF_GUIDE,
   'README.md',
   'CHANGELOG.md',
   'CONTRIBUTING.md',
@@ -125,15 +128,23 @@ const PAGES = [
   ...readdirSync(path.join(root, 'docs'), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.md'))
     .map((name) => `docs/${name}`),
-]
+].filter((name, index, all) => all.indexOf(name) === index)
 
-/** The anchor that GitHub gives a heading. */
-function anchorOf(heading: string): string {
-  return heading
-    .toLowerCase()
-    .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
-    .replaceAll(' ', '-')
-}
+test('every page of the documentation is in a group of the navigation of the guide', () => {
+  expect(PAGES.filter((name) => name.startsWith('docs/') && !PAGES_OF_GUIDE.has(name))).toEqual([])
+})
+
+test('links between pages of the guide stay in it, and those to other files become text', () => {
+  const page = 'docs/privacy.md'
+  expect(linkInSite('problems.md#forbidden', page)).toBe('/problems.md#forbidden')
+  expect(linkInSite('decisions/', page)).toBe('/decisions/')
+  expect(linkInSite('../src/core/mechanisms/README.md#proofs', page)).toBe(
+    '/project/src/core/mechanisms/#proofs',
+  )
+  expect(linkInSite('README.md', page)).toBe('/')
+  expect(linkInSite('../src/app.ts', page)).toBeUndefined()
+  expect(linkInSite('https://example.org/', page)).toBe('https://example.org/')
+})
 
 test('every link between pages has a target', () => {
   expect(PAGES.length).toBeGreaterThan(40)

@@ -1,7 +1,8 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 
-/** Builds the console before the tests that open it, so that they never see an older build. */
-export default async function buildConsoleForRun(): Promise<void> {
-  await promisify(execFile)('npm', ['run', 'build', '--workspace', 'console'])
+/** Builds the console and the guide before the tests that open them, so that they never see an older build. */
+export default async function buildPagesForRun(): Promise<void> {
+  const run = promisify(execFile)
+  await Promise.all([run('npm', ['run', 'build', '--workspace', 'console']), run('npm', ['run', 'guide'])])
 }

@@ -42,7 +42,7 @@ def answered(**changes: Any) -> httpx.Response:
 
 
 def problem(code: str, status: int, headers: dict[str, str] | None = None, **facts: Any) -> httpx.Response:
-    document = {"type": f"urn:sotto:problem:{code}", "title": code, "status": status, "code": code}
+    document = {"type": f"/problems/{code}", "title": code, "status": status, "code": code}
     return httpx.Response(status, json={**document, "detail": f"about {code}", **facts}, headers=headers)
 
 

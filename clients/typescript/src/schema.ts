@@ -5130,7 +5130,7 @@ export interface components {
         /**
          * @description Describes why a request was refused or failed (RFC 9457).
          * @example {
-         *       "type": "urn:sotto:problem:invalid-request",
+         *       "type": "/problems/invalid-request",
          *       "title": "Invalid request",
          *       "status": 400,
          *       "code": "invalid-request",
@@ -5145,6 +5145,7 @@ export interface components {
          *     }
          */
         Problem: {
+            /** @description Address of the description of the code in the guide of the service. */
             type: string;
             title: string;
             status: number;

@@ -1,0 +1,102 @@
+import { globSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+
+/** Pages of the site for one kind of reader, or about one subject. */
+export interface Group {
+  readonly title: string
+  /** Files of the project in the order in which they are listed, patterns of files that are no README, and groups. */
+  readonly pages: readonly (string | Group)[]
+}
+
+/** The navigation. A page may be in several groups; what is in none is not part of the site. */
+export const GROUPS: readonly Group[] = [
+  { title: 'Start', pages: ['docs/README.md', 'docs/walkthrough.md', 'docs/console.md'] },
+  {
+    title: 'Analysts',
+    pages: [
+      'docs/queries.md',
+      'docs/sql.md',
+      'docs/python.md',
+      'docs/typescript.md',
+      'examples/README.md',
+      'docs/clients.md',
+      'docs/disclosure-risk.md',
+      'docs/problems.md',
+    ],
+  },
+  {
+    title: 'Custodians',
+    pages: ['docs/registering.md', 'docs/connecting.md', 'docs/disclosure-risk.md', 'docs/known-limits.md'],
+  },
+  {
+    title: 'Privacy officers',
+    pages: [
+      'docs/privacy.md',
+      'docs/security.md',
+      'docs/known-limits.md',
+      'docs/ledger.md',
+      'docs/auditing.md',
+      { title: 'Proofs', pages: ['src/core/mechanisms/README.md', 'src/**/*.md'] },
+    ],
+  },
+  {
+    title: 'Operators',
+    pages: ['docs/operations.md', 'docs/performance.md', 'docs/reliability.md', 'SECURITY.md'],
+  },
+  {
+    title: 'Developers',
+    pages: [
+      'CONTRIBUTING.md',
+      'CHANGELOG.md',
+      'bench/README.md',
+      { title: 'Decisions', pages: ['docs/decisions/README.md', 'docs/decisions/*.md'] },
+    ],
+  },
+]
+
+/** Folder of the project. */
+export const ROOT = path.resolve(import.meta.dirname, '..')
+
+/** Returns the files that a group lists itself. */
+export function pagesOf({ pages }: Group): readonly string[] {
+  const listed = pages.flatMap((page) => {
+    if (typeof page !== 'string') return []
+    if (!page.includes('*')) return [page]
+    // A README is listed by its name.
+    return globSync(page, { cwd: ROOT, exclude: ['**/README.md'] }).sort()
+  })
+  return [...new Set(listed)]
+}
+
+/** Returns the groups inside a group. */
+export function groupsOf({ pages }: Group): readonly Group[] {
+  return pages.filter((page) => typeof page !== 'string')
+}
+
+function allPagesOf(group: Group): readonly string[] {
+  return [...pagesOf(group), ...groupsOf(group).flatMap(allPagesOf)]
+}
+
+/** Files of all pages of the site, by their paths in the project. */
+export const PAGES: ReadonlySet<string> = new Set(GROUPS.flatMap(allPagesOf))
+
+/** Returns the path of a page in the site, whose root is `docs`. The README of a folder is its first page. */
+export function pathInSite(file: string): string {
+  const placed = file.startsWith('docs/') ? file.slice('docs/'.length) : `project/${file}`
+  return placed.replace(/README\.md$/, 'index.md')
+}
+
+/** Returns the heading of a page. */
+export function titleOf(file: string): string {
+  const [, title] = /^# (.+)$/m.exec(readFileSync(path.join(ROOT, file), 'utf8')) ?? []
+  if (title === undefined) throw new Error(`${file} has no heading`)
+  return title.replaceAll('`', '')
+}
+
+/** Returns the anchor that GitHub gives a heading. The site has the same, so that a link works in both. */
+export function anchorOf(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
+    .replaceAll(' ', '-')
+}
