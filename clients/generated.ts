@@ -1,6 +1,8 @@
 import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
+import { anchorOf } from '../guide/navigation.ts'
 import { PROBLEMS } from '../src/privacy/problems.ts'
 import { pythonFunctions, pythonMethods, typescriptFunctions, wrapped } from './functions.ts'
 import { tableOfKinds } from './kinds.ts'
@@ -33,7 +35,9 @@ const KINDS = 'schemas/answers/query.ts and src/core/planner/kinds'
 function problemPage(): string {
   const sections = Object.entries(PROBLEMS).map(([code, problem]) => {
     const status = code === 'http-error' ? '4xx' : problem.status
-    const text = [problem.meaning, 'details' in problem ? problem.details : ''].join(' ').trimEnd()
+    const details = 'details' in problem ? [problem.details] : []
+    const see = 'see' in problem ? [`See ${linkToSection(problem.see)}.`] : []
+    const text = [problem.meaning, ...details, ...see].join(' ')
     // The further lines of an item of a list are indented.
     const paragraphs = `**${status}.** ${text}`
       .split('\n')
@@ -49,9 +53,20 @@ function problemPage(): string {
 
 Every refusal and every failure is an \`application/problem+json\` document (RFC 9457). It has a stable \`code\`,
 a \`detail\` in English, the \`requestId\` that the log also contains, and, if fields are at fault, \`errors\`: a
-list of \`{field, rule}\`. Nothing was charged, unless the entry below says otherwise.
+list of \`{field, rule}\`. Its \`type\`, such as \`/problems/forbidden\`, is an address of the service that leads to the entry below.
+Nothing was charged, unless the entry says otherwise.
 
 ${sections.join('\n')}`
+}
+
+/** Returns a link to a page of `docs/`, or to a section of it, with its heading as text. */
+function linkToSection(target: string): string {
+  const [file = '', anchor] = target.split('#')
+  const headings = readFileSync(path.join(root, 'docs', file), 'utf8').matchAll(/^#+ (.*)$/gm)
+  const titles = [...headings].map(([, title = '']) => title)
+  const title = anchor === undefined ? titles[0] : titles.find((each) => anchorOf(each) === anchor)
+  if (title === undefined) throw new Error(`src/privacy/problems.ts: docs/${file} has no section ${anchor}`)
+  return `[${title}](${target})`
 }
 
 function typescriptCodes(): string {

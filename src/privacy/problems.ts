@@ -8,6 +8,8 @@ interface ProblemDescription {
   readonly meaning: string
   /** Further facts and what to do, in Markdown: lines are paragraphs or items of a list. */
   readonly details?: string
+  /** Page of `docs/`, or a section of one, that says more. */
+  readonly see?: string
 }
 
 type ProblemFamily =
@@ -47,6 +49,7 @@ export const PROBLEMS = {
     title: 'Valid API key or token required',
     meaning: 'The request has no valid API key or access token.',
     details: 'Send `Authorization: Bearer <key>`.',
+    see: 'operations.md#keys',
   },
   forbidden: {
     status: 403,
@@ -55,6 +58,7 @@ export const PROBLEMS = {
     details:
       'Its role may not make it, it is limited to some datasets, or a token does not give exactly one ' +
       'role. `detail` states which, or who may make the call.',
+    see: 'operations.md#keys',
   },
   'unknown-dataset': {
     status: 404,
@@ -80,6 +84,7 @@ export const PROBLEMS = {
     family: 'custodian-problem',
     meaning: 'The id is already registered with another source, declaration or budget.',
     details: 'Withdraw the dataset first, or use another id.',
+    see: 'registering.md#the-id',
   },
   'budget-account-exists': {
     status: 409,
@@ -90,6 +95,7 @@ export const PROBLEMS = {
       'What was spent of it remains as well. Register with the amount that is granted by now, and with the ' +
       'same accounting, neighbours and privacy unit, for which earlier charges were computed, and with the ' +
       'same `synthetic`. To raise the cap, add a grant afterwards.',
+    see: 'registering.md#the-id',
   },
   'budget-spent': {
     status: 409,
@@ -108,6 +114,7 @@ export const PROBLEMS = {
       '`separateBudget`: two budgets over one source protect the same people with the sum of both. Use the ' +
       'first id, or state in `separateBudget` why there must be a second budget. The ledger records the ' +
       'reason. A key that is limited to datasets may not do that.',
+    see: 'registering.md#the-source-and-the-privacy-unit',
   },
   'unknown-source': {
     status: 404,
@@ -124,6 +131,7 @@ export const PROBLEMS = {
     details:
       'The limit is `SOTTO_UPLOAD_MAX_BYTES`. Nothing was stored. Ask the operator to place the file below ' +
       'the data folder, or to raise the limit.',
+    see: 'registering.md#upload-a-file',
   },
   'source-refused': {
     status: 422,
@@ -135,6 +143,7 @@ export const PROBLEMS = {
       "not allowed, does not end in the format's extension, or names no file. Or `source.upload` is not " +
       'one of your uploads, or has expired. Or the connection of a table is not configured, the table does ' +
       'not exist or may not be read, or the role of the connection may change it. Nothing was read.',
+    see: 'registering.md#provide-the-file',
   },
   'source-unreadable': {
     status: 422,
@@ -144,6 +153,7 @@ export const PROBLEMS = {
     details:
       'The file is not valid CSV or Parquet, as its `format` says. Or the table could not be read to its ' +
       'end through the connection, or not within its time limit.',
+    see: 'registering.md#csv-dialects',
   },
   'source-does-not-fit': {
     status: 422,
@@ -158,6 +168,7 @@ export const PROBLEMS = {
       'more bytes when decompressed, or a longer value than `SOTTO_INGEST_MAX_ROWS`, ' +
       '`SOTTO_INGEST_MAX_BYTES` and `SOTTO_INGEST_MAX_VALUE_BYTES` allow. `errors` names the column, never ' +
       'the value.',
+    see: 'registering.md#the-source-and-the-privacy-unit',
   },
   'unknown-ingestion': {
     status: 404,
@@ -197,6 +208,7 @@ export const PROBLEMS = {
     details:
       'Changed rows need no version: the `freshness` of the source says when a repeated question reads them. Publish after the ' +
       'type of a column has changed, or with another declaration.',
+    see: 'connecting.md#freshness',
   },
   'not-synthetic': {
     status: 403,
@@ -205,6 +217,7 @@ export const PROBLEMS = {
     meaning: 'The call is available only for datasets that their custodian declared `synthetic`.',
     details:
       'This holds for every role, because the call shows true values, or any number of fresh releases.',
+    see: 'registering.md#made-up-people',
   },
   'too-many-worlds': {
     status: 422,
@@ -235,6 +248,7 @@ export const PROBLEMS = {
       "column's type does not support, has more cells than the service allows, or ranks or selects values " +
       'of a column that is not declared as `rankable` or `selectable`, or its epsilon or half-width is ' +
       "beyond the dataset's `queryLimits`. The rule states the limit.",
+    see: 'queries.md',
   },
   'sql-not-supported': {
     status: 422,
@@ -273,6 +287,7 @@ export const PROBLEMS = {
     details:
       '`cap`, `spent`, `remaining` and `price` state the amounts. The ledger records the denial. After a ' +
       'grant you may send the same query again. A denied `Idempotency-Key` stays denied, so use a new key.',
+    see: 'queries.md#accuracy-first',
   },
   'allotment-insufficient': {
     status: 403,
@@ -343,6 +358,7 @@ export const PROBLEMS = {
       'changed, so nothing new is charged, read or asked. Stored answers are still replayed, and a charge ' +
       'without an answer can be repeated afterwards at no further cost. The status is 409 and not 503, ' +
       'because a repeat cannot succeed until the custodian acts.',
+    see: 'operations.md#sottodatasetsuspended',
   },
   'session-used-up': {
     status: 409,
@@ -352,6 +368,7 @@ export const PROBLEMS = {
     details:
       'Repeated questions still return their stored answers, and `GET /v1/sparse-vector-sessions/{id}` ' +
       'lists them. Open another session to continue.',
+    see: 'queries.md#sparse-vector-sessions',
   },
   'session-dataset-changed': {
     status: 409,
@@ -373,6 +390,7 @@ export const PROBLEMS = {
       'one. If the request was charged, the repeat is answered under the same charge. A computation ' +
       '(disclosure risk, plot, evaluation, made-up rows) that took too long or too much memory will do so ' +
       'again: send a smaller request.',
+    see: 'connecting.md#outages',
   },
   'rate-limited': {
     status: 429,
@@ -384,6 +402,7 @@ export const PROBLEMS = {
       '`Retry-After` says when to try again. The headers `RateLimit-Policy` and `RateLimit` state the ' +
       'limit (`q` requests in `w` seconds), the requests that remain (`r`), and the seconds until all of ' +
       'them are available again (`t`). Nothing was charged.',
+    see: 'operations.md#memory-queue-and-limits',
   },
   'quota-exceeded': {
     status: 429,
@@ -399,6 +418,7 @@ export const PROBLEMS = {
       '`SOTTO_STORED_BYTES`.\n' +
       '- The budget or your allotment is too small, and 250 denials of yours are recorded on this dataset. ' +
       'No more are recorded, so the `Idempotency-Key` remains unused.',
+    see: 'operations.md#memory-queue-and-limits',
   },
   'query-failed': {
     status: 500,
