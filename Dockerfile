@@ -1,17 +1,30 @@
 # syntax=docker/dockerfile:1
 
 # No stage compiles native code: images for other architectures differ only in the packages' own binaries.
-FROM --platform=$BUILDPLATFORM node:24-bookworm-slim AS console
+FROM --platform=$BUILDPLATFORM node:24-bookworm-slim AS tools
 WORKDIR /sotto
 COPY package.json package-lock.json .npmrc ./
 COPY clients/typescript ./clients/typescript
 COPY console ./console
+RUN npm ci --ignore-scripts --no-audit --no-fund
+
+FROM tools AS console
 # What runs in the browser of the service's code: the verifier of the ledger, and the one that shares no code with it; the texts of bins.
 COPY examples/verify_export.py ./examples/
 COPY src/core/planner/language/bin-text.ts ./src/core/planner/language/
 COPY src/ledger ./src/ledger
 COPY src/privacy ./src/privacy
-RUN npm ci --ignore-scripts --no-audit --no-fund && node node_modules/vite/bin/vite.js build console
+RUN node node_modules/vite/bin/vite.js build console
+
+FROM tools AS guide
+COPY guide ./guide
+COPY bench/README.md ./bench/
+COPY examples/README.md ./examples/
+COPY CHANGELOG.md CONTRIBUTING.md SECURITY.md ./
+COPY docs ./docs
+# The proofs are beside the code.
+COPY src ./src
+RUN node node_modules/vitepress/bin/vitepress.js build guide
 
 # What production needs, and a list of it. Node runs TypeScript without a build step.
 FROM node:24-bookworm-slim AS dependencies
@@ -39,6 +52,7 @@ COPY routes ./routes
 COPY schemas ./schemas
 COPY src ./src
 COPY --from=console /sotto/console/dist ./console/dist
+COPY --from=guide /sotto/guide/dist ./guide/dist
 RUN install --directory --owner=node --group=node --mode=0700 /data \
   && ln --symbolic ../../src/commands/sotto.ts node_modules/.bin/sotto \
   && ln --symbolic /sotto/src/commands/sotto.ts /usr/local/bin/sotto

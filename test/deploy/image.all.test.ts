@@ -95,6 +95,7 @@ describe.skipIf(obstacle !== undefined)('The image (skipped without Buildah, deb
       [
         'clients',
         'console',
+        'guide',
         'node_modules',
         'package.json',
         'routes',
@@ -135,6 +136,7 @@ describe.skipIf(obstacle !== undefined)('The image (skipped without Buildah, deb
     expect(page.headers.get('content-type')).toContain('text/html')
     const script = /src="(\/assets\/[^"]+\.js)"/.exec(await page.text())?.[1]
     expect((await first.get(script ?? 'none')).status).toBe(200)
+    expect(await (await first.get('/problems/forbidden')).text()).toContain('id="forbidden"')
     const answer = await first.ask(QUESTION)
     expect(await first.stop()).toBe(0)
 
