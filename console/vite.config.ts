@@ -16,5 +16,9 @@ export default defineConfig({
     assetsInlineLimit: 0,
     reportCompressedSize: false,
   },
-  server: { proxy: { '/v1': service, '/docs': service, '/openapi.yaml': service } },
+  server: {
+    proxy: Object.fromEntries(
+      ['/v1', '/docs', '/openapi.yaml', '/guide', '/problems'].map((path) => [path, service]),
+    ),
+  },
 })

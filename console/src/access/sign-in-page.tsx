@@ -67,7 +67,7 @@ export function SignInPage({ reason }: { readonly reason: SignedOut | 'provider'
         </Button>
         <ProviderButton remember={remember} onError={(error) => setAttempt({ busy: false, error })} />
         <p className={styles.links}>
-          <a href="/docs">API documentation</a>
+          <a href="/guide/">Guide</a> · <a href="/docs">API documentation</a>
         </p>
       </form>
     </main>

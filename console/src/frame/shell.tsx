@@ -85,6 +85,11 @@ function Navigation() {
       </p>
       <Destinations of={FURTHER} label={heading}>
         <li>
+          <a href="/guide/" className={styles.destination}>
+            Guide
+          </a>
+        </li>
+        <li>
           <a href="/docs" className={styles.destination}>
             API
           </a>

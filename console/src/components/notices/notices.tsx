@@ -60,6 +60,13 @@ export function ProblemNotice({ error, lost, onRetry }: ProblemNoticeProps) {
         </ul>
       )}
       {advice !== undefined && <p>{advice}</p>}
+      {problem !== undefined && (
+        <p>
+          <a href={`/problems/${problem.code}`} target="_blank" rel="noreferrer">
+            About this problem
+          </a>
+        </p>
+      )}
       {onRetry !== undefined && <Button onClick={onRetry}>Try again</Button>}
     </Notice>
   )
