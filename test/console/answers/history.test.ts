@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { formatMinute, formatTime } from '../../../console/src/format/time.ts'
-import { answerText, type StoredDocument } from '../../../console/src/pages/answers/answer-text.ts'
+import {
+  answerText,
+  freshnessText,
+  type StoredDocument,
+} from '../../../console/src/pages/answers/answer-text.ts'
 import { KIND_NAMES, predicateText, questionText } from '../../../console/src/pages/answers/question-text.ts'
 import { asksTheSame, compareAnswers } from '../../../console/src/pages/history/compare/comparison.ts'
 import { cursorOfLink, wholeCsv } from '../../../console/src/pages/history/history-csv.ts'
@@ -310,4 +314,13 @@ test('two questions ask the same if only price, noise and post-processing differ
   expect(asksTheSame(asked(one), asked({ kind: 'count', epsilon: 0.1 }))).toBe(false)
   expect(asksTheSame(asked({ queries: [one] }), asked({ queries: [one, one] }))).toBe(false)
   expect(asksTheSame(asked(one), asked({ ...one, contribution: { rows: 2 } }))).toBe(false)
+})
+
+test('an answer about a live table says how old its rows can be, and until when a repeat is free', () => {
+  const debitedAt = '2026-11-27T12:05:30.000Z'
+  const since = 'The rows are those of 27 Nov 2026, 12:05 UTC or later.'
+  const until = 'A repeat is free until 28 Nov 2026, 00:00 UTC.'
+  expect(freshnessText({ debitedAt, replaysUntil: '2026-11-28T00:00:00.000Z' })).toBe(`${since} ${until}`)
+  expect(freshnessText({ debitedAt })).toBe(since)
+  expect(freshnessText({})).toBe('')
 })

@@ -165,6 +165,7 @@ describe.skipIf(CHROMIUM === undefined)('Custodians in Chromium (skipped if it i
     await page.getByLabel('A table of a database').check()
     await page.getByLabel('Connection').selectOption('warehouse (postgres)')
     await page.getByLabel('Table or view').fill('visits')
+    await page.getByLabel('A repeated question').selectOption('until the hour ends (UTC)')
     await page.getByRole('button', { name: 'Continue' }).click()
     await page.getByLabel('Id').fill('clinic')
     const age = page.getByRole('group', { name: 'age', exact: true })
@@ -180,8 +181,13 @@ describe.skipIf(CHROMIUM === undefined)('Custodians in Chromium (skipped if it i
     await page.getByLabel('By number').check()
     await page.getByRole('textbox', { name: 'Epsilon', exact: true }).fill('2')
     await page.getByRole('link', { name: '5. Check and publish' }).click()
+    await page.getByText(/visits \(live, freshness: hour\)/).waitFor()
     await page.getByRole('button', { name: 'Publish' }).click()
     await page.getByText('The dataset clinic can be queried').waitFor()
+
+    const answered = await service.ask('clinic', { kind: 'count', epsilon: 0.5 }).expect(200)
+    const analyst = await openTab(service, 'analyst', `/history/${answered.body.id}`)
+    await analyst.page.getByText(/The rows are those of .* A repeat is free until .*:00 UTC/).waitFor()
 
     await database.run('ALTER TABLE visits RENAME COLUMN age TO years')
     const question = { kind: 'mean', column: 'age', epsilon: 0.5 }

@@ -1,7 +1,7 @@
 import { binText } from '../../../../src/core/planner/language/bin-text.ts'
 import type { Schemas } from '../../api/schemas.ts'
 import { formatCount, formatEstimate, formatHalfWidth } from '../../format/number.ts'
-import { formatTime } from '../../format/time.ts'
+import { formatMinute, formatTime } from '../../format/time.ts'
 import { listed } from './question-text.ts'
 
 /** Stored document of a release: an answer, a batch, or the opening of a session. */
@@ -25,6 +25,19 @@ export function answerText(document: StoredDocument | AnswerDocument): string {
   if ('answers' in document) return listed(document.answers.map(partText), '; ')
   if ('result' in document) return partText(document)
   return 'opened'
+}
+
+/** Describes how old the rows of a live table can be, and until when a repeat is free. Empty for other rows. */
+export function freshnessText({
+  debitedAt,
+  replaysUntil,
+}: Pick<Schemas['BatchAnswer'], 'debitedAt' | 'replaysUntil'>): string {
+  return [
+    debitedAt === undefined ? '' : `The rows are those of ${formatMinute(debitedAt)} UTC or later.`,
+    replaysUntil === undefined ? '' : `A repeat is free until ${formatMinute(replaysUntil)} UTC.`,
+  ]
+    .filter(Boolean)
+    .join(' ')
 }
 
 /** Describes an answer to one query in a line. */

@@ -6,7 +6,7 @@ import { Checkbox } from '../../components/forms/fields.tsx'
 import { Section } from '../../components/layout/page.tsx'
 import { Loading, Notice, ProblemNotice } from '../../components/notices/notices.tsx'
 import { formatAmount } from '../../format/amount.ts'
-import type { AnswerDocument, AnswerPart } from './answer-text.ts'
+import { type AnswerDocument, type AnswerPart, freshnessText } from './answer-text.ts'
 import { AnswerValues } from './answer-values.tsx'
 import styles from './answers.module.css'
 import { QuestionCode } from './code/question-code-section.tsx'
@@ -34,6 +34,7 @@ export interface AnswerViewProps {
 /** An answer: its values with their half-widths, a picture, post-processing, and what it cost. */
 export function AnswerView({ document, replayed = false, isInHistory = false }: AnswerViewProps) {
   const isDummy = 'dummy' in document
+  const freshness = freshnessText(document)
   const { processing, setProcessing, isChanged, shown, isFetching, error } = useProcessing(document)
   const series = useSeries(document)
   const isDrawn = partsOf(shown).every((part, place) => series(part, place).length > 0)
@@ -44,6 +45,7 @@ export function AnswerView({ document, replayed = false, isInHistory = false }: 
           The answer is about made-up rows that fit the declaration. It says nothing about the data.
         </Notice>
       )}
+      {!isInHistory && freshness !== '' && <p className={styles.coverage}>{freshness}</p>}
       <Values document={shown} seriesOf={series} />
       {!isDummy && (
         <>

@@ -6,7 +6,7 @@ import { Loading, ProblemNotice } from '../../components/notices/notices.tsx'
 import { DateTime, Facts } from '../../components/tables/tables.tsx'
 import { formatAmount } from '../../format/amount.ts'
 import { formatEstimate } from '../../format/number.ts'
-import type { StoredDocument } from '../answers/answer-text.ts'
+import { freshnessText, type StoredDocument } from '../answers/answer-text.ts'
 import { AnswerView } from '../answers/answer-view.tsx'
 import { DownloadAnswer } from '../answers/downloads.tsx'
 import { type AskedQuestion, capitalised, questionText } from '../answers/question-text.ts'
@@ -98,6 +98,7 @@ function ChargeFacts({ document }: { readonly document: StoredDocument }) {
               {receipt.signature === undefined ? '' : ', signed'}
             </span>,
           ],
+          ['Rows and repeats', freshnessText(document) || undefined],
           ['Answered by', softwareVersion === undefined ? undefined : `Sotto ${softwareVersion}`],
         ]}
       />

@@ -21,8 +21,10 @@ export function describeSource({ source, fileName }: Pick<RegistrationForm, 'sou
       return fileName
     case 'file':
       return source.path
-    case 'table':
-      return `${source.connection}: ${source.table} (${source.mode ?? 'live'})`
+    case 'table': {
+      const { connection, table, mode = 'live', freshness } = source
+      return `${connection}: ${table} (${mode}${freshness === undefined ? '' : `, freshness: ${freshness}`})`
+    }
     case 'population':
     case 'visits':
       return `made-up ${source.kind} of ${source.rows} rows`

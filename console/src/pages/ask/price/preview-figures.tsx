@@ -4,6 +4,7 @@ import { Curve } from '../../../components/charts/curve.tsx'
 import { Gauge } from '../../../components/charts/gauge.tsx'
 import { formatAmount, sizeOf, smallerOf, unitOf } from '../../../format/amount.ts'
 import { formatExact, formatHalfWidth, formatRisk, formatShare } from '../../../format/number.ts'
+import { freshnessText } from '../../answers/answer-text.ts'
 import styles from '../ask.module.css'
 import { errorDensity, sketchOf } from '../sketch.ts'
 
@@ -22,7 +23,8 @@ export const PreviewFigures = memo(function PreviewFigures({ preview }: PreviewP
   )
 })
 
-function Figures({ preview: { accuracy, contribution, coverage, cost, paid, disclosureRisk } }: PreviewPart) {
+function Figures({ preview }: PreviewPart) {
+  const { accuracy, contribution, coverage, cost, paid, disclosureRisk, replaysUntil } = preview
   const { query, statement } = disclosureRisk
   return (
     <>
@@ -44,6 +46,7 @@ function Figures({ preview: { accuracy, contribution, coverage, cost, paid, disc
       </dl>
       <p className={styles.quiet}>{statement}</p>
       <p className={styles.quiet}>{coverage.statement}</p>
+      {replaysUntil !== undefined && <p className={styles.quiet}>{freshnessText({ replaysUntil })}</p>}
       {contribution !== undefined && contribution.factor > 1 && (
         <p className={styles.quiet}>
           The noise is {formatHalfWidth(contribution.factor)} times as large as with one row of each person.

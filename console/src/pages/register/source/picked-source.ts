@@ -5,6 +5,7 @@ import type { AttemptOptions } from '../../../api/use-attempt.ts'
 import { isWhole, numberOf } from '../../../format/number.ts'
 import type { Draft, Source } from '../declaration.ts'
 
+type TableSource = Required<Extract<Source, { kind: 'table' }>>
 type MadeUpSource = Extract<Source, { kind: 'population' | 'visits' }>
 
 /** A source that was chosen: with the draft of its declaration, or made-up people. */
@@ -22,7 +23,9 @@ export interface EnteredSource {
   readonly path: string
   readonly connection: string
   readonly table: string
-  readonly mode: 'live' | 'snapshot'
+  readonly mode: TableSource['mode']
+  /** Only for the mode `live`. */
+  readonly freshness: TableSource['freshness']
   readonly madeUp: MadeUpSource['kind']
   readonly people: string
   readonly rows: string
@@ -38,6 +41,7 @@ export const NO_SOURCE: EnteredSource = {
   connection: '',
   table: '',
   mode: 'live',
+  freshness: 'day',
   madeUp: 'population',
   people: '1000',
   rows: '1000',
@@ -82,8 +86,9 @@ export async function pickSource(
   const draft = await bodyOf(requests.POST('/v1/drafts', { body: { source }, signal }))
   const fileName = entered.file?.name ?? entered.uploadName
   if (source.kind !== 'table') return { kind: 'drafted', draft, fileName }
-  const declared = draft.declaration.source as object
-  const declaration = { ...draft.declaration, source: { ...declared, mode: entered.mode } }
+  const { mode, freshness } = entered
+  const declared = { ...(draft.declaration.source as object), mode, ...(mode === 'live' && { freshness }) }
+  const declaration = { ...draft.declaration, source: declared }
   return { kind: 'drafted', draft: { ...draft, declaration }, fileName: '' }
 }
 

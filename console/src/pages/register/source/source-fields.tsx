@@ -106,9 +106,24 @@ function TableFields({ entered, onChange }: SourceFieldsProps) {
         ]}
         onChange={(mode) => onChange({ mode })}
       />
+      {entered.mode === 'live' && (
+        <SelectField
+          label="A repeated question replays its answer, free"
+          hint="Afterwards it is a new question, which reads the present rows and costs its price."
+          value={entered.freshness}
+          options={FRESHNESS}
+          onChange={(freshness) => onChange({ freshness })}
+        />
+      )}
     </>
   )
 }
+
+const FRESHNESS = [
+  ['hour', 'until the hour ends (UTC)'],
+  ['day', 'until the day ends (UTC)'],
+  ['forever', 'for ever'],
+] as const
 
 interface TableFieldProps extends SourceFieldsProps {
   readonly connections: Schemas['ConnectionList']['connections']
