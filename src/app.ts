@@ -151,7 +151,7 @@ async function registerRoutes(
   await app.register(riskRoutes, { riskPool })
   await app.register(evaluationsRoutes, { ...reading, ...versions, evaluationPool })
   await app.register(plotsRoutes, { ...reading, ...versions, plotPool })
-  await app.register(releaseViewsRoutes, { ledger, plotPool })
+  await app.register(releaseViewsRoutes, { catalog, ledger, plotPool })
   // The ledger is left out: audits cannot reach it.
   if (auditDirectory !== undefined)
     await app.register(auditRoutes, { ...drawing, ...versions, temporaryDirectory: auditDirectory })

@@ -98,7 +98,7 @@ const VERIFIER = 'src/ledger/protocol/verifier'
 
 /**
  * Files outside its sources that the console may import: the icon, the verifier that shares no code, the types of the
- * generated table of kinds, the function for optional fields, and that for the labels of bins.
+ * generated table of kinds, and functions for optional fields, for the labels of bins and for the time series of an answer.
  */
 const CONSOLE_FILES = [
   'console/src/icon.svg',
@@ -106,6 +106,7 @@ const CONSOLE_FILES = [
   'clients/kind-entry.ts',
   'src/privacy/defined.ts',
   'src/core/planner/language/bin-text.ts',
+  'src/studies/plots/time-series.ts',
 ]
 
 interface Import {

@@ -5,6 +5,7 @@ import { postprocessing, releaseParameters } from '../../schemas/answers/release
 import { picture, releasePlotQuery } from '../../schemas/studies/plots.ts'
 import { jsonText } from '../../schemas/values.ts'
 import { postprocessRelease } from '../../src/answers/documents/postprocessing.ts'
+import type { Catalog } from '../../src/datasets/catalog/catalog.ts'
 import { principalOf } from '../../src/http/access/roles.ts'
 import { sendAnswer, termsOf } from '../../src/http/caller.ts'
 import type { Releases } from '../../src/ledger/contract/releases.ts'
@@ -13,6 +14,7 @@ import { PLOT_TIMEOUT_MS, sendPicture } from '../studies/plots.ts'
 import { requireRelease } from './releases.ts'
 
 interface ReleaseViewsOptions {
+  readonly catalog: Catalog
   readonly ledger: Releases
   readonly plotPool: StudyPool
 }
@@ -25,7 +27,7 @@ const processed = jsonText(
 /** Stored releases in another form: post-processed, or as a picture. Both cost nothing and read no data. */
 export const releaseViewsRoutes: FastifyPluginAsyncZod<ReleaseViewsOptions> = async (
   app,
-  { ledger, plotPool },
+  { catalog, ledger, plotPool },
 ) => {
   app.post(
     '/v1/releases/:id/postprocess',
@@ -61,7 +63,8 @@ export const releaseViewsRoutes: FastifyPluginAsyncZod<ReleaseViewsOptions> = as
         summary: 'Plot a stored release',
         description:
           'Plots the values of a release with their half-widths as error bars. Costs nothing and reads no data. A release with ' +
-          'several values of different units, and a batch, has a panel for each, at most 12. Of more than 60 values the largest ' +
+          'several values of different units, and a batch, has a panel for each, at most 12. Values by consecutive periods are ' +
+          'lines with bands, cut at the declared range. Of more than 60 values the largest ' +
           'are drawn. With `round` or `nonNegative` the values are post-processed first. The error of a quantile is a rank, and stated in words. Analysts plot their own releases, auditors and ' +
           'custodians all.',
         params: releaseParameters,
@@ -72,9 +75,10 @@ export const releaseViewsRoutes: FastifyPluginAsyncZod<ReleaseViewsOptions> = as
     async (request, reply) => {
       const asked = termsOf(request, reply, PLOT_TIMEOUT_MS)
       const { theme, format, ...processing } = request.query
-      const { answer } = await requireRelease(ledger, principalOf(request), request.params.id)
+      const { dataset, answer } = await requireRelease(ledger, principalOf(request), request.params.id)
       const stored = drawnRelease(answer, processing)
-      const drawing = { picture: { picture: 'release', stored }, theme } as const
+      const columns = catalog.get(dataset)?.declaration.columns.filter((column) => 'lower' in column) ?? []
+      const drawing = { picture: { picture: 'release', stored, columns }, theme } as const
       if (format === 'vega')
         return reply.type('application/json').send(await plotPool.run('interactivePicture', drawing, asked))
       return sendPicture(reply, await plotPool.run('draw', drawing, asked))

@@ -7,6 +7,7 @@ import { listFigure } from './figures/list.ts'
 import { noiseComparisonFigure } from './figures/noise-comparison.ts'
 import { noisyTableFigure } from './figures/noisy-table.ts'
 import { riskFigure } from './figures/risk.ts'
+import { timeSeriesFigure } from './figures/time-series.ts'
 import { FONT_SIZE } from './marks.ts'
 import type { Plot, Theme } from './plot.ts'
 import { plainText } from './text.ts'
@@ -158,6 +159,8 @@ function figureOf(plot: Plot, palette: Palette): Figure {
       return answerDistributionFigure(plot, palette)
     case 'noisy-table':
       return noisyTableFigure(plot, palette)
+    case 'time-series':
+      return timeSeriesFigure(plot, palette)
     case 'list':
       return listFigure(plot, palette)
   }

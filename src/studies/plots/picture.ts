@@ -24,6 +24,7 @@ import {
   type RiskPlot,
 } from './plot.ts'
 import { labelText, plotsOfRelease } from './release-plot.ts'
+import type { SeriesColumn } from './time-series.ts'
 
 /** A plot to draw: the question whose answer it shows. */
 export type Picture =
@@ -35,8 +36,8 @@ export type Picture =
       readonly workload: Workload
       readonly truth: number
     }
-  /** The panels of a stored release. */
-  | { readonly picture: 'release'; readonly stored: string }
+  /** The panels of a stored release. Series over time are cut at the ranges of the declared columns that are known. */
+  | { readonly picture: 'release'; readonly stored: string; readonly columns: readonly SeriesColumn[] }
   /** A table of synthetic data with fresh noise, of one run that is shown. */
   | { readonly picture: 'noisy-table'; readonly trial: EvaluationInput }
 
@@ -62,7 +63,7 @@ export async function plotsOf(picture: Picture, noiseSource: UniformSource): Pro
         ),
       ]
     case 'release':
-      return plotsOfRelease(picture.stored)
+      return plotsOfRelease(picture.stored, picture.columns)
   }
 }
 

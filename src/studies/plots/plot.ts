@@ -1,11 +1,18 @@
 import type { ComparedMechanism, Criterion } from '../../core/mechanisms/compare.ts'
 import type { CurvePoint } from '../risk/bounds.ts'
+import type { SeriesPoint } from './time-series.ts'
 
 /** Background of a plot. */
 export type Theme = 'light' | 'dark'
 
 /** A plot: figures and the texts that name them, without colours or positions. */
-export type Plot = RiskPlot | NoiseComparisonPlot | AnswerDistributionPlot | NoisyTablePlot | ListPlot
+export type Plot =
+  | RiskPlot
+  | NoiseComparisonPlot
+  | AnswerDistributionPlot
+  | NoisyTablePlot
+  | TimeSeriesPlot
+  | ListPlot
 
 /** Disclosure risk of one column, by epsilon. */
 export interface RiskPanel {
@@ -103,6 +110,23 @@ export interface NoisyTablePlot {
     readonly truth?: number
   }[]
   /** Confidence of the half-widths, strictly between 0 and 1. */
+  readonly confidence: number
+}
+
+/** Noisy values by consecutive periods. */
+export interface TimeSeriesPlot {
+  readonly plot: 'time-series'
+  readonly title: string
+  /** Name of the values on the axis. */
+  readonly name: string
+  /** Lines below the title. */
+  readonly notes: readonly string[]
+  /** Range of the time axis in milliseconds since 1970. */
+  readonly fromMs: number
+  readonly toMs: number
+  /** As many as there are colours at most; each with its values in the order of time. */
+  readonly lines: readonly { readonly name: string; readonly points: readonly SeriesPoint[] }[]
+  /** Confidence of the intervals, strictly between 0 and 1. */
   readonly confidence: number
 }
 

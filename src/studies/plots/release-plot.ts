@@ -8,39 +8,39 @@ import { defined } from '../../privacy/defined.ts'
 import { refuseField } from '../../privacy/refusal.ts'
 import type { Wire } from '../../privacy/wire.ts'
 import { MOST_CELLS, MOST_PANELS, type Plot } from './plot.ts'
+import { type SeriesColumn, seriesOf, type TimeSeries } from './time-series.ts'
 
 /*
  * Plots of stored releases: from the document alone, which is public once it is paid for. A release with several values of
  * different units has several panels.
  */
 
-/** The document of an answer, or a part of that of a batch with the dataset of the whole. */
-type Answered = Pick<Wire<typeof answer>, 'dataset' | 'kind' | 'result' | 'accuracy'> & {
+/** The document of an answer, or a part of that of a batch with the dataset of the whole, and the columns of that. */
+type Answered = Pick<Wire<typeof answer>, 'dataset' | 'kind' | 'result' | 'accuracy' | 'measured'> & {
   readonly question?: Readonly<Record<string, unknown>> | undefined
+  readonly columns: readonly SeriesColumn[]
 }
 
 /**
  * Returns the panels that show a release.
  * @param stored the stored document of an answer, a batch or a session
+ * @param columns columns that the dataset declares, as far as they are known
  * @throws Refusal `query-does-not-fit` for a release with too many panels.
  */
-export function plotsOfRelease(stored: string): readonly Plot[] {
+export function plotsOfRelease(stored: string, columns: readonly SeriesColumn[]): readonly Plot[] {
   const document: object = JSON.parse(stored)
-  const panels =
-    'answers' in document ? panelsOfBatch(document as Wire<typeof batchAnswer>) : panelsOfOne(document)
+  const panels = panelsOf(document, columns)
   if (panels.length <= MOST_PANELS) return panels
   const rule = `must need at most ${MOST_PANELS} panels to be drawn; this release needs ${panels.length}: ask for smaller batches`
   throw refuseField('query-does-not-fit', 'id', rule)
 }
 
-function panelsOfOne(document: object): readonly Plot[] {
+function panelsOf(document: object, columns: readonly SeriesColumn[]): readonly Plot[] {
   if ('threshold' in document) return [panelOfSession(document as Wire<typeof openedSession>)]
-  return panelsOfAnswer(document as Answered)
-}
-
-function panelsOfBatch({ dataset, answers, question }: Wire<typeof batchAnswer>): readonly Plot[] {
+  if (!('answers' in document)) return panelsOfAnswer({ ...(document as Answered), columns })
+  const { dataset, answers, question } = document as Wire<typeof batchAnswer>
   return answers.flatMap((answer, place) =>
-    panelsOfAnswer({ ...answer, dataset, question: question?.queries[place] }),
+    panelsOfAnswer({ ...answer, dataset, question: question?.queries[place], columns }),
   )
 }
 
@@ -68,7 +68,9 @@ function panelOfSession(session: Wire<typeof openedSession>): Plot {
 }
 
 function panelsOfAnswer(answer: Answered): readonly Plot[] {
-  const { result, accuracy } = answer
+  const { result, accuracy, question = {}, columns } = answer
+  const series = seriesOf(answer, question, columns)
+  if (series.length > 0) return series.map((each) => panelOfSeries(answer, each))
   if ('value' in result) {
     const cell = { key: [subjectOf(answer)], shown: result.value, halfWidth: barOf(accuracy) }
     return [tableOf(answer, ['statistic'], [cell], subjectOf(answer), accuracy)]
@@ -99,6 +101,26 @@ function panelsOfAnswer(answer: Answered): readonly Plot[] {
     return [tableOf(answer, ['percentile'], cells, subjectOf(answer), accuracy)]
   }
   return [panelOfSelection(answer, result)]
+}
+
+function panelOfSeries(answer: Answered, { name, fromMs, toMs, lines, omitted }: TimeSeries): Plot {
+  const { accuracy, dataset } = answer
+  const stated = accuracy.estimates?.[name] ?? accuracy
+  return {
+    plot: 'time-series',
+    title: `Noisy ${name}: ${dataset}`,
+    name,
+    notes: [
+      ...notesOf(answer, name, { ...stated, confidence: accuracy.confidence }),
+      ...(omitted > 0
+        ? [`The ${lines.length} lines with the largest values of ${lines.length + omitted}`]
+        : []),
+    ],
+    fromMs,
+    toMs,
+    lines: lines.map(({ labels, points }) => ({ name: labels.map(labelText).join(' · '), points })),
+    confidence: accuracy.confidence,
+  }
 }
 
 /** One panel for each statistic. */
@@ -200,13 +222,17 @@ function tableOf(
     times: times || undefined,
     unit,
     notes: [
-      ...conditionOf(answer),
-      ...(isOfRows(stated) && ofRanks(answer, name)
-        ? [rankText(stated, 'The rank of each value is within', 'of the requested rank')]
-        : []),
+      ...notesOf(answer, name, stated),
       ...(cells.length < all.length ? [`The ${cells.length} largest of ${all.length} values`] : []),
     ],
   })
+}
+
+/** The condition on rows, and the error of quantiles. */
+function notesOf(answer: Answered, name: string, stated: Stated): readonly string[] {
+  const condition = conditionOf(answer)
+  if (!(isOfRows(stated) && ofRanks(answer, name))) return condition
+  return [...condition, rankText(stated, 'The rank of each value is within', 'of the requested rank')]
 }
 
 const MILLISECONDS_PER_DAY = 86_400_000

@@ -152,3 +152,26 @@ describe('a picture', () => {
     },
   )
 })
+
+test('a picture of values over time ends at the declared range', async () => {
+  const [lower, upper] = ['2023-07-02', '2024-06-30']
+  await service
+    .register({
+      id: 'visits',
+      title: 'Visits',
+      source: { kind: 'visits', people: 20, rows: 50, seed: 's' },
+      columns: [
+        { name: 'patient_id', type: 'identifier' },
+        { name: 'visited', type: 'date', lower, upper },
+      ],
+      privacyUnit: { kind: 'person', column: 'patient_id', maxRows: 5 },
+      neighbours: 'add-remove',
+      budget: { epsilon: 2 },
+    })
+    .expect(201)
+  const histogram = { kind: 'histogram', column: { column: 'visited', by: 'year' }, epsilon: 0.5 }
+  const { body } = await service.ask('visits', histogram).expect(200)
+  const { text } = await service.as('analyst').get(`/v1/releases/${body.id}/plot?format=vega`).expect(200)
+  const middle = (Date.parse(lower) + Date.parse('2024-01-01')) / 2
+  expect(text).toContain(`"atMs":${middle},`)
+})

@@ -5,6 +5,7 @@ import type {
   Plot,
   RiskPlot,
   Theme,
+  TimeSeriesPlot,
 } from '../../../src/studies/plots/plot.ts'
 import { palettes } from '../../../src/studies/plots/theme.ts'
 import {
@@ -147,6 +148,8 @@ function contentFlaws(picture: Picture, plot: Plot, theme: Theme): readonly stri
     case 'noisy-table':
       // Times have no numbers at the axis from which positions could be computed.
       return plot.times ? says(picture, `${plot.name} (UTC)`) : tableFlaws(picture, plot, theme)
+    case 'time-series':
+      return seriesFlaws(picture, plot, theme)
     case 'list':
       return plot.items.flatMap((item) => says(picture, item))
   }
@@ -330,6 +333,36 @@ export function distributionTextFlaws(
       'another interval',
     ),
   ]
+}
+
+function seriesFlaws(picture: Picture, plot: TimeSeriesPlot, theme: Theme): readonly string[] {
+  const { background, series } = palettes[theme]
+  const behind = colourOf(background)
+  const [scale] = scalesOf(picture)
+  if (scale === undefined) return ['no axes']
+  const across = (atMs: number) =>
+    scale.left + ((atMs - plot.fromMs) * (scale.right - scale.left)) / (plot.toMs - plot.fromMs)
+  return plot.lines.flatMap(({ name, points }, place) => {
+    const colour = colourOf(series[place] ?? background)
+    const banded = points.filter(
+      ({ around: [lower, upper] = [0, 0] }) => scale.y(lower) - scale.y(upper) > 20,
+    )
+    const inside = banded.filter(({ atMs, value, around: [lower, upper] = [0, 0] }) => {
+      const [middle, end] = [scale.y(value), scale.y(upper - value > value - lower ? upper : lower)]
+      // Beside the vertical line of the grid, and inside the band's ends.
+      const aside = across(atMs) < (scale.left + scale.right) / 2 ? 2 : -2
+      return contrast(picture.at(across(atMs) + aside, middle + (end - middle) * 0.7), behind) > 1.02
+    })
+    return [
+      ...check(
+        share(points, ({ atMs, value }) => near(picture, across(atMs), scale.y(value), colour, behind, 3)) >
+          0.8,
+        `no line ${name}`,
+      ),
+      ...check(inside.length >= banded.length * 0.8, `no band ${name}`),
+      ...(plot.lines.length > 1 ? says(picture, name) : []),
+    ]
+  })
 }
 
 function tableFlaws(picture: Picture, plot: NoisyTablePlot, theme: Theme): readonly string[] {

@@ -35,7 +35,8 @@ async function documentOf(wire: Wire) {
   return { dataset: 'people', ...released, question: shortestQuery(query) }
 }
 
-const plotsOf = (document: object) => plotsOfRelease(JSON.stringify(document))
+const COLUMNS = [{ name: 'Visited', type: 'date', lower: '2024-01-20', upper: '2024-04-10' }]
+const plotsOf = (document: object) => plotsOfRelease(JSON.stringify(document), COLUMNS)
 
 const MEN = {
   op: 'and',
@@ -68,6 +69,16 @@ const RELEASES: readonly (readonly [wire: Wire, panels: number, spoken: RegExp])
     /\[0, 18\): \S+ ± \S+ rows\. \[18, 65\): .* \[65, 120\]: /,
   ],
   [{ kind: 'contingency', columns: ['Region', 'Sex'] }, 1, /missing, F: /],
+  [{ kind: 'histogram', column: { column: 'Visited', by: 'week' } }, 1, /2024-W03: \S+, from \S+ to \S+\./],
+  [
+    {
+      kind: 'groupBy',
+      keys: ['Sex', { column: 'Visited', by: 'month' }],
+      statistics: STATISTICS.slice(1, 2),
+    },
+    1,
+    /M, 2024-01: \S+, from \S+ to \S+\. .*F, 2024-04: /,
+  ],
   [{ kind: 'topGroups', keys: ['Region'], k: 2 }, 1, /± \S+ rows\./],
   [
     { kind: 'groupBy', keys: ['Sex', 'Member'], statistics: STATISTICS },
@@ -144,9 +155,10 @@ test('a session: the margins about its threshold', async () => {
 })
 
 test('of many values the largest are drawn', async () => {
-  const [plot] = plotsOf(await documentOf({ kind: 'histogram', column: { column: 'Visited', by: 'day' } }))
+  const ages = { column: 'Age', edges: Array.from({ length: 21 }, (_, place) => 6 * place) }
+  const [plot] = plotsOf(await documentOf({ kind: 'contingency', columns: [ages, 'Region'] }))
   expect(plot?.plot === 'noisy-table' && plot.cells.length).toBe(60)
-  expect(plot?.plot === 'noisy-table' && plot.notes).toContain('The 60 largest of 83 values')
+  expect(plot?.plot === 'noisy-table' && plot.notes).toContain('The 60 largest of 80 values')
 })
 
 test('too many panels are refused with advice', async () => {

@@ -1,9 +1,9 @@
+import type { TimeSeries } from '../../../../src/studies/plots/time-series.ts'
 import { Table, type TableColumn } from '../../components/tables/tables.tsx'
 import { formatHalfWidth, formatShare } from '../../format/number.ts'
 import { type AnswerCell, tableOf } from './answer-table.ts'
 import { type AnswerPart, partText, valueText } from './answer-text.ts'
 import styles from './answers.module.css'
-import type { TimeSeries } from './series.ts'
 import { SeriesCharts } from './series-chart.tsx'
 
 export interface AnswerValuesProps {

@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import type { Amount } from 'sotto-client'
+import { seriesOf, type TimeSeries } from '../../../../src/studies/plots/time-series.ts'
 import { api, at } from '../../api/api.ts'
 import { ButtonLink } from '../../components/forms/button.tsx'
 import { Checkbox } from '../../components/forms/fields.tsx'
@@ -21,7 +22,6 @@ import {
 } from './processing.ts'
 import { type AskedQuestion, questionText } from './question-text.ts'
 import { DownloadPicture, ReleasePicture } from './release-picture.tsx'
-import { seriesOf, type TimeSeries } from './series.ts'
 
 export interface AnswerViewProps {
   readonly document: AnswerDocument
@@ -115,7 +115,7 @@ function useSeries({ dataset, question }: AnswerDocument): SeriesOfPart {
   const { data } = api.useQuery('get', '/v1/datasets/{dataset}', at({ dataset }))
   return (part, place) => {
     const asked = questionsOf(question)[place]
-    return asked === undefined ? [] : seriesOf(part, asked, data?.columns ?? [])
+    return asked === undefined || data === undefined ? [] : seriesOf(part, asked, data.columns)
   }
 }
 

@@ -1,31 +1,68 @@
+import type { TimeSeries } from '../../../../src/studies/plots/time-series.ts'
 import { Curve } from '../../components/charts/curve.tsx'
+import type { CurveLook, Scale } from '../../components/charts/scale.ts'
 import { timeAxis } from '../../components/charts/time-axis.ts'
 import { formatEstimate } from '../../format/number.ts'
 import { formatTime } from '../../format/time.ts'
+import { labelText } from './answer-text.ts'
 import styles from './answers.module.css'
-import type { TimeSeries } from './series.ts'
+
+/** Colours of lines, in their order. */
+const LOOKS: readonly CurveLook[] = ['accent', 'cost', 'third', 'fourth', 'fifth', 'sixth']
 
 /** Estimates over time, one chart below the other. */
 export function SeriesCharts({ charts }: { readonly charts: readonly TimeSeries[] }) {
+  const [first] = charts
   return (
     <div>
-      {charts.map(({ name, fromMs, toMs, omitted, ...chart }) => (
-        <Curve
-          key={name}
-          {...chart}
-          label={`Chart: ${name} from ${dateOf(fromMs)} to ${dateOf(toMs)}`}
-          x={{ title: 'Time (UTC)', ...timeAxis(fromMs, toMs) }}
-          y={{ title: name, scale: chart.y, format: (value) => formatEstimate(value) }}
-          height={300}
-        />
+      {charts.map((series) => (
+        <SeriesChart key={series.name} series={series} />
       ))}
       <p className={styles.free}>
         Bands show ± the half-width, cut at the declared range.
-        {charts.some(({ omitted }) => omitted > 0) &&
-          ` Of ${(charts[0]?.lines.length ?? 0) + (charts[0]?.omitted ?? 0)} lines, those with the largest values are drawn.`}
+        {first !== undefined &&
+          first.omitted > 0 &&
+          ` Of ${first.lines.length + first.omitted} lines, those with the largest values are drawn.`}
       </p>
     </div>
   )
+}
+
+function SeriesChart({ series: { name, fromMs, toMs, lines } }: { readonly series: TimeSeries }) {
+  const named = lines.map(({ labels, points }, place) => ({
+    name: labels.map(labelText).join(' · ') || name,
+    look: LOOKS[place] ?? 'muted',
+    points,
+  }))
+  const heights = lines.flatMap(({ points }) =>
+    points.flatMap(({ value, around = [] }) => [value, ...around]),
+  )
+  return (
+    <Curve
+      label={`Chart: ${name} from ${dateOf(fromMs)} to ${dateOf(toMs)}`}
+      x={{ title: 'Time (UTC)', ...timeAxis(fromMs, toMs) }}
+      y={{ title: name, scale: scaleOf(heights), format: (value) => formatEstimate(value) }}
+      lines={named.map(({ points, ...line }) => ({
+        ...line,
+        points: points.map(({ atMs, value }) => ({ x: atMs, y: value })),
+      }))}
+      bands={named.map(({ points, ...line }) => ({
+        ...line,
+        points: points.flatMap(({ atMs, around }) =>
+          around === undefined ? [] : [{ x: atMs, lower: around[0], upper: around[1] }],
+        ),
+      }))}
+      height={300}
+    />
+  )
+}
+
+/** Returns a scale with room around some heights. It begins at 0 if that is near. */
+function scaleOf(heights: readonly number[]): Scale {
+  const [lowest, highest] = [Math.min(...heights), Math.max(...heights)]
+  const room = (highest - lowest || 1) / 20
+  const isNearZero = lowest >= 0 && lowest <= highest / 2
+  return { kind: 'linear', lower: isNearZero ? 0 : lowest - room, upper: highest + room }
 }
 
 function dateOf(ms: number): string {

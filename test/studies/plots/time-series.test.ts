@@ -1,23 +1,20 @@
 import { describe, expect, test } from 'vitest'
-import { seriesOf } from '../../../console/src/pages/answers/series.ts'
+import { type SeriesAnswer, type SeriesColumn, seriesOf } from '../../../src/studies/plots/time-series.ts'
 
-type Part = Parameters<typeof seriesOf>[0]
-const ends = (band: ReturnType<typeof seriesOf>[number]['bands'][number] | undefined) =>
-  band?.points.map(({ lower, upper }) => [lower, upper])
+const ends = (series: ReturnType<typeof seriesOf>[number] | undefined) =>
+  series?.lines[0]?.points.map(({ around }) => around)
 
-type Columns = Parameters<typeof seriesOf>[2]
-
-const columns = [
+const columns: readonly SeriesColumn[] = [
   { name: 'day', type: 'date', lower: '2024-01-11', upper: '2024-02-20' },
   { name: 'at', type: 'timestamp', lower: '2024-01-01T00:00:00Z', upper: '2024-01-01T03:00:00Z' },
   { name: 'age', type: 'integer', lower: 0, upper: 100 },
-] as unknown as Columns
+]
 
 const day = (text: string) => Date.parse(text)
 
-function counts(keys: readonly object[], values: readonly number[], further: object = {}): Part {
+function counts(keys: readonly object[], values: readonly number[], further: object = {}): SeriesAnswer {
   const cells = keys.map((key, place) => ({ key, value: values[place] }))
-  return { result: { cells }, accuracy: { confidence: 0.95, halfWidth: 10 }, ...further } as unknown as Part
+  return { result: { cells }, accuracy: { halfWidth: 10 }, ...further }
 }
 
 const byMonth = { kind: 'histogram', column: { column: 'day', by: 'month' } }
@@ -27,14 +24,20 @@ describe('The time series of an answer', () => {
     const part = counts([{ day: '2024-01' }, { day: '2024-02' }, { day: null }], [4, 50, 9])
     const [series] = seriesOf(part, byMonth, columns)
     expect([series?.fromMs, series?.toMs]).toEqual([day('2024-01-11'), day('2024-02-21')])
-    expect(series?.lines[0]?.points).toEqual([
-      { x: (day('2024-01-11') + day('2024-02-01')) / 2, y: 4 },
-      { x: (day('2024-02-01') + day('2024-02-21')) / 2, y: 50 },
-    ])
     // A count is never negative, so its band is not either.
-    expect(ends(series?.bands[0])).toEqual([
-      [0, 14],
-      [40, 60],
+    expect(series?.lines[0]?.points).toEqual([
+      {
+        period: '2024-01',
+        atMs: (day('2024-01-11') + day('2024-02-01')) / 2,
+        value: 4,
+        around: [0, 14],
+      },
+      {
+        period: '2024-02',
+        atMs: (day('2024-02-01') + day('2024-02-21')) / 2,
+        value: 50,
+        around: [40, 60],
+      },
     ])
   })
 
@@ -50,7 +53,7 @@ describe('The time series of an answer', () => {
       question,
       columns,
     )
-    expect(series?.lines.map(({ name }) => name)).toEqual(['b', 'c', 'd', 'e', 'f', 'g'])
+    expect(series?.lines.flatMap(({ labels }) => labels)).toEqual(['b', 'c', 'd', 'e', 'f', 'g'])
     expect(series?.omitted).toBe(1)
   })
 
@@ -69,16 +72,15 @@ describe('The time series of an answer', () => {
     const question = { kind: 'groupBy', keys: [{ column: 'day', by: 'week' }], statistics }
     const part = {
       result: { groups },
-      accuracy: { confidence: 0.95 },
-    } as unknown as Part
+      accuracy: { halfWidth: null },
+    } as const
     const [mean, median] = seriesOf(part, question, columns)
     expect(mean?.fromMs).toBe(day('2024-01-15'))
-    expect(ends(mean?.bands[0])).toEqual([
+    expect(ends(mean)).toEqual([
       [85, 100],
       [84, 100],
     ])
-    expect(median?.lines[0]?.points).toHaveLength(2)
-    expect(median?.bands[0]?.points).toEqual([])
+    expect(ends(median)).toEqual([undefined, undefined])
   })
 
   test.each([
@@ -96,7 +98,7 @@ describe('The time series of an answer', () => {
       columns,
     )
     expect(new Date(series?.toMs ?? 0).getUTCFullYear()).toBe(2024)
-    expect(series?.lines[0]?.points.at(-1)?.x).toBeGreaterThan(day(from))
+    expect(series?.lines[0]?.points.at(-1)?.atMs).toBeGreaterThan(day(from))
   })
 
   test('is drawn for hours', () => {
@@ -109,8 +111,7 @@ describe('The time series of an answer', () => {
     const keys = [{ day: '2024-01' }, { day: '2024-02' }]
     const measured = counts(keys, [-4, 50])
     const [series] = seriesOf(counts(keys, [0, 50], { measured }), byMonth, columns)
-    expect(series?.lines[0]?.points[0]?.y).toBe(0)
-    expect(series?.bands[0]?.points[0]).toMatchObject({ lower: 0, upper: 6 })
+    expect(series?.lines[0]?.points[0]).toMatchObject({ value: 0, around: [0, 6] })
   })
 
   test('is absent without consecutive periods', () => {
