@@ -5,15 +5,15 @@ import { formatEstimate, formatHalfWidth, formatRisk } from '../../console/src/f
 test.each([
   [0, '0'],
   [0.001, '0.001'],
-  [1e-5, '1 × 10⁻⁵'],
-  [2.5e-13, '2.5 × 10⁻¹³'],
+  [1e-5, '1\u00a0×\u00a010⁻⁵'],
+  [2.5e-13, '2.5\u00a0×\u00a010⁻¹³'],
 ])('a delta of %d is written %s', (delta, text) => {
   expect(formatDelta(delta)).toBe(text)
 })
 
 test('an amount names its unit, and a price is never rounded', () => {
   expect(formatAmount({ epsilon: 0.123456789, delta: 0 })).toBe('epsilon 0.123456789')
-  expect(formatAmount({ epsilon: 1_000, delta: 1e-6 })).toBe('epsilon 1,000, delta 1 × 10⁻⁶')
+  expect(formatAmount({ epsilon: 1_000, delta: 1e-6 })).toBe('epsilon 1,000, delta 1\u00a0×\u00a010⁻⁶')
   expect(formatAmount({ rho: 0.000000000001 })).toBe('rho 0.000000000001')
   expect(formatSpent({ rho: 0.5 }, { rho: 2 })).toBe('0.5 of 2 rho spent')
 })

@@ -18,11 +18,11 @@ export function formatAmount(amount: Amount): string {
   return amount.delta === 0 ? epsilon : `${epsilon}, delta ${formatDelta(amount.delta)}`
 }
 
-/** Formats a delta, which is often too small to be written out. */
+/** Formats a delta, which is often too small to be written out. It has no place to break a line. */
 export function formatDelta(delta: number): string {
   if (delta === 0 || delta >= 1e-4) return formatExact(delta)
   const [digits = '', power = ''] = delta.toExponential().split('e-')
-  return `${digits} × 10⁻${[...power].map((digit) => '⁰¹²³⁴⁵⁶⁷⁸⁹'[Number(digit)]).join('')}`
+  return `${digits}\u00a0×\u00a010⁻${[...power].map((digit) => '⁰¹²³⁴⁵⁶⁷⁸⁹'[Number(digit)]).join('')}`
 }
 
 /** Formats the part of a budget that is spent, such as `1.5 of 10 epsilon spent`. */

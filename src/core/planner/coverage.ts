@@ -24,7 +24,7 @@ interface Selection {
 /** States what the half-widths of an answer do not cover. It is public before the question is paid for. */
 export function coverageReport({ query, dataset, contribution }: Plan): CoverageReport {
   if (query.kind === 'contributionProfile')
-    return { statement: `${NOISE_ONLY} Rows beyond \`maxRows\` count here as well.` }
+    return { statement: `${NOISE_ONLY} Rows beyond maxRows count here as well.` }
   const { where } = query
   const isGrouped = 'keys' in query || 'candidates' in query || isTable(query.kind)
   const part = isGrouped
@@ -86,7 +86,7 @@ function leftOutText(coverage: Coverage | undefined, unit: PersonUnit): string {
 }
 
 function percent(share: number): string {
-  return `${Number((100 * share).toFixed(1))} %`
+  return `${Number((100 * share).toFixed(1))}%`
 }
 
 function implausibleText({ implausiblePeople: { lower, upper } }: Coverage, plausibleRows: number): string[] {
@@ -108,7 +108,7 @@ function boundedText({ contribution }: Selection, maxRows: number): string[] {
   if (contribution === undefined) return []
   if ('rows' in contribution && contribution.rows >= maxRows) return []
   return [
-    'The bounds in `contribution` leave out more rows than that; a contributionProfile shows how many rows people have.',
+    'The bounds of the contribution leave out more rows than that; a contributionProfile shows how many rows people have.',
   ]
 }
 

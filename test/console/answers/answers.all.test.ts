@@ -40,6 +40,8 @@ describe.skipIf(CHROMIUM === undefined)('Answers in Chromium (skipped if it is n
       await page.emulateMedia({ colorScheme: place === 0 ? 'dark' : 'light' })
       await chartOf(page).last().locator('.mark-symbol path').first().waitFor()
       expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(screen.width)
+      const label = await chartOf(page).last().locator('.role-axis-label text').first().boundingBox()
+      expect(label?.height, `text of the picture at ${screen.width}`).toBeGreaterThan(9)
       if (place === 1) continue
       await keepScreenshot(page, `${name}-${screen.width}`)
       await expectAccessible(page)

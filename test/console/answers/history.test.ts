@@ -116,7 +116,11 @@ describe('questions in a line', () => {
     [{ kind: 'topGroups', keys: ['Job'], k: 3 }, 'largest 3 by Job'],
     [{ kind: 'topGroups', keys: ['Job'], k: 1 }, 'largest 1 by Job'],
     [{ queries: [{ kind: 'count' }, { kind: 'sum', column: 'A' }] }, '2 questions: count of rows; sum of A'],
-    [{ threshold: 20, positives: 3, epsilon: 1 }, 'session: at least 20 rows? up to 3 times'],
+    [{ threshold: 20, positives: 3, epsilon: 1 }, 'session: at least 20 rows, up to 3 times'],
+    [
+      { kind: 'count', where: { op: 'between', column: 'Day', lower: '2024-02-01', upper: '2024-06-30' } },
+      'count of rows where Day from 1 Feb 2024 to 30 Jun 2024',
+    ],
   ])('%j', (question, text) => {
     expect(questionText(question)).toBe(text)
   })

@@ -168,7 +168,7 @@ describe('questions over the whole table', () => {
         containsTotal({ value, halfWidth: 3 * accuracy.halfWidth, rowsLeftOut, most: 1 }, truthOf(key)),
       ).toBe(true)
     expect(stated?.statement).toMatch(
-      /^The half-width covers noise only: not the clamping of values to the bounds of their column\. About 4\d(\.\d)? % of the rows/,
+      /^The half-width covers noise only: not the clamping of values to the bounds of their column\. About 4\d(\.\d)?% of the rows/,
     )
     expect(stated?.statement).toMatch(
       /beyond 100 per person and are not counted\..* In one group it can be nothing or most/,
@@ -226,7 +226,7 @@ describe('questions over the whole table', () => {
     const query = { kind: 'sum', column: 'distance', contribution: { rows: 5 }, epsilon: 20 }
     const { body } = await service.as('analyst').post('/v1/datasets/flights/queries/preview').send(query)
     const previewed = previewSchema.parse(body).coverage
-    expect(previewed?.statement).toMatch(/The bounds in `contribution` leave out more rows than that/)
+    expect(previewed?.statement).toMatch(/The bounds of the contribution leave out more rows than that/)
     expect((await ask(query)).coverage).toEqual(previewed)
     expect((await ask(query)).coverage).toEqual(previewed)
     const everyone = await ask({ kind: 'count', of: 'people', epsilon: 20 })

@@ -2,6 +2,8 @@ import type { FieldType, KindEntry, KindFields } from '../../../../clients/kind-
 import { KINDS } from '../../api/kinds.ts'
 import type { Schemas } from '../../api/schemas.ts'
 import { isRecord } from '../../format/json.ts'
+import { formatExact } from '../../format/number.ts'
+import { formatTime } from '../../format/time.ts'
 
 /** Names of the kinds of releases, in the order in which they are offered. */
 export const KIND_NAMES: Readonly<Record<string, string>> = {
@@ -21,7 +23,7 @@ export function questionText(question: AskedQuestion): string {
   const { queries, threshold, where } = question
   if (Array.isArray(queries)) return `${queries.length} questions: ${listed(queries.map(questionText), '; ')}`
   if (threshold !== undefined)
-    return `session: at least ${threshold} ${question.of ?? 'rows'}? up to ${question.positives} times`
+    return `session: at least ${formatExact(Number(threshold))} ${question.of ?? 'rows'}, up to ${question.positives} times`
   const entry = entryOf(question)
   const subject = entry === undefined ? String(question.kind ?? 'question') : subjectText(question, entry)
   return where === undefined ? subject : `${subject} where ${predicateText(where)}`
@@ -108,14 +110,19 @@ export function predicateText(predicate: unknown): string {
     case 'not':
       return `not ${nestedText(negated)}`
     case 'in':
-      return `${column} in ${Array.isArray(values) ? listed(values.map(String), ', ') : ''}`
+      return `${column} in ${Array.isArray(values) ? listed(values.map(comparedText), ', ') : ''}`
     case 'between':
-      return `${column} from ${lower} to ${upper}`
+      return `${column} from ${comparedText(lower)} to ${comparedText(upper)}`
     case 'isNull':
       return `${column} is missing`
     default:
-      return `${column} ${SIGNS[String(op)] ?? op} ${value}`
+      return `${column} ${SIGNS[String(op)] ?? op} ${comparedText(value)}`
   }
+}
+
+/** Writes a value that a column is compared with: dates as people write them, and others as they are. */
+function comparedText(value: unknown): string {
+  return /^\d{4}-\d{2}-\d{2}(T|$)/.test(String(value)) ? formatTime(String(value)) : String(value)
 }
 
 function nestedText(predicate: unknown): string {

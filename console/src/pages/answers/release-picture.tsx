@@ -66,7 +66,8 @@ function Picture({ svg }: { readonly svg: string }) {
     frame.current?.setAttribute('aria-label', label)
     frame.current?.replaceChildren(drawing)
   }, [svg])
-  return <div role="img" className={styles.picture} ref={frame} />
+  // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls sideways must be reachable by keyboard
+  return <div role="img" className={styles.picture} tabIndex={0} ref={frame} />
 }
 
 /** Returns a post-processing as parameters of an address; none for values as they are stored. */

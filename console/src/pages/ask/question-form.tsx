@@ -1,6 +1,6 @@
 import { KINDS } from '../../api/kinds.ts'
 import { Button } from '../../components/forms/button.tsx'
-import { Select, SelectField } from '../../components/forms/fields.tsx'
+import { SelectField } from '../../components/forms/fields.tsx'
 import type { DatasetFacts } from '../datasets/dataset.ts'
 import styles from './ask.module.css'
 import { ConditionField } from './conditions/condition-field.tsx'
@@ -96,8 +96,8 @@ function StatisticFields({ dataset, statistic, onChange }: StatisticFieldsProps)
   const kinds = new Set([statistic.kind, ...offeredStatistics(dataset)])
   return (
     <>
-      <Select
-        aria-label="Statistic of each group"
+      <SelectField
+        label="Statistic of each group"
         options={[...kinds].map((kind) => [kind, KINDS[kind].title] as const)}
         groupOf={headingOf}
         value={statistic.kind}

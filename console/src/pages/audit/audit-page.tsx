@@ -24,6 +24,7 @@ export default function AuditPage() {
       {data !== undefined && (
         <Section title="Datasets">
           <Table
+            cards
             label="Datasets"
             rows={data.datasets}
             keyOf={({ id }) => id}

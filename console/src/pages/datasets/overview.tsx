@@ -1,6 +1,7 @@
 import { Section } from '../../components/layout/page.tsx'
 import { Facts, Table } from '../../components/tables/tables.tsx'
 import { formatExact } from '../../format/number.ts'
+import { formatTime } from '../../format/time.ts'
 import { BudgetGauge } from './budget-gauge.tsx'
 import type { Column, DatasetPart } from './dataset.ts'
 import styles from './datasets.module.css'
@@ -72,7 +73,7 @@ function valuesOf(column: Column): string {
       return `${formatExact(column.lower)} to ${formatExact(column.upper)} in steps of ${formatExact(column.step)}`
     case 'date':
     case 'timestamp':
-      return `${column.lower} to ${column.upper}`
+      return `${formatTime(column.lower)} to ${formatTime(column.upper)}`
     case 'boolean':
       return 'true or false'
     case 'category':

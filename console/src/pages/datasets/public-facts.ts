@@ -1,4 +1,5 @@
 import { formatCount, formatExact } from '../../format/number.ts'
+import { formatTime } from '../../format/time.ts'
 import type { Dataset } from './dataset.ts'
 
 /** Returns the public facts of a dataset that are not about its columns, as names and sentences. */
@@ -33,7 +34,7 @@ export function publicFactsOf(
     ['Limits on a question', limitsOf(dataset)],
     ['Answers leave', timingOf(dataset)],
     ['Failures that suspend it', formatExact(failureLimit)],
-    ['Registered', registeredAt.slice(0, 10)],
+    ['Registered', formatTime(registeredAt.slice(0, 10))],
   ]
 }
 

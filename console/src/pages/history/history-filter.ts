@@ -71,7 +71,7 @@ export function releaseParameters(
 /** Orders of the list beside that of the service, which begins with the newest, with their titles. */
 export const ORDERS = {
   oldest: 'Oldest first',
-  price: 'Highest price first',
+  price: 'Highest price',
   question: 'Question, A to Z',
   dataset: 'Dataset, A to Z',
 } as const

@@ -89,6 +89,7 @@ interface KeyTableProps {
 function KeyTable({ keys, onRotate, onDelete }: KeyTableProps) {
   return (
     <Table
+      cards
       label="API keys"
       rows={keys}
       keyOf={({ id }) => id}

@@ -77,7 +77,7 @@ function AllotmentTable({ analysts, onChange, onRemove }: AllotmentTableProps) {
       empty="No analyst has spent anything or has an allotment. Without one, an analyst may spend the whole cap."
       columns={[
         ['Analyst', ({ analyst }) => <strong>{analyst}</strong>],
-        ['Spent', ({ spent }) => formatAmount(spent)],
+        ['Spent', ({ spent }) => formatAmount(spent), 'right'],
         [
           'Allotment',
           ({ analyst, allotment }) =>

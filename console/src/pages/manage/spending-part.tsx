@@ -144,7 +144,7 @@ function SpendingCurve({ budget, forecast, totals, byAnalyst, cap, openedAtMs, n
   const untilMs = isDrawn ? Math.min(forecast.endsAtMs, 2 * nowMs - openedAtMs) : nowMs
   const range = { fromMs: openedAtMs, toMs: nowMs }
   const most = byAnalyst.slice(0, 2)
-  const looks = ['cost', 'muted'] as const
+  const looks = ['third', 'fourth'] as const
   const end = isDrawn ? spent + (forecast.perDay * (untilMs - nowMs)) / DAY_MS : spent
   const lines: CurveLine[] = [
     { name: 'All analysts', points: stepsOf(totals, range) },
@@ -164,7 +164,7 @@ function SpendingCurve({ budget, forecast, totals, byAnalyst, cap, openedAtMs, n
       ? []
       : most.map(({ analyst, totals: own }, index) => ({
           name: analyst,
-          look: looks[index] ?? 'muted',
+          look: looks[index] ?? ('muted' as const),
           points: stepsOf(own, range),
         }))),
   ]
@@ -202,6 +202,7 @@ function AnalystTable({ analysts, byAnalyst, cap, openedAtMs, nowMs, windowDays 
   }
   return (
     <Table
+      cards
       label="Spending by analyst"
       rows={analysts.toSorted((one, other) => sizeOf(other.spent) - sizeOf(one.spent))}
       keyOf={({ analyst }) => analyst}

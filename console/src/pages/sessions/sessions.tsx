@@ -8,7 +8,7 @@ import { Pages, Section } from '../../components/layout/page.tsx'
 import { Loading, ProblemNotice } from '../../components/notices/notices.tsx'
 import { DateTime, Table } from '../../components/tables/tables.tsx'
 import { formatAmount } from '../../format/amount.ts'
-import { questionText } from '../answers/question-text.ts'
+import { capitalised, questionText } from '../answers/question-text.ts'
 import type { DatasetPart } from '../datasets/dataset.ts'
 import { type OpenedNow, OpenSession } from './open-session.tsx'
 import { initialForm, type SessionForm } from './session-form.ts'
@@ -82,12 +82,13 @@ function OpenedSessions({ dataset, cursor, addressOf }: OpenedSessionsProps) {
       {page !== undefined && (
         <>
           <Table
+            cards
             label="Your sessions"
             rows={page.releases}
             keyOf={({ id }: Schemas['ListedRelease']) => id}
             empty="You have not opened a session yet."
             columns={[
-              ['Session', ({ question }) => questionText(question)],
+              ['Session', ({ question }) => capitalised(questionText(question))],
               ['Price', ({ price }) => formatAmount(price), 'right'],
               ['Opened (UTC)', ({ answeredAt }) => <DateTime value={answeredAt} />],
               [

@@ -7,7 +7,7 @@ import { Loading, Notice, ProblemNotice } from '../../../components/notices/noti
 import { DateTime, Table } from '../../../components/tables/tables.tsx'
 import { formatAmount } from '../../../format/amount.ts'
 import { answerText, type StoredDocument } from '../../answers/answer-text.ts'
-import { type AskedQuestion, questionText } from '../../answers/question-text.ts'
+import { type AskedQuestion, capitalised, questionText } from '../../answers/question-text.ts'
 import styles from '../history.module.css'
 import { type ReleasePage, releaseParameters } from '../history-filter.ts'
 import { asksTheSame } from './comparison.ts'
@@ -115,6 +115,7 @@ function Candidates({ document }: { readonly document: StoredDocument }) {
   if (page === undefined) return <Loading what="the answers" />
   return (
     <Table
+      cards
       label="Answers of the same kind"
       rows={page.releases.filter(({ id }) => id !== document.id)}
       keyOf={({ id, analyst }) => `${id} ${analyst}`}
@@ -123,7 +124,7 @@ function Candidates({ document }: { readonly document: StoredDocument }) {
         [
           'Question',
           ({ id, question }) => (
-            <Link href={comparisonAddress(document.id, id)}>{questionText(question)}</Link>
+            <Link href={comparisonAddress(document.id, id)}>{capitalised(questionText(question))}</Link>
           ),
         ],
         ['Answer', ({ answer }) => answerText(answer)],
@@ -151,7 +152,7 @@ function AnswerSide({ title, document }: { readonly title: string; readonly docu
     <Section title={title}>
       <p>
         <Link href={`/history/${document.id}`}>
-          {question === undefined ? document.id : questionText(question)}
+          {question === undefined ? document.id : capitalised(questionText(question))}
         </Link>
       </p>
       <p className={styles.figure}>{answerText(document)}</p>
