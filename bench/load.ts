@@ -3,9 +3,11 @@ import autocannon from 'autocannon'
 
 /** A route to put under load. */
 export interface Target {
+  /** The word `number` in its query string stands for the number of the request. */
   readonly url: string
   readonly authorization: string
-  readonly body: string
+  /** Absent for GET. */
+  readonly body?: string
   /** Bodies that the requests have in turn, in place of `body`. */
   readonly bodies?: readonly string[]
 }
@@ -55,20 +57,25 @@ export async function measureLoad(target: Target, connections: number, durationM
 /**
  * Sends requests over several connections, each with its own `Idempotency-Key`, as fast as they are answered, for as
  * long as a task runs. The requests may fail.
- * @returns the result of the task, and the requests answered with success per second
+ * @returns the result of the task, and the requests that were answered with success and otherwise, per second
  */
 export async function floodUntil<Result>(
   target: Target,
   connections: number,
   task: () => Promise<Result>,
-): Promise<{ readonly result: Result; readonly answersPerSecond: number }> {
+): Promise<{
+  readonly result: Result
+  readonly answeredPerSecond: number
+  readonly refusedPerSecond: number
+}> {
   const startMs = performance.now()
   const { instance, ended } = start(target, connections, LONGEST_FLOOD_MS)
   try {
     const result = await task()
-    const lastedMs = performance.now() - startMs
+    const perSecond = (requests: number) => (requests / (performance.now() - startMs)) * 1_000
     instance.stop()
-    return { result, answersPerSecond: ((await ended)['2xx'] / lastedMs) * 1_000 }
+    const { '2xx': answered, non2xx } = await ended
+    return { result, answeredPerSecond: perSecond(answered), refusedPerSecond: perSecond(non2xx) }
   } finally {
     instance.stop()
     await ended
@@ -99,6 +106,8 @@ async function run(target: Target, connections: number, durationMs: number): Pro
 /** Starts the load generator. */
 function start(target: Target, connections: number, durationMs: number) {
   const keys = randomUUID()
+  const { authorization, body, bodies } = target
+  const { pathname, search } = new URL(target.url)
   let asked = 0
   const options: autocannon.Options = {
     url: target.url,
@@ -108,13 +117,14 @@ function start(target: Target, connections: number, durationMs: number) {
     sampleInt: LOOK_EVERY_MS,
     requests: [
       {
-        method: 'POST',
-        body: target.body,
-        headers: { authorization: target.authorization, 'content-type': 'application/json' },
+        method: body === undefined ? 'GET' : 'POST',
+        headers: { authorization, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
         setupRequest: (request) => {
           asked += 1
+          const path = `${pathname}${search.replace('number', String(asked))}`
+          if (body === undefined) return { ...request, path }
           const headers = { ...request.headers, 'idempotency-key': `${keys}-${asked}` }
-          return { ...request, headers, body: target.bodies?.[asked % target.bodies.length] ?? target.body }
+          return { ...request, path, headers, body: bodies?.[asked % bodies.length] ?? body }
         },
       },
     ],
