@@ -1,6 +1,7 @@
 import { Link } from 'wouter'
 import { api, useMe } from '../../api/api.ts'
 import { ButtonLink } from '../../components/forms/button.tsx'
+import cards from '../../components/layout/cards.module.css'
 import { Page } from '../../components/layout/page.tsx'
 import { Loading, Notice, ProblemNotice } from '../../components/notices/notices.tsx'
 import { Pill } from '../../components/tables/tables.tsx'
@@ -26,7 +27,7 @@ export default function DatasetsPage() {
           A custodian registers data and issues keys for it.
         </Notice>
       )}
-      <ul className={styles.list}>
+      <ul className={cards.list}>
         {data?.datasets.map((dataset) => (
           <DatasetCard key={dataset.id} dataset={dataset} />
         ))}
@@ -38,7 +39,7 @@ export default function DatasetsPage() {
 function DatasetCard({ dataset }: { readonly dataset: Dataset }) {
   const { id, title, description, columns, synthetic, suspended, reachable } = dataset
   return (
-    <li className={styles.card}>
+    <li className={cards.card}>
       <div className={styles.heading}>
         <h2>
           <Link href={`/datasets/${id}`}>{title}</Link>
