@@ -60,7 +60,8 @@ export default defineConfig({
   buildEnd: ({ outDir }) => compressFolder(outDir),
   themeConfig: {
     logo: ICON,
-    nav: GROUPS.map((group) => ({ text: group.title, link: linkTo(pagesOf(group)[0] ?? '') })),
+    // The name of the site leads to the first group.
+    nav: GROUPS.slice(1).map((group) => ({ text: group.title, link: linkTo(pagesOf(group)[0] ?? '') })),
     sidebar: GROUPS.map(sidebarOf),
     outline: [2, 3],
     search: { provider: 'local' },

@@ -22,6 +22,9 @@ describe.skipIf(CHROMIUM === undefined)('The guide in Chromium (skipped if it is
     )
     expect(bytes).toBeLessThan(LIMIT_BYTES)
     await keepScreenshot(page, 'guide-1440-light')
+    // The narrowest screen on which the groups are in the header.
+    await page.setViewportSize({ width: 768, height: 1024 })
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(768)
     await expectAccessible(page)
     await page.goto('/guide/privacy.html')
     await page.getByRole('main').getByRole('link', { name: 'proofs' }).click()
