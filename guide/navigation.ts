@@ -48,6 +48,7 @@ export const GROUPS: readonly Group[] = [
     pages: [
       'CONTRIBUTING.md',
       'CHANGELOG.md',
+      'docs/releasing.md',
       'bench/README.md',
       { title: 'Decisions', pages: ['docs/decisions/README.md', 'docs/decisions/*.md'] },
     ],
