@@ -1,5 +1,5 @@
 /**
- * Packs what is published: `npm run pack [folder]`. Builds the console, and writes the service and the TypeScript client as
+ * Packs what is published: `npm run pack [folder]`. Builds console and guide, and writes the service and the TypeScript client as
  * `.tgz`, the Python client as wheel and sdist. Needs the npm registry for nothing, and PyPI for hatchling.
  */
 
@@ -24,6 +24,7 @@ export async function pack(folder: string): Promise<readonly string[]> {
   try {
     if (hasLicence) for (const client of CLIENTS) await cp(LICENCE, path.join(ROOT, client, 'LICENSE'))
     await run('npm', ['run', 'build', '--workspace', 'console'])
+    await run('npm', ['run', 'guide'])
     const staged = path.join(work, 'sotto')
     await stageService(staged, hasLicence)
     await run('npm', ['pack', '--pack-destination', folder], staged)

@@ -8,7 +8,7 @@ import { ROOT } from './programs.ts'
 const CODE = ['src', 'routes', 'schemas', 'clients/typescript/src']
 
 /** What is built or generated, and served as it is. */
-const BUILT = ['console/dist', 'openapi.yaml']
+const BUILT = ['console/dist', 'guide/dist', 'openapi.yaml']
 
 const LAUNCHER = 'bin/sotto.js'
 
@@ -19,7 +19,7 @@ const manifest = z.looseObject({
 })
 
 /**
- * Writes the package of the service into an empty folder: JavaScript, the console, and the exact versions of the packages
+ * Writes the package of the service into an empty folder: JavaScript, console and guide, and the exact versions of the packages
  * that it imports.
  * @param hasLicence true if the repository has a file LICENSE, which is then part of the package
  */
