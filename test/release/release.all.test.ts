@@ -103,8 +103,7 @@ describe.skipIf(obstacle !== '')(`a release${obstacle}`, () => {
       await Promise.all([
         npmInstall(`sotto-${VERSION}.tgz`, 'server'),
         npmInstall(`sotto-client-${VERSION}.tgz`, 'typescript'),
-        pipInstall(`sotto_client-${VERSION}-py3-none-any.whl`, 'wheel'),
-        pipInstall(`sotto_client-${VERSION}.tar.gz`, 'sdist'),
+        createEnvironment(),
       ])
       // What `npx sotto start` runs; npx does not pass a signal on.
       service = await startServiceProcess(
@@ -121,6 +120,7 @@ describe.skipIf(obstacle !== '')(`a release${obstacle}`, () => {
       expect(version).toBe(VERSION)
       const page = await fetch(service.url, { headers: { accept: 'text/html' } })
       expect(await page.text()).toContain('<script type="module"')
+      expect((await fetch(`${service.url}/guide/`)).status).toBe(200)
       const key = (await readFile(inFolder('server/data/analyst.key'), 'utf8')).trim()
       const ask = async (address: string, body: object) => {
         const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
@@ -150,11 +150,17 @@ describe.skipIf(obstacle !== '')(`a release${obstacle}`, () => {
     test('has a command line that says what an old Node lacks', async () => {
       const helped = await run('npx', ['sotto', '--help'], inFolder('server'))
       expect(helped).toContain('start the service')
-      const old = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.20.2' } })`
-      const replaced = ['--import', `data:text/javascript,${old}`, 'node_modules/.bin/sotto']
-      const failed = await run(process.execPath, replaced, inFolder('server')).catch((error) => error)
-      expect(failed.code).toBe(2)
-      expect(failed.stderr).toContain('Sotto needs Node 24 or newer, and this is Node 20.20.2.')
+      for (const [version, isOld] of [
+        ['20.20.2', true],
+        ['24.9.0', true],
+        ['24.15.0', false],
+      ] as const) {
+        const set = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '${version}' } })`
+        const args = ['--import', `data:text/javascript,${set}`, 'node_modules/.bin/sotto', '--version']
+        const failed = await run(process.execPath, args, inFolder('server')).catch((error) => error)
+        if (isOld) expect(failed.stderr).toContain(`needs Node 24.15 or newer, and this is Node ${version}.`)
+        else expect(failed).toBe(VERSION)
+      }
     })
 
     test("the TypeScript client runs its README's example", async () => {
@@ -162,10 +168,13 @@ describe.skipIf(obstacle !== '')(`a release${obstacle}`, () => {
       expect(await run(process.execPath, ['example.mjs'], inFolder('typescript'))).toMatch(/^\d+ ± 30$/)
     })
 
-    test.each(['wheel', 'sdist'])("the %s of the Python client runs its README's example", async (kind) => {
-      await placeExample('clients/python/README.md', 'python', `${kind}/example.py`)
-      const python = inFolder(kind, 'environment/bin/python')
-      expect(await run(python, ['example.py'], inFolder(kind))).toMatch(/^[\d,]+ ± 30/)
+    test("the wheel and the sdist of the Python client run its README's example", async () => {
+      await placeExample('clients/python/README.md', 'python', 'python/example.py')
+      const python = inFolder('python/environment/bin/python')
+      expect(await run(python, ['example.py'], inFolder('python'))).toMatch(/^[\d,]+ ± 30/)
+      await pip('uninstall', '--yes', 'sotto-client')
+      await pip('install', packed(`sotto_client-${VERSION}.tar.gz`))
+      expect(await run(python, ['example.py'], inFolder('python'))).toMatch(/^[\d,]+ ± 30/)
     })
 
     /** Writes the example of a README beside a link to the service's keys. */
@@ -191,10 +200,13 @@ async function npmInstall(name: string, project: string): Promise<void> {
   await run('npm', ['install', ...quietly, packed(name)], inFolder(project))
 }
 
-/** Installs a package into a virtual environment of a new folder. */
-async function pipInstall(name: string, project: string): Promise<void> {
-  await mkdir(inFolder(project))
-  await run(findPython() ?? '', ['-m', 'venv', 'environment'], inFolder(project))
-  const pip = inFolder(project, 'environment/bin/pip')
-  await run(pip, ['install', '--quiet', '--no-compile', packed(name)], inFolder(project))
+/** Installs the wheel into a virtual environment of a new folder. */
+async function createEnvironment(): Promise<void> {
+  await mkdir(inFolder('python'))
+  await run(findPython() ?? '', ['-m', 'venv', 'environment'], inFolder('python'))
+  await pip('install', '--no-compile', packed(`sotto_client-${VERSION}-py3-none-any.whl`))
+}
+
+async function pip(...args: readonly string[]): Promise<void> {
+  await run(inFolder('python/environment/bin/pip'), ['--quiet', ...args], inFolder('python'))
 }

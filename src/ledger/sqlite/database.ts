@@ -90,7 +90,10 @@ export function isSoundSqlite(version: string): boolean {
 function configure(database: DatabaseSync): void {
   const version = String(database.prepare('SELECT sqlite_version() AS version').get()?.version)
   if (!isSoundSqlite(version))
-    throw new LedgerFault('unusable', `SQLite ${version} may corrupt a ledger: it must be 3.51.3 or newer`)
+    throw new LedgerFault(
+      'unusable',
+      `SQLite ${version} may corrupt a ledger: it must be 3.51.3 or newer, as in Node 24.15`,
+    )
   // The lock is taken before the file is first read, so that SQLite never uses memory shared with another process.
   database.exec('PRAGMA locking_mode = EXCLUSIVE')
   expectPragma(database, 'journal_mode = WAL', 'wal')
