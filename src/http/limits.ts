@@ -65,7 +65,7 @@ export async function limitRequests(
 
   const admitOnce = (principal: Principal, request: FastifyRequest, reply: FastifyReply): void => {
     countedRequests.add(request)
-    admit(quotas, principal, reply)
+    admit(quotas, principal, request, reply)
   }
 
   // This hook runs after the access hooks of the routes.
@@ -91,8 +91,13 @@ export async function limitRequests(
 }
 
 /** @throws Refusal `rate-limited` or `quota-exceeded` */
-function admit(quotas: Quotas, principal: Principal, reply: FastifyReply): void {
-  const decision = quotas.admit(principal)
+function admit(quotas: Quotas, principal: Principal, request: FastifyRequest, reply: FastifyReply): void {
+  // A chunked body has no stated length, and may be as long as the route accepts.
+  const isChunked = request.headers['transfer-encoding'] !== undefined
+  const bodyBytes = isChunked
+    ? request.routeOptions.bodyLimit
+    : Number(request.headers['content-length'] ?? 0)
+  const decision = quotas.admit(principal, bodyBytes)
   setRateHeaders(reply, 'principal', decision.rate)
   switch (decision.kind) {
     case 'admitted':

@@ -22,13 +22,16 @@ export type QuotaDecision =
 
 /** Counts the requests of each principal in this process. */
 export interface Quotas {
-  /** Decides about a request that has just arrived. */
-  admit(principal: Principal): QuotaDecision
+  /**
+   * Decides about a request that has just arrived.
+   * @param bodyBytes length of its body, as far as it is known
+   */
+  admit(principal: Principal, bodyBytes?: number): QuotaDecision
 }
 
 /** Usage by one principal. It may be removed once it equals that of a new principal. */
 interface Usage {
-  /** Tokens at `atMs`; one pays for one request. */
+  /** Tokens at `atMs`. */
   tokens: number
   atMs: number
   /** Time at which the bucket is full again. */
@@ -37,12 +40,16 @@ interface Usage {
 }
 
 const MINUTE_MS = 60_000
+/** Bytes of a body that one token pays for. */
+const BYTES_PER_TOKEN = 64 * 1024
+/** Tokens that the largest JSON body takes. Uploads are larger, and are not parsed in the event loop. */
+const MOST_TOKENS = 16
 /** Number of principals from which on those with a full bucket are removed. */
 const MANY_PRINCIPALS = 1_000
 
 /**
  * Counts requests with a token bucket per principal: it holds `burst` tokens, gains `requestsPerMinute` a minute, and
- * each request takes one.
+ * each request takes one for each started 64 KiB of its body, at least one and at most 16 or the whole burst.
  *
  * @param defaults for principals without a quota of their own
  * @param nowMs a monotonic clock
@@ -56,9 +63,10 @@ export function createQuotas(defaults: RequestQuota, nowMs: () => number = () =>
   }
 
   return {
-    admit({ name, quota }) {
+    admit({ name, quota }, bodyBytes = 0) {
       const { requestsPerMinute, burst, concurrentRequests } = { ...defaults, ...quota }
       const now = nowMs()
+      const tokens = Math.min(burst, MOST_TOKENS, Math.max(1, Math.ceil(bodyBytes / BYTES_PER_TOKEN)))
       if (usages.size >= MANY_PRINCIPALS) forgetIdle(now)
       const usage = usages.get(name) ?? { tokens: burst, atMs: now, fullAtMs: now, underWay: 0 }
       usages.set(name, usage)
@@ -70,11 +78,11 @@ export function createQuotas(defaults: RequestQuota, nowMs: () => number = () =>
         remaining: Math.floor(usage.tokens),
         fullInSeconds: Math.ceil((burst - usage.tokens) / perMs / 1_000),
       })
-      if (usage.tokens < 1) {
-        const retryAfterSeconds = Math.ceil((1 - usage.tokens) / perMs / 1_000)
+      if (usage.tokens < tokens) {
+        const retryAfterSeconds = Math.ceil((tokens - usage.tokens) / perMs / 1_000)
         return { kind: 'rate-limited', rate: rate(), retryAfterSeconds }
       }
-      usage.tokens -= 1
+      usage.tokens -= tokens
       usage.fullAtMs = now + (burst - usage.tokens) / perMs
       if (usage.underWay >= concurrentRequests) return { kind: 'too-many', rate: rate(), concurrentRequests }
       usage.underWay += 1

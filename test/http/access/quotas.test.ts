@@ -73,3 +73,12 @@ test('a principal that is forgotten for being idle gains nothing by it', () => {
   expect(quotas.admit(ada).kind).toBe('admitted')
   expect(quotas.admit(ada).kind).not.toBe('admitted')
 })
+
+test('a request takes a token for each started 64 KiB of its body, and at most the burst or 16', () => {
+  const { quotas } = quotasAt({ ...DEFAULTS, burst: 20 })
+  const remaining = (bodyBytes: number) => quotas.admit(ada, bodyBytes).rate.remaining
+  expect([0, 65_536, 65_537].map(remaining)).toEqual([19, 18, 16])
+  expect(remaining(1e9)).toBe(0)
+  expect(quotas.admit(ada, 65_537)).toMatchObject({ kind: 'rate-limited', retryAfterSeconds: 2 })
+  expect(quotasAt().quotas.admit(ada, 1e9).kind).toBe('admitted')
+})
