@@ -6,6 +6,7 @@ import type { Charge } from '../ledger/contract/charges.ts'
 import type { StoredRelease } from '../ledger/contract/releases.ts'
 import type { NewSession } from '../ledger/contract/sessions.ts'
 import type { Failure } from '../ledger/contract/suspension.ts'
+import { pace } from '../platform/concurrency/pace.ts'
 import { SOFTWARE_VERSION } from '../platform/software-version.ts'
 import type { Trace, TraceSink } from '../platform/tracing/trace.ts'
 import { defined } from '../privacy/defined.ts'
@@ -89,11 +90,13 @@ export function answer(dependencies: AnswerDependencies, question: Question): Pr
  * @throws Refusal, AnswerFailure as {@link answer} does.
  */
 export function answerBatch(dependencies: AnswerDependencies, batch: Batch): Promise<Answer> {
-  const { dataset, queries } = batch
+  const { principal, dataset, queries } = batch
   // In sequence: each query has its own time limit, and takes a turn of its own.
   const withLongerLease = { ...dependencies, leaseMs: dependencies.leaseMs * queries.length }
   return answerUnderCharge(withLongerLease, batch, { name: 'batch' }, async (trace) => {
-    const asked = await trace.step('plan', () => askBatch(queries, dataset, dependencies))
+    const asked = await trace.step('plan', () =>
+      askBatch(queries, dataset, dependencies, () => pace(principal)),
+    )
     return orderOf(dependencies, asked, trace)
   })
 }

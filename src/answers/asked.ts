@@ -62,14 +62,16 @@ export function askQuery(query: Query, dataset: Dataset, { engine, limits }: Lim
 
 /**
  * Plans and prices several queries that are charged together.
+ * @param between runs between two queries, to let others have their turn
  * @throws Refusal as {@link askQuery} does, with the place of the query.
  */
 export async function askBatch(
   queries: readonly Query[],
   dataset: Dataset,
   { engine, limits }: Limits,
+  between?: () => Promise<unknown>,
 ): Promise<Asked> {
-  const planned = await planQueries(queries, dataset, limits)
+  const planned = await planQueries(queries, dataset, limits, between)
   requireAllAccepted(planned, engine)
   const { plans, price } = planned
   const prices = plans.map(priceReport)

@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises'
 import type { Dataset } from '../core/dataset/dataset.ts'
 import { type BatchPlan, batchReport, planQueries, priceReport } from '../core/planner/batch.ts'
 import { coverageReport } from '../core/planner/coverage.ts'
@@ -9,6 +8,7 @@ import { priceOf } from '../core/planner/price/price.ts'
 import { accuracyReport, noiseReport } from '../core/planner/report.ts'
 import { planSession, priceOfSession, type SessionRequest, sessionReport } from '../core/planner/session.ts'
 import type { Chain } from '../ledger/contract/chain.ts'
+import { pace } from '../platform/concurrency/pace.ts'
 import { lossOfAmount } from '../privacy/accounting.ts'
 import { defined } from '../privacy/defined.ts'
 import { addLoss, coversLoss, lossOfReplacement, NO_LOSS, type PrivacyLoss } from '../privacy/loss.ts'
@@ -74,14 +74,14 @@ export async function previewBatch(
   adversary: AssumedAdversary = {},
 ) {
   const { principal, dataset } = batch
-  const planned = await planQueries(batch.queries, dataset, limits)
+  const planned = await planQueries(batch.queries, dataset, limits, () => pace(principal))
   requireAllAccepted(planned, engine)
   const { granted } = balances.budget
   const loss = lossOfAmount(planned.price, granted.deltaAtto)
   const release = { loss, replacementLoss: replacementLossOfBatch(planned, loss, dataset) }
   const answers: (ReturnType<typeof describePlan> & ReturnType<typeof priceReport>)[] = []
   for (const each of planned.plans) {
-    await setImmediate()
+    await pace(principal)
     answers.push({ ...describePlan(each), ...priceReport(each) })
   }
   const request = { principal, dataset, request: canonicalBatch(planned.plans) }

@@ -1,26 +1,16 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { setImmediate } from 'node:timers/promises'
+import type { FastifyInstance } from 'fastify'
+import { pace } from '../platform/concurrency/pace.ts'
 
-/**
- * Waits until a principal may begin another large request: one in each turn of the event loop. The wait depends on the
- * requests of the same principal alone.
- */
-export type Pace = (principal: string) => Promise<void>
-
-/**
- * Creates the pace of large requests. Validating and planning one takes milliseconds of the event loop, and answering any
- * request takes many of its turns. If 64 large requests ran in each turn, a small request would wait for hundreds of them.
- */
-export function createPace(): Pace {
-  const last = new Map<string, Promise<void>>()
-  return (principal) => {
-    const turn = (last.get(principal) ?? Promise.resolve()).then(() => setImmediate())
-    last.set(principal, turn)
-    void turn.then(() => {
-      if (last.get(principal) === turn) last.delete(principal)
-    })
-    return turn
-  }
+/** Lets the requests of a principal begin one after the other: before their body is read, and large ones again after it. */
+export function paceRequests(app: FastifyInstance): void {
+  app.addHook('preParsing', async ({ principal }) => {
+    if (principal !== null) await pace(principal.name)
+  })
+  // A large body arrives in several turns. Validating and planning it takes milliseconds of one.
+  app.addHook('preValidation', async ({ headers, principal }) => {
+    if (principal !== null && hasLargeBody(headers)) await pace(principal.name)
+  })
 }
 
 /** Number of bytes from which on a body takes noticeable time of the event loop. */

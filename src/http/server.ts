@@ -19,7 +19,7 @@ import { commonHeaders } from './headers.ts'
 import { parseJsonBody } from './json-body.ts'
 import { type KeylessLimit, limitRequests, type RequestLimits } from './limits.ts'
 import type { Metrics } from './metrics.ts'
-import { createPace, hasLargeBody } from './pacing.ts'
+import { paceRequests } from './pacing.ts'
 import { sendConnectionProblem, sendNotFound, sendProblem } from './problem.ts'
 import { recordWhenClosed } from './request-log.ts'
 import { validatorCompiler } from './validation.ts'
@@ -168,10 +168,7 @@ export async function createServer(parts: ServerParts, longestBodyMs: number) {
     request.arrivedAtMs = clock.nowMs()
     done()
   })
-  const pace = createPace()
-  app.addHook('preValidation', async ({ headers, principal }) => {
-    if (principal !== null && hasLargeBody(headers)) await pace(principal.name)
-  })
+  paceRequests(app)
   return app
 }
 

@@ -51,6 +51,8 @@ test('previews of batches in a loop do not hold up other requests', async () => 
       balances,
     )
   expect(await turnsDuring(preview)).toBeGreaterThanOrEqual(199)
+  // Those of one principal take turns.
+  expect(await turnsDuring(() => Promise.all([preview(), preview()]))).toBeGreaterThanOrEqual(390)
 })
 
 test('a choice among many values yields after each pass over them', async () => {

@@ -78,20 +78,21 @@ export function planBatch(plans: readonly Plan[], accounting: Accounting): Batch
 
 /**
  * Plans the queries of a batch. Together they are one answer, so they share its limits: the number of selected keys is
- * not known beforehand, and each selection of keys gets an equal part of the values. Between two queries it yields to
- * other work of the process.
+ * not known beforehand, and each selection of keys gets an equal part of the values.
+ * @param between runs between two queries, to let others have their turn
  * @throws Refusal naming the field below `queries` that breaks a rule.
  */
 export async function planQueries(
   queries: readonly Query[],
   dataset: Dataset,
   limits: PlanLimits,
+  between: () => Promise<unknown> = () => setImmediate(),
 ): Promise<BatchPlan> {
   const partOf = (whole: number) => Math.max(1, Math.floor(whole / queries.length))
   const [maxCharacters, maxKeys] = [partOf(LARGEST_ANSWER), partOf(limits.maxCells)]
   const plans: Plan[] = []
   for (const [place, query] of queries.entries()) {
-    if (place > 0) await setImmediate()
+    if (place > 0) await between()
     const planned = withinField(`queries.${place}`, () => {
       const found = plan(query, dataset, { ...limits, maxKeys, maxCharacters })
       priceOf(found, dataset.accounting)

@@ -53,6 +53,8 @@ type Constant = Extract<Rows, { kind: 'every' | 'none' }>
 /** Limits of a predicate in a query, as the schema of queries has them. */
 const DEEPEST = 12
 const LONGEST_LIST = 1_000
+/** Intervals that a predicate can list: each that is not a range adds a value to a list, and each range is an operand. */
+const MOST_INTERVALS = 2 * LONGEST_LIST
 
 /**
  * Returns the normal form of a predicate.
@@ -201,7 +203,7 @@ function writtenRows(rows: Rows, dataset: Dataset): QueryPredicate | undefined {
   return operandOf(rows).predicate
 }
 
-/** True if JSON numbers and texts denote every end of the rows' intervals. */
+/** True if a predicate can list the rows' intervals, and JSON numbers and texts denote every end of them. */
 function isExact(rows: Rows): boolean {
   switch (rows.kind) {
     case 'every':
@@ -217,7 +219,8 @@ function isExact(rows: Rows): boolean {
       return [values, complement(values, column)].every(
         ({ present }) =>
           present.kind === 'texts' ||
-          present.intervals.every((ends) => ends.every((index) => isWritable(column, index))),
+          (present.intervals.length <= MOST_INTERVALS &&
+            present.intervals.every((ends) => ends.every((index) => isWritable(column, index)))),
       )
     }
   }
