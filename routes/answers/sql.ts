@@ -20,6 +20,7 @@ import type { Principal } from '../../src/http/access/principal.ts'
 import { EVERYONE, principalOf } from '../../src/http/access/roles.ts'
 import { callerOf, givenUpSignal, idempotencyHeaders, sendAnswer } from '../../src/http/caller.ts'
 import { validated, validationRefusal } from '../../src/http/validation.ts'
+import { pace } from '../../src/platform/concurrency/pace.ts'
 import { Refusal } from '../../src/privacy/refusal.ts'
 import { sizeOf } from '../datasets/dummy.ts'
 
@@ -144,6 +145,8 @@ async function translated(
     // A thread that ended. The next statement gets a new one.
     throw new Refusal('unavailable', 'The statement could not be parsed. Retry later.')
   })
+  // Deep conditions take milliseconds to translate and to plan.
+  await pace(name)
   const translation = translate(sql, statement, dataset)
   const parsed = validated(querySchema, { ...translation.query, ...terms })
   if (parsed.success)

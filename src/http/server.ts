@@ -19,7 +19,7 @@ import { commonHeaders } from './headers.ts'
 import { parseJsonBody } from './json-body.ts'
 import { type KeylessLimit, limitRequests, type RequestLimits } from './limits.ts'
 import type { Metrics } from './metrics.ts'
-import { paceRequests } from './pacing.ts'
+import { paceLargeRequests } from './pacing.ts'
 import { sendConnectionProblem, sendNotFound, sendProblem } from './problem.ts'
 import { recordWhenClosed } from './request-log.ts'
 import { validatorCompiler } from './validation.ts'
@@ -168,7 +168,7 @@ export async function createServer(parts: ServerParts, longestBodyMs: number) {
     request.arrivedAtMs = clock.nowMs()
     done()
   })
-  paceRequests(app)
+  paceLargeRequests(app)
   return app
 }
 
