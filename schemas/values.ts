@@ -9,6 +9,11 @@ export const neighbours = z.enum(['add-remove', 'change-one'])
 
 export const role = z.enum(['analyst', 'custodian', 'auditor'])
 
+/** A time in a response. All have this one form. */
+export const time = z.iso
+  .datetime({ precision: 3 })
+  .meta({ id: 'Time', description: 'Time in UTC with milliseconds, such as 2026-01-31T12:00:00.000Z.' })
+
 /** Name of a dataset, a connection or the principal of a key, as used in paths. */
 export const slug = z
   .string()

@@ -23,23 +23,17 @@ import { suspensionRoutes } from '../routes/datasets/suspension.ts'
 import { versionsRoutes } from '../routes/datasets/versions.ts'
 import { administrationRoutes } from '../routes/service/administration.ts'
 import { consoleRoutes } from '../routes/service/console.ts'
+import { docsPageOptions } from '../routes/service/docs-page.ts'
 import { guideRoutes } from '../routes/service/guide.ts'
 import { keysRoutes } from '../routes/service/keys.ts'
 import { meRoutes } from '../routes/service/me.ts'
 import { type MetricsAccess, metricsRoutes } from '../routes/service/metrics.ts'
-import {
-  describeAccess,
-  openApiOptions,
-  openApiYaml,
-  type SignIn,
-  signInOptions,
-} from '../routes/service/openapi.ts'
+import { describeAccess, openApiOptions, openApiYaml, type SignIn } from '../routes/service/openapi.ts'
 import { operationRoutes } from '../routes/service/operation.ts'
 import { evaluationsRoutes } from '../routes/studies/evaluations.ts'
 import { mechanismsRoutes } from '../routes/studies/mechanisms.ts'
 import { plotsRoutes } from '../routes/studies/plots.ts'
 import { riskRoutes } from '../routes/studies/risk.ts'
-import { documentationPolicy } from './http/headers.ts'
 import type { WatchedState } from './http/metrics.ts'
 import { createPlainServer, createServer, drainBeforeClose, type ServerParts } from './http/server.ts'
 import { defined } from './privacy/defined.ts'
@@ -95,12 +89,7 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
 
   const { signIn } = dependencies
   await app.register(fastifySwagger, openApiOptions(signIn?.issuer))
-  await app.register(fastifySwaggerUi, {
-    routePrefix: '/docs',
-    uiConfig: { persistAuthorization: false },
-    staticCSP: documentationPolicy(signIn === undefined ? [] : [new URL(signIn.issuer).origin]),
-    ...(signIn === undefined ? {} : { initOAuth: signInOptions(signIn) }),
-  })
+  await app.register(fastifySwaggerUi, docsPageOptions(signIn))
   await registerRoutes(app, dependencies, ready)
   app.get('/openapi.yaml', { schema: { hide: true } }, async (_request, reply) =>
     reply.type('application/yaml').send(openApiYaml(app.swagger())),

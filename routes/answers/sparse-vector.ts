@@ -73,6 +73,8 @@ export const sparseVectorRoutes: FastifyPluginAsyncZod<SparseVectorOptions> = as
       const opening = { ...caller, dataset, request: request.body }
       // Opening reads no data. It is refused nevertheless where no question could be answered.
       const stored = await dependencies.versionUses.during(dataset, () => sessions.open(opening))
+      if (!stored.replayed)
+        reply.header('location', `/v1/sparse-vector-sessions/${JSON.parse(stored.body).id}`)
       return sendAnswer(reply.code(stored.replayed ? 200 : 201), stored)
     },
   )

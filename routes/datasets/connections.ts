@@ -13,7 +13,7 @@ export const connectionsRoutes: FastifyPluginAsyncZod<ConnectionsOptions> = asyn
     {
       config: { roles: ['custodian'] },
       schema: {
-        tags: ['Datasets'],
+        tags: ['Registration'],
         operationId: 'listConnections',
         summary: 'List the databases whose tables can be registered',
         description: 'Lists the connections that the operator has configured in `SOTTO_CONNECTIONS`.',

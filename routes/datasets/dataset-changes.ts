@@ -15,7 +15,7 @@ export const datasetChangesRoutes: FastifyPluginAsyncZod<DatasetChangesOptions> 
   app,
   { registry },
 ) => {
-  const tags = ['Datasets']
+  const tags = ['Registration']
 
   app.patch(
     '/v1/datasets/:dataset',

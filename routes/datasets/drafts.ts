@@ -16,7 +16,7 @@ export const draftsRoutes: FastifyPluginAsyncZod<DraftsOptions> = async (app, { 
     {
       config: { roles: ['custodian'] },
       schema: {
-        tags: ['Datasets'],
+        tags: ['Registration'],
         operationId: 'draftDeclaration',
         summary: 'Draft a declaration',
         description:

@@ -20,7 +20,7 @@ export const ingestionsRoutes: FastifyPluginAsyncZod<IngestionsOptions> = async 
     {
       config: { roles: ['custodian'] },
       schema: {
-        tags: ['Datasets'],
+        tags: ['Registration'],
         operationId: 'listIngestions',
         summary: 'List the ingestions under way',
         description:
@@ -37,7 +37,7 @@ export const ingestionsRoutes: FastifyPluginAsyncZod<IngestionsOptions> = async 
     {
       config: { roles: ['custodian'] },
       schema: {
-        tags: ['Datasets'],
+        tags: ['Registration'],
         operationId: 'stopIngestion',
         summary: 'Stop an ingestion',
         description:

@@ -32,7 +32,7 @@ export const registrationsRoutes: FastifyPluginAsyncZod<RegistrationsOptions> = 
   app,
   { registry, coverage },
 ) => {
-  const tags = ['Datasets']
+  const tags = ['Registration']
 
   app.post(
     '/v1/datasets',
@@ -70,6 +70,7 @@ export const registrationsRoutes: FastifyPluginAsyncZod<RegistrationsOptions> = 
       const { entry: registered, granted, created } = await registry.register(body, custodian)
       const entry = await coverage.measurePublished(registered)
       const disclosureRisk = describeBudgetRisk({ dataset: entry.dataset, granted, candidates })
+      if (created) reply.header('location', `/v1/datasets/${body.id}`)
       return reply.code(created ? 201 : 200).send({ ...registeredFacts(entry), disclosureRisk })
     },
   )

@@ -20,7 +20,7 @@ const UPLOAD_IDLE_MS = 30_000
 /** Uploads of files, which become sources of registrations. */
 export const sourcesRoutes: FastifyPluginAsyncZod<SourcesOptions> = async (app, options) => {
   const { uploads } = options
-  const tags = ['Datasets']
+  const tags = ['Registration']
 
   await app.register(receivingRoute, options)
 
@@ -77,7 +77,7 @@ const receivingRoute: FastifyPluginAsyncZod<SourcesOptions> = async (app, { uplo
       // The body is a stream. Its schema only documents it.
       validatorCompiler: () => (value) => ({ value }),
       schema: {
-        tags: ['Datasets'],
+        tags: ['Registration'],
         operationId: 'uploadSource',
         summary: 'Upload a file',
         description:
@@ -93,7 +93,8 @@ const receivingRoute: FastifyPluginAsyncZod<SourcesOptions> = async (app, { uplo
       const { value: part } = await parts.next().catch(refuseForm)
       if (part?.type !== 'file' || part.fieldname !== 'file') throw refusePart()
       const file = { name: part.filename ?? '', chunks: onlyPart(part.file, parts) }
-      return reply.code(201).send(await uploads.receive(principalOf(request).name, file))
+      const stored = await uploads.receive(principalOf(request).name, file)
+      return reply.code(201).header('location', `/v1/sources/${stored.id}`).send(stored)
     },
   )
 }

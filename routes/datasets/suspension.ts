@@ -41,7 +41,7 @@ export const suspensionRoutes: FastifyPluginAsyncZod<SuspensionOptions> = async 
       config: { roles: ['custodian', 'auditor'] },
       schema: {
         operationId: 'getSuspension',
-        tags: ['Datasets'],
+        tags: ['Registration'],
         summary: 'Get the failures of a dataset',
         description:
           'Lists the failures after charges that may depend on the data. At the `failureLimit` of the dataset they suspend ' +
@@ -63,7 +63,7 @@ export const suspensionRoutes: FastifyPluginAsyncZod<SuspensionOptions> = async 
       config: { roles: ['custodian'] },
       schema: {
         operationId: 'resumeDataset',
-        tags: ['Datasets'],
+        tags: ['Registration'],
         summary: 'Resume a suspended dataset',
         description:
           'Lets analysts query the dataset again and counts its failures from 0. The reason is recorded in the ledger. ' +

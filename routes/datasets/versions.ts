@@ -29,14 +29,12 @@ export const versionsRoutes: FastifyPluginAsyncZod<VersionsOptions> = async (
   app,
   { catalog, registry, coverage },
 ) => {
-  const tags = ['Datasets']
-
   app.get(
     '/v1/datasets/:dataset/versions',
     {
       config: { roles: EVERYONE },
       schema: {
-        tags,
+        tags: ['Datasets'],
         operationId: 'listVersions',
         summary: 'List the versions of a dataset',
         description:
@@ -57,7 +55,7 @@ export const versionsRoutes: FastifyPluginAsyncZod<VersionsOptions> = async (
       config: { roles: ['custodian'] },
       preValidation: requireAnsweredBody,
       schema: {
-        tags,
+        tags: ['Registration'],
         operationId: 'publishVersion',
         summary: 'Publish a new version of a dataset',
         description:
@@ -85,6 +83,7 @@ export const versionsRoutes: FastifyPluginAsyncZod<VersionsOptions> = async (
         return reply.code(200).send({ dryRun: true, id, unchanged: isUnchanged, ingestion })
       }
       const { entry, created } = await registry.publishVersion(id, body, by)
+      if (created) reply.header('location', `/v1/datasets/${id}`)
       return reply.code(created ? 201 : 200).send(registeredFacts(await coverage.measurePublished(entry)))
     },
   )
@@ -94,7 +93,7 @@ export const versionsRoutes: FastifyPluginAsyncZod<VersionsOptions> = async (
     {
       config: { roles: ['custodian'] },
       schema: {
-        tags,
+        tags: ['Registration'],
         operationId: 'measureCoverage',
         summary: 'Measure what maxRows leaves out of a dataset',
         description:

@@ -50,7 +50,7 @@ export const keysRoutes: FastifyPluginAsyncZod<KeysOptions> = async (app, { keys
     async (request, reply) => {
       const issued = await keys.create(request.body, principalOf(request))
       await keyActs.recordPending()
-      return reply.code(201).send(describe(issued))
+      return reply.code(201).header('location', `/v1/keys/${issued.apiKey.id}`).send(describe(issued))
     },
   )
 

@@ -9,6 +9,42 @@ import type { Role } from '../../src/http/access/principal.ts'
 import { defined } from '../../src/privacy/defined.ts'
 import { PROBLEMS } from '../../src/privacy/problems.ts'
 
+/** Tags of routes, in the order of the document. Their names in the document begin with the reader. */
+const TAGS: Readonly<Record<string, { readonly name: string; readonly description: string }>> = {
+  Queries: { name: 'Analysts: queries', description: 'Ask queries and read stored answers.' },
+  'Sparse vector': {
+    name: 'Analysts: sparse vector',
+    description: 'Ask many questions about a threshold for one charge.',
+  },
+  Datasets: { name: 'Analysts: datasets', description: 'Read the public facts of datasets.' },
+  Evaluations: { name: 'Analysts: evaluations', description: 'Measure errors on synthetic data.' },
+  Mechanisms: { name: 'Analysts: mechanisms', description: 'Compare mechanisms without a dataset.' },
+  Plots: {
+    name: 'Analysts: plots',
+    description: `SVG pictures. Examples: ${linkTo('risk', 'risk')}, ${linkTo('noise-comparison', 'noise')}, ${linkTo('answer-distribution', 'answers')}.`,
+  },
+  Registration: {
+    name: 'Custodians: registration',
+    description: 'Upload files, draft declarations, and register and change datasets.',
+  },
+  Budgets: { name: 'Custodians: budgets', description: 'Read and raise budgets, and limit analysts.' },
+  'Disclosure risk': {
+    name: 'Custodians: disclosure risk',
+    description: 'Compute disclosure risk, or the epsilon for an accepted risk.',
+  },
+  Keys: { name: 'Custodians: keys', description: 'Create, rotate and delete API keys.' },
+  Ledger: {
+    name: 'Auditors: ledger',
+    description: 'Read, export and verify the record of all charges.',
+  },
+  Administration: {
+    name: 'Auditors: administration',
+    description: 'Read, export and verify the record of administrative acts.',
+  },
+  Audit: { name: 'Auditors: audit', description: 'Draw releases of synthetic datasets.' },
+  Operation: { name: 'Operators: operation', description: 'Health checks and metrics.' },
+}
+
 /** Security schemes, one per role, so that Swagger UI can store a key for each role. */
 const SECURITY_SCHEMES = {
   analystKey: {
@@ -57,6 +93,8 @@ const zodToJsonConfig = {
   },
 }
 
+const transform = createJsonSchemaTransform({ skipList: [], zodToJsonConfig })
+
 /** OpenID provider with which Swagger UI signs in. */
 export interface SignIn {
   readonly issuer: string
@@ -92,29 +130,14 @@ export function openApiOptions(issuer?: string): FastifyDynamicSwaggerOptions {
           '`custodian.key`). Every operation has an example that works with the demo dataset.',
       },
       servers: [{ url: '/' }],
-      tags: [
-        { name: 'Queries', description: 'Ask queries and read stored answers.' },
-        { name: 'Datasets', description: 'Register datasets and read their public facts.' },
-        { name: 'Budgets', description: 'Read and raise budgets, and limit analysts.' },
-        { name: 'Ledger', description: 'Read, export and verify the record of all charges.' },
-        { name: 'Keys', description: 'Create, rotate and delete API keys.' },
-        { name: 'Administration', description: 'Read, export and verify the record of administrative acts.' },
-        { name: 'Mechanisms', description: 'Compare mechanisms without a dataset.' },
-        {
-          name: 'Disclosure risk',
-          description: 'Compute disclosure risk, or the epsilon for an accepted risk.',
-        },
-        { name: 'Evaluations', description: 'Measure errors on synthetic data.' },
-        {
-          name: 'Plots',
-          description: `SVG pictures. Examples: ${linkTo('risk', 'risk')}, ${linkTo('noise-comparison', 'noise')}, ${linkTo('answer-distribution', 'answers')}.`,
-        },
-        { name: 'Sparse vector', description: 'Ask many questions about a threshold for one charge.' },
-        { name: 'Operation', description: 'Health checks and metrics for operators.' },
-      ],
+      tags: Object.values(TAGS),
       components: { securitySchemes: { ...SECURITY_SCHEMES, ...tokenScheme(issuer) } },
     },
-    transform: createJsonSchemaTransform({ skipList: [], zodToJsonConfig }),
+    transform: (input) => {
+      const { schema, url } = transform(input)
+      const { tags = [], ...rest } = schema
+      return { schema: { ...rest, tags: tags.map((tag) => TAGS[tag]?.name ?? tag) }, url }
+    },
     transformObject: (document) => {
       const generated = listProblemCodes(
         nameExamples(pruneSchemas(createJsonSchemaTransformObject({ zodToJsonConfig })(document))),
@@ -159,7 +182,7 @@ const INPUT_SUFFIX = 'Input'
 
 /**
  * Removes schemas that no operation uses. The type provider writes every named schema twice, for requests (`NameInput`)
- * and for responses (`Name`). A request's schema gets the plain name if only that one is used.
+ * and for responses (`Name`). A request's schema gets the plain name if only that one is used, or if both are equal.
  */
 function pruneSchemas(document: ReturnType<SwaggerTransformObject>): ReturnType<SwaggerTransformObject> {
   const openapi = document as OpenAPIV3_1.Document
@@ -171,10 +194,9 @@ function pruneSchemas(document: ReturnType<SwaggerTransformObject>): ReturnType<
     reached.add(name)
     waiting.push(...referencesIn(schemas[name]))
   }
-  const nameOf = (name: string) => {
-    const plain = name.endsWith(INPUT_SUFFIX) ? name.slice(0, -INPUT_SUFFIX.length) : name
-    return reached.has(plain) ? name : plain
-  }
+  const plainOf = (name: string) => (name.endsWith(INPUT_SUFFIX) ? name.slice(0, -INPUT_SUFFIX.length) : name)
+  const different = differentInputs(schemas, plainOf)
+  const nameOf = (name: string) => (different.has(name) && reached.has(plainOf(name)) ? name : plainOf(name))
   const renamed = <Part>(part: Part): Part =>
     JSON.parse(JSON.stringify(part), (key, value) =>
       key === '$ref' && typeof value === 'string' && value.startsWith(REFERENCE_PREFIX)
@@ -193,6 +215,23 @@ function pruneSchemas(document: ReturnType<SwaggerTransformObject>): ReturnType<
       schemas: Object.fromEntries(kept.map(([name, schema]) => [nameOf(name), renamed(schema)])),
     },
   } as ReturnType<SwaggerTransformObject>
+}
+
+/** Names of the schemas of requests that differ from those of responses, themselves or in what they refer to. */
+function differentInputs(
+  schemas: Readonly<Record<string, unknown>>,
+  plainOf: (name: string) => string,
+): ReadonlySet<string> {
+  const inputs = Object.keys(schemas).filter((name) => name.endsWith(INPUT_SUFFIX))
+  const withPlainNames = (name: string) =>
+    JSON.stringify(schemas[name]).replaceAll(/(#\/components\/schemas\/\w+?)Input"/g, '$1"')
+  const different = new Set(inputs.filter((name) => withPlainNames(name) !== withPlainNames(plainOf(name))))
+  for (let before = -1; before !== different.size; ) {
+    before = different.size
+    for (const name of inputs)
+      if (referencesIn(schemas[name]).some((each) => different.has(each))) different.add(name)
+  }
+  return different
 }
 
 function referencesIn(part: unknown): string[] {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { amount, debit, priceOfReplay, receipt } from '../budgets/budget.ts'
 import { coverage, datasetId } from '../datasets/dataset.ts'
-import { listOf, neighbours } from '../values.ts'
+import { listOf, neighbours, time } from '../values.ts'
 import { releaseRisk } from './disclosure.ts'
 import { MAX_BATCH_QUERIES, QUERY_KINDS } from './query.ts'
 
@@ -405,8 +405,7 @@ export const askedQuery = z.looseObject({ kind }).meta({
     'Query as it was asked, without the fields that equal their defaults. It can be sent again as it is.',
 })
 
-const replaysUntil = z.iso
-  .datetime()
+const replaysUntil = time
   .optional()
   .describe(
     'Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. ' +
@@ -415,8 +414,7 @@ const replaysUntil = z.iso
 
 /** Fields of every answer that say how old it can be. */
 export const freshness = {
-  debitedAt: z.iso
-    .datetime()
+  debitedAt: time
     .optional()
     .describe(
       'Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it.',
@@ -426,9 +424,9 @@ export const freshness = {
 
 /** Fields of every answer that say when and by which software it was made. */
 export const provenance = {
-  answeredAt: z.iso
-    .datetime()
-    .describe('Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.'),
+  answeredAt: time.describe(
+    'Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.',
+  ),
   softwareVersion: z.string().describe('Version of Sotto that answered.'),
 }
 
@@ -445,11 +443,13 @@ const domain = z
       temporal: present.describe('Present if the value is a date or a timestamp.'),
     }),
   )
-  .optional()
-  .describe(
-    'Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. ' +
+  .meta({
+    id: 'PostprocessingFacts',
+    description:
+      'Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. ' +
       'These values can be post-processed.',
-  )
+  })
+  .optional()
 
 const MEASURED = 'Values and their accuracy before post-processing. Present if the answer is post-processed.'
 

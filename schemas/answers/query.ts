@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { DEFAULT_CONFIDENCE, MAX_QUERY_EPSILON } from '../../src/privacy/loss.ts'
+import { nearestOf } from '../../src/privacy/rule.ts'
 import { columnName, isoText } from '../datasets/dataset.ts'
 
 /** Entry of a field in the table of kinds, from which forms and clients are made, beside its schema. */
@@ -215,6 +216,25 @@ const valuePerPerson = {
 /** Subject of a count, and the bounds on what each person contributes to it. */
 export const countedContribution = { ...counted, contribution: contribution.optional() }
 
+const accuracyTarget = z
+  .strictObject({
+    halfWidth: z.number().meta({
+      description: 'Largest accepted error. Greater than 0, in the unit of the answer.',
+      exclusiveMinimum: 0,
+    }),
+    confidence: z.number().default(DEFAULT_CONFIDENCE).meta({
+      description: 'Probability with which the half-width must hold.',
+      minimum: 1e-9,
+      maximum: 0.999999999,
+    }),
+  })
+  .meta({
+    id: 'AccuracyTarget',
+    description:
+      'Accuracy to reach, instead of `epsilon`. The service finds the mechanism with the lowest cost, and charges the ' +
+      'smallest epsilon that reaches this accuracy. A preview shows it.',
+  })
+
 const rows = {
   where: where.optional(),
   contribution: contribution.optional(),
@@ -229,23 +249,7 @@ const rows = {
       exclusiveMinimum: 0,
       maximum: MAX_QUERY_EPSILON,
     }),
-  accuracy: z
-    .strictObject({
-      halfWidth: z.number().meta({
-        description: 'Largest accepted error. Greater than 0, in the unit of the answer.',
-        exclusiveMinimum: 0,
-      }),
-      confidence: z.number().default(DEFAULT_CONFIDENCE).meta({
-        description: 'Probability with which the half-width must hold.',
-        minimum: 1e-9,
-        maximum: 0.999999999,
-      }),
-    })
-    .optional()
-    .describe(
-      'Accuracy to reach, instead of `epsilon`. The service finds the mechanism with the lowest cost, and charges the ' +
-        'smallest epsilon that reaches this accuracy. A preview shows it.',
-    ),
+  accuracy: accuracyTarget.optional(),
 }
 
 const delta = z.number().meta({
@@ -260,7 +264,7 @@ const postprocess = z
     round: z.boolean().default(false).describe('Round to the nearest whole number.'),
     nonNegative: z.boolean().default(false).describe('Replace negative values by 0.'),
   })
-  .describe('Post-processing of noisy values. It costs nothing.')
+  .meta({ id: 'PostprocessingChoice', description: 'Post-processing of noisy values. It costs nothing.' })
 
 const additive = {
   ...rows,
@@ -743,7 +747,10 @@ export const QUERY_KINDS = variants.flatMap(({ shape: { kind } }) => [...kind.va
 
 /** POST /v1/datasets/{dataset}/queries */
 export const query = z
-  .discriminatedUnion('kind', variants, { error: `must be one of ${QUERY_KINDS.join(', ')}` })
+  .discriminatedUnion('kind', variants, {
+    error: ({ input }) =>
+      `must be one of ${QUERY_KINDS.join(', ')}${nearestOf(Object(input).kind, QUERY_KINDS)}`,
+  })
   .meta({
     id: 'Query',
     description: 'Statistical query, by kind.',

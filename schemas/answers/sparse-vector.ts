@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { MAX_QUERY_EPSILON } from '../../src/privacy/loss.ts'
 import { amount, debit, priceOfReplay, receipt } from '../budgets/budget.ts'
 import { datasetId } from '../datasets/dataset.ts'
-import { hexId, listOf, neighbours, nextBefore, pageBefore, pageLimit } from '../values.ts'
+import { hexId, listOf, neighbours, nextBefore, pageBefore, pageLimit, time } from '../values.ts'
 import { contribution, coverageReport, freshness, offered, provenance } from './answer.ts'
 import { releaseRisk } from './disclosure.ts'
 import { countedContribution, where } from './query.ts'
@@ -168,7 +168,7 @@ const questionAnswer = {
     ),
   positivesLeft,
   ...provenance,
-  answeredAt: z.iso.datetime(),
+  answeredAt: time,
   receipt: receipt.describe('Head of the hash chain before this answer was recorded.'),
 }
 

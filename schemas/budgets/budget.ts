@@ -27,8 +27,11 @@ const balance = { cap: amount, spent: amount, remaining: amount }
 
 const allotment = z
   .strictObject(balance)
+  .meta({
+    id: 'Allotment',
+    description: "Only for an analyst with an allotment: the analyst's share of the cap.",
+  })
   .optional()
-  .describe("Only for an analyst with an allotment: the analyst's share of the cap.")
 
 /** A dataset's budget. */
 export const budget = z.strictObject(balance).meta({

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { brokenChain, listOf, nextBefore, pageBefore, pageLimit } from '../values.ts'
+import { brokenChain, listOf, nextBefore, pageBefore, pageLimit, time } from '../values.ts'
 import { amount, analystSpending, loss, receipt } from './budget.ts'
 
 /** GET /v1/datasets/{dataset}/ledger */
@@ -40,7 +40,7 @@ const entry = z
       'resumed',
       'source-reused',
     ]),
-    at: z.iso.datetime(),
+    at: time,
     principal: z.string(),
     release: z
       .string()

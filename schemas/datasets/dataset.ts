@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { budgetRisk, candidates } from '../answers/disclosure.ts'
 import { budgetRequest } from '../budgets/budget.ts'
-import { listOf, neighbours, slug } from '../values.ts'
+import { listOf, neighbours, slug, time } from '../values.ts'
 import { connectionName, tableName } from './connections.ts'
 import { suspensionReason } from './suspension.ts'
 
@@ -709,7 +709,7 @@ export const dataset = z
       .string()
       .optional()
       .describe('The same in words, also where it is not known. Absent where rows are the privacy units.'),
-    registeredAt: z.iso.datetime(),
+    registeredAt: time,
     suspended: suspensionReason
       .optional()
       .describe(
@@ -896,7 +896,7 @@ export const versionList = z
     versions: listOf(
       z.strictObject({
         version: z.string(),
-        publishedAt: z.iso.datetime().describe('Time in UTC.'),
+        publishedAt: time.describe('Time in UTC.'),
         rows: dataset.shape.rows,
         people: dataset.shape.people,
         coverage: coverage.optional(),

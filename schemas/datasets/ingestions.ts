@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { hexId, listOf } from '../values.ts'
+import { hexId, listOf, time } from '../values.ts'
 import { datasetId } from './dataset.ts'
 
 /** Path parameter of the paths below /v1/ingestions/{ingestion}. */
@@ -18,7 +18,7 @@ export const ingestion = z
     kind: z.enum(['registration', 'version']),
     dryRun: z.boolean().describe('True if nothing will be published.'),
     principal: z.string().describe('Name of the custodian who asked for it.'),
-    startedAt: z.iso.datetime().describe('Time of the request in UTC.'),
+    startedAt: time.describe('Time of the request in UTC.'),
     phase: z
       .enum(['wait', 'copy', 'check', 'read', 'store'])
       .describe(

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { listOf } from '../values.ts'
+import { listOf, time } from '../values.ts'
 import { uploadId } from './dataset.ts'
 
 /** Path parameter of the paths below /v1/sources/{source}. */
@@ -26,8 +26,8 @@ export const upload = z
     format: z
       .enum(['csv', 'parquet'])
       .describe('`parquet` for a file that begins as Parquet files do, otherwise `csv`.'),
-    uploadedAt: z.iso.datetime(),
-    expiresAt: z.iso.datetime().describe('Time at which the service deletes the file.'),
+    uploadedAt: time,
+    expiresAt: time.describe('Time at which the service deletes the file.'),
   })
   .meta({ id: 'Upload', description: 'An uploaded file. It belongs to the principal that uploaded it.' })
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { reason } from '../budgets/budget.ts'
-import { listOf } from '../values.ts'
+import { listOf, time } from '../values.ts'
 
 /** POST /v1/datasets/{dataset}/resume */
 export const resumeRequest = z.strictObject({ reason }).meta({
@@ -12,7 +12,7 @@ export const resumeRequest = z.strictObject({ reason }).meta({
 const countedFailure = z
   .strictObject({
     sequence: z.int().min(1).describe('Event in the ledger of the dataset.'),
-    at: z.iso.datetime(),
+    at: time,
     principal: z.string(),
     release: z.string().describe('Charge whose attempt failed, or the session whose question failed.'),
     errorClass: z.string().optional().describe('For example `EngineTimeout`. Absent if it is unknown.'),

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { brokenChain, listOf, nextBefore } from '../values.ts'
+import { brokenChain, listOf, nextBefore, time } from '../values.ts'
 
 const act = z
   .strictObject({
@@ -20,7 +20,7 @@ const act = z
       'dataset-suspended',
       'dataset-resumed',
     ]),
-    at: z.iso.datetime(),
+    at: time,
     principal: z
       .string()
       .describe(

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { datasetId } from '../datasets/dataset.ts'
-import { listOf, role, slug } from '../values.ts'
+import { listOf, role, slug, time } from '../values.ts'
 
 const name = slug.describe(
   'Principal that the key identifies. Releases, spending and allotments belong to this name.',
@@ -68,8 +68,6 @@ const keyId = z
 export const keyParameters = z.strictObject({
   id: keyId.meta({ description: 'Id of the key.', example: 'study-notebook.1' }),
 })
-
-const time = z.iso.datetime()
 
 /** An API key without its text. */
 export const apiKey = z

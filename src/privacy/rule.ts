@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import { didYouMean } from './did-you-mean.ts'
 
 /**
  * Returns the rule that a value violates, or undefined to keep zod's message. Zod's messages name its internals.
@@ -13,7 +14,7 @@ export function ruleOf(issue: z.core.$ZodRawIssue): string | undefined {
         return 'must be a number with at most 17 significant digits, within 1e308'
       return `must be ${NAMES[issue.expected] ?? issue.expected}`
     case 'invalid_value':
-      return `must be ${issue.values.length === 1 ? '' : 'one of '}${issue.values.join(', ')}`
+      return `must be ${issue.values.length === 1 ? '' : 'one of '}${issue.values.join(', ')}${nearestOf(issue.input, issue.values)}`
     case 'too_small':
       return `must ${VERBS[issue.origin] ?? 'be'} at least ${issue.minimum}${unitOf(issue.origin, issue.minimum)}`
     case 'too_big':
@@ -28,6 +29,11 @@ export function ruleOf(issue: z.core.$ZodRawIssue): string | undefined {
     default:
       return undefined
   }
+}
+
+/** Returns the allowed value that is nearest to a wrong one, in words; an empty text if there is none. */
+export function nearestOf(input: unknown, allowed: readonly unknown[]): string {
+  return typeof input === 'string' ? didYouMean(input, allowed.map(String)) : ''
 }
 
 const NAMES: Readonly<Record<string, string>> = {

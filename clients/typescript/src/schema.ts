@@ -1205,6 +1205,16 @@ export interface components {
             /** @description Only for a selection of keys: what a key needs to appear, in words, and whether any can be expected. */
             statement?: string;
         };
+        /** @description Accuracy to reach, instead of `epsilon`. The service finds the mechanism with the lowest cost, and charges the smallest epsilon that reaches this accuracy. A preview shows it. */
+        AccuracyTarget: {
+            /** @description Largest accepted error. Greater than 0, in the unit of the answer. */
+            halfWidth: number;
+            /**
+             * @description Probability with which the half-width must hold.
+             * @default 0.95
+             */
+            confidence?: number;
+        };
         /** @description Result of recomputing the chain of administrative acts. */
         AdministrationVerification: {
             /** @constant */
@@ -1224,8 +1234,7 @@ export interface components {
             sequence: number;
             /** @enum {string} */
             kind: "key-created" | "key-rotated" | "key-deleted" | "sign-in-refused" | "dataset-registered" | "source-refused" | "version-published" | "dataset-described" | "dataset-withdrawn" | "budget-granted" | "budget-replaced" | "allotment-set" | "dataset-suspended" | "dataset-resumed";
-            /** Format: date-time */
-            at: string;
+            at: components["schemas"]["Time"];
             /** @description The principal who acted; `sotto` for the service itself, `sotto:command-line` for the command line on the host. */
             principal: string;
             /** @description The thing acted on: the id of a dataset or key, or an address. */
@@ -1243,6 +1252,12 @@ export interface components {
             events: components["schemas"]["AdministrativeAct"][];
             /** @description Value of `before` for the next page. Absent on the last page. */
             next?: number;
+        };
+        /** @description Only for an analyst with an allotment: the analyst's share of the cap. */
+        Allotment: {
+            cap: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            spent: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            remaining: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
         };
         /**
          * @description Amount that an analyst may spend. Replaces an existing allotment.
@@ -1362,22 +1377,14 @@ export interface components {
             role: "analyst" | "custodian" | "auditor";
             /** @description Limits the key to these datasets, which need not be registered yet. Default: all datasets. */
             datasets?: string[];
-            /** Format: date-time */
-            expiresAt?: string;
+            expiresAt?: components["schemas"]["Time"];
             quota?: components["schemas"]["Quota"];
-            /** Format: date-time */
-            createdAt: string;
+            createdAt: components["schemas"]["Time"];
             createdBy?: string;
-            /**
-             * Format: date-time
-             * @description Time of the last rotation.
-             */
-            rotatedAt?: string;
-            /**
-             * Format: date-time
-             * @description Time until which a previous key is valid. Absent if none is.
-             */
-            earlierValidUntil?: string;
+            /** @description Time of the last rotation. */
+            rotatedAt?: components["schemas"]["Time"];
+            /** @description Time until which a previous key is valid. Absent if none is. */
+            earlierValidUntil?: components["schemas"]["Time"];
         };
         /** @description Bounds on what each person contributes, as they were applied. Only for datasets whose privacy unit is a person. The number of rows that the bounds leave out is not revealed. */
         AppliedContribution: {
@@ -1419,12 +1426,7 @@ export interface components {
             };
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
-            /** @description Only for an analyst with an allotment: the analyst's share of the cap. */
-            allotment?: {
-                cap: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-                spent: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-                remaining: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-            };
+            allotment?: components["schemas"]["Allotment"];
             /** @description Only in a replay: the amount that was charged for the first response. The `cost` of a replay is 0. */
             price?: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             receipt: components["schemas"]["Receipt"];
@@ -1433,21 +1435,12 @@ export interface components {
              * @constant
              */
             shared?: true;
-            /**
-             * Format: date-time
-             * @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it.
-             */
-            debitedAt?: string;
-            /**
-             * Format: date-time
-             * @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does.
-             */
-            replaysUntil?: string;
-            /**
-             * Format: date-time
-             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.
-             */
-            answeredAt: string;
+            /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
+            debitedAt?: components["schemas"]["Time"];
+            /** @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does. */
+            replaysUntil?: components["schemas"]["Time"];
+            /** @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset. */
+            answeredAt: components["schemas"]["Time"];
             /** @description Version of Sotto that answered. */
             softwareVersion: string;
         };
@@ -1605,23 +1598,15 @@ export interface components {
             }[];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
-            /** @description Only for an analyst with an allotment: the analyst's share of the cap. */
-            allotment?: {
-                cap: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-                spent: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-                remaining: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-            };
+            allotment?: components["schemas"]["Allotment"];
             /** @description True if the caller has paid for this question before: a repeat costs nothing, and `cost` is 0. Whether another analyst has paid for it is not revealed. */
             paid: boolean;
             /** @description Cost of a fresh answer, which a new Idempotency-Key draws. Equal to `cost` unless it is paid. */
             price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             /** @description True if budget and allotment currently suffice for `cost`. */
             affordable: boolean;
-            /**
-             * Format: date-time
-             * @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does.
-             */
-            replaysUntil?: string;
+            /** @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does. */
+            replaysUntil?: components["schemas"]["Time"];
             disclosureRisk: components["schemas"]["ReleaseRisk"];
         };
         /** @description Column of numbers, dates or timestamps divided into bins. */
@@ -1706,12 +1691,7 @@ export interface components {
             remaining: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             /** @description Only under zcdp: the epsilon that the rho spent so far amounts to, at the granted delta. */
             amountsTo?: components["schemas"]["PrivacyLoss"];
-            /** @description Only for an analyst with an allotment: the analyst's share of the cap. */
-            allotment?: {
-                cap: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-                spent: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-                remaining: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-            };
+            allotment?: components["schemas"]["Allotment"];
         };
         /** @description Bound on the probability that an adversary who knows everyone but one person, with all rows, guesses that person (docs/disclosure-risk.md). Computed from the privacy loss alone, without data. */
         BudgetRisk: {
@@ -1947,16 +1927,7 @@ export interface components {
             contribution?: components["schemas"]["Contribution"];
             /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
             epsilon?: number;
-            /** @description Accuracy to reach, instead of `epsilon`. The service finds the mechanism with the lowest cost, and charges the smallest epsilon that reaches this accuracy. A preview shows it. */
-            accuracy?: {
-                /** @description Largest accepted error. Greater than 0, in the unit of the answer. */
-                halfWidth: number;
-                /**
-                 * @description Probability with which the half-width must hold.
-                 * @default 0.95
-                 */
-                confidence?: number;
-            };
+            accuracy?: components["schemas"]["AccuracyTarget"];
             /**
              * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
              * @enum {string}
@@ -1973,24 +1944,12 @@ export interface components {
              */
             delta?: number;
             /**
-             * @description Post-processing of noisy values. It costs nothing.
              * @default {
              *       "round": false,
              *       "nonNegative": false
              *     }
              */
-            postprocess?: {
-                /**
-                 * @description Round to the nearest whole number.
-                 * @default false
-                 */
-                round?: boolean;
-                /**
-                 * @description Replace negative values by 0.
-                 * @default false
-                 */
-                nonNegative?: boolean;
-            };
+            postprocess?: components["schemas"]["PostprocessingChoice"];
         };
         /** @description Bounds on what each person contributes, applied after `where`. Fewer rows need less noise, but leave more data out. Which rows of a person are kept depends on that person's rows only. Default: the `maxRows` of the dataset. Only for datasets whose privacy unit is a person. */
         Contribution: {
@@ -2013,16 +1972,7 @@ export interface components {
             where?: components["schemas"]["Predicate"];
             /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
             epsilon?: number;
-            /** @description Accuracy to reach, instead of `epsilon`. The service finds the mechanism with the lowest cost, and charges the smallest epsilon that reaches this accuracy. A preview shows it. */
-            accuracy?: {
-                /** @description Largest accepted error. Greater than 0, in the unit of the answer. */
-                halfWidth: number;
-                /**
-                 * @description Probability with which the half-width must hold.
-                 * @default 0.95
-                 */
-                confidence?: number;
-            };
+            accuracy?: components["schemas"]["AccuracyTarget"];
             /**
              * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
              * @enum {string}
@@ -2039,24 +1989,12 @@ export interface components {
              */
             delta?: number;
             /**
-             * @description Post-processing of noisy values. It costs nothing.
              * @default {
              *       "round": false,
              *       "nonNegative": false
              *     }
              */
-            postprocess?: {
-                /**
-                 * @description Round to the nearest whole number.
-                 * @default false
-                 */
-                round?: boolean;
-                /**
-                 * @description Replace negative values by 0.
-                 * @default false
-                 */
-                nonNegative?: boolean;
-            };
+            postprocess?: components["schemas"]["PostprocessingChoice"];
         };
         /**
          * @description Pearson correlation of two columns, between -1 and 1. Rows where one of them is NULL are ignored. If a noisy variance is not positive, the value is 0 and its half-width 1. Its accuracy depends on the data, so `accuracy` is not supported.
@@ -2078,16 +2016,7 @@ export interface components {
             contribution?: components["schemas"]["Contribution"];
             /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
             epsilon?: number;
-            /** @description Accuracy to reach, instead of `epsilon`. The service finds the mechanism with the lowest cost, and charges the smallest epsilon that reaches this accuracy. A preview shows it. */
-            accuracy?: {
-                /** @description Largest accepted error. Greater than 0, in the unit of the answer. */
-                halfWidth: number;
-                /**
-                 * @description Probability with which the half-width must hold.
-                 * @default 0.95
-                 */
-                confidence?: number;
-            };
+            accuracy?: components["schemas"]["AccuracyTarget"];
             /**
              * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
              * @enum {string}
@@ -2104,24 +2033,12 @@ export interface components {
              */
             delta?: number;
             /**
-             * @description Post-processing of noisy values. It costs nothing.
              * @default {
              *       "round": false,
              *       "nonNegative": false
              *     }
              */
-            postprocess?: {
-                /**
-                 * @description Round to the nearest whole number.
-                 * @default false
-                 */
-                round?: boolean;
-                /**
-                 * @description Replace negative values by 0.
-                 * @default false
-                 */
-                nonNegative?: boolean;
-            };
+            postprocess?: components["schemas"]["PostprocessingChoice"];
         };
         /**
          * @description Number of declared categories, bins or periods of a column that occur, or of values of a free-text column that is declared as `selectable` (only under add-remove neighbours; each person contributes as many values as `contribution` allows). NULL is not counted.
@@ -2139,16 +2056,7 @@ export interface components {
             contribution?: components["schemas"]["Contribution"];
             /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
             epsilon?: number;
-            /** @description Accuracy to reach, instead of `epsilon`. The service finds the mechanism with the lowest cost, and charges the smallest epsilon that reaches this accuracy. A preview shows it. */
-            accuracy?: {
-                /** @description Largest accepted error. Greater than 0, in the unit of the answer. */
-                halfWidth: number;
-                /**
-                 * @description Probability with which the half-width must hold.
-                 * @default 0.95
-                 */
-                confidence?: number;
-            };
+            accuracy?: components["schemas"]["AccuracyTarget"];
             /**
              * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
              * @enum {string}
@@ -2165,24 +2073,12 @@ export interface components {
              */
             delta?: number;
             /**
-             * @description Post-processing of noisy values. It costs nothing.
              * @default {
              *       "round": false,
              *       "nonNegative": false
              *     }
              */
-            postprocess?: {
-                /**
-                 * @description Round to the nearest whole number.
-                 * @default false
-                 */
-                round?: boolean;
-                /**
-                 * @description Replace negative values by 0.
-                 * @default false
-                 */
-                nonNegative?: boolean;
-            };
+            postprocess?: components["schemas"]["PostprocessingChoice"];
         };
         /**
          * @description Number of rows or of people.
@@ -2208,16 +2104,7 @@ export interface components {
             contribution?: components["schemas"]["Contribution"];
             /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
             epsilon?: number;
-            /** @description Accuracy to reach, instead of `epsilon`. The service finds the mechanism with the lowest cost, and charges the smallest epsilon that reaches this accuracy. A preview shows it. */
-            accuracy?: {
-                /** @description Largest accepted error. Greater than 0, in the unit of the answer. */
-                halfWidth: number;
-                /**
-                 * @description Probability with which the half-width must hold.
-                 * @default 0.95
-                 */
-                confidence?: number;
-            };
+            accuracy?: components["schemas"]["AccuracyTarget"];
             /**
              * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
              * @enum {string}
@@ -2234,31 +2121,18 @@ export interface components {
              */
             delta?: number;
             /**
-             * @description Post-processing of noisy values. It costs nothing.
              * @default {
              *       "round": false,
              *       "nonNegative": false
              *     }
              */
-            postprocess?: {
-                /**
-                 * @description Round to the nearest whole number.
-                 * @default false
-                 */
-                round?: boolean;
-                /**
-                 * @description Replace negative values by 0.
-                 * @default false
-                 */
-                nonNegative?: boolean;
-            };
+            postprocess?: components["schemas"]["PostprocessingChoice"];
         };
         /** @description Failure after a charge that may depend on the data. */
         CountedFailure: {
             /** @description Event in the ledger of the dataset. */
             sequence: number;
-            /** Format: date-time */
-            at: string;
+            at: components["schemas"]["Time"];
             principal: string;
             /** @description Charge whose attempt failed, or the session whose question failed. */
             release: string;
@@ -2285,16 +2159,7 @@ export interface components {
             contribution?: components["schemas"]["Contribution"];
             /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
             epsilon?: number;
-            /** @description Accuracy to reach, instead of `epsilon`. The service finds the mechanism with the lowest cost, and charges the smallest epsilon that reaches this accuracy. A preview shows it. */
-            accuracy?: {
-                /** @description Largest accepted error. Greater than 0, in the unit of the answer. */
-                halfWidth: number;
-                /**
-                 * @description Probability with which the half-width must hold.
-                 * @default 0.95
-                 */
-                confidence?: number;
-            };
+            accuracy?: components["schemas"]["AccuracyTarget"];
             /**
              * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
              * @enum {string}
@@ -2311,24 +2176,12 @@ export interface components {
              */
             delta?: number;
             /**
-             * @description Post-processing of noisy values. It costs nothing.
              * @default {
              *       "round": false,
              *       "nonNegative": false
              *     }
              */
-            postprocess?: {
-                /**
-                 * @description Round to the nearest whole number.
-                 * @default false
-                 */
-                round?: boolean;
-                /**
-                 * @description Replace negative values by 0.
-                 * @default false
-                 */
-                nonNegative?: boolean;
-            };
+            postprocess?: components["schemas"]["PostprocessingChoice"];
             supposed?: components["schemas"]["Suppositions"];
         };
         /** @description What `maxRows` leaves out of this version, as a whole, measured with noise. The intervals include the noise and the width of the groups of people by their numbers of rows. Absent where it was not measured. */
@@ -2429,40 +2282,6 @@ export interface components {
             /** @description Texts that stand for a missing value in fields without quotes, to the letter, such as `NA`. An empty field is missing whatever is declared. */
             nullValues?: string[];
         };
-        /**
-         * @description How a CSV file differs from RFC 4180 in UTF-8.
-         * @example {
-         *       "delimiter": ";",
-         *       "decimal": ",",
-         *       "encoding": "latin-1"
-         *     }
-         */
-        CsvDialectInput: {
-            /**
-             * @description Character between fields: `,` by default, and `tab` for the path of a `.tsv` file. `space` is one or more spaces; those at the ends of a line do not count.
-             * @enum {string}
-             */
-            delimiter?: "," | ";" | "|" | "tab" | "space";
-            /**
-             * @description Character around a field that contains delimiters, line breaks or quotes, which are doubled. `"` by default. With `none`, quotes are part of the values.
-             * @enum {string}
-             */
-            quote?: "\"" | "'" | "none";
-            /**
-             * @description Decimal separator of the columns of type `integer` and `number`, `.` by default. Separators of thousands are invalid values.
-             * @enum {string}
-             */
-            decimal?: "." | ",";
-            /** @description True, the default, if the first record has the names of the columns. Otherwise they are `column1`, `column2` and so on. */
-            header?: boolean;
-            /**
-             * @description `utf-8` by default. `latin-1` is Windows-1252. `utf-16` is little-endian unless a byte order mark states otherwise.
-             * @enum {string}
-             */
-            encoding?: "utf-8" | "latin-1" | "utf-16";
-            /** @description Texts that stand for a missing value in fields without quotes, to the letter, such as `NA`. An empty field is missing whatever is declared. */
-            nullValues?: string[];
-        };
         /** @description Public facts of a dataset. */
         Dataset: {
             id: string;
@@ -2517,8 +2336,7 @@ export interface components {
             coverage?: components["schemas"]["Coverage"];
             /** @description The same in words, also where it is not known. Absent where rows are the privacy units. */
             coverageStatement?: string;
-            /** Format: date-time */
-            registeredAt: string;
+            registeredAt: components["schemas"]["Time"];
             /**
              * @description For custodians only, and only while the dataset is suspended: the reason. `GET /v1/datasets/{dataset}/suspension` explains it.
              * @enum {string}
@@ -2710,27 +2528,13 @@ export interface components {
             };
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
-            /** @description Only for an analyst with an allotment: the analyst's share of the cap. */
-            allotment?: {
-                cap: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-                spent: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-                remaining: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-            };
-            /**
-             * Format: date-time
-             * @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it.
-             */
-            debitedAt?: string;
-            /**
-             * Format: date-time
-             * @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does.
-             */
-            replaysUntil?: string;
-            /**
-             * Format: date-time
-             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.
-             */
-            answeredAt: string;
+            allotment?: components["schemas"]["Allotment"];
+            /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
+            debitedAt?: components["schemas"]["Time"];
+            /** @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does. */
+            replaysUntil?: components["schemas"]["Time"];
+            /** @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset. */
+            answeredAt: components["schemas"]["Time"];
             /** @description Version of Sotto that answered. */
             softwareVersion: string;
             /**
@@ -2837,7 +2641,7 @@ export interface components {
             };
             /** @description Number of people in the released dataset. The adversary does not know which. */
             released: number;
-            query: components["schemas"]["RiskQueryInput"];
+            query: components["schemas"]["RiskQuery"];
             /**
              * @description Number of people by which neighbouring datasets differ (k): k leave and k others join, or k leave, or k join. At most the number released, and at most the number left out, because otherwise no two datasets differ by k people. Epsilon is the loss between such neighbours: a mechanism with a loss of e for one person has at most k e for k of them (group privacy: Dwork and Roth 2014, theorem 2.2).
              * @default 1
@@ -3048,16 +2852,7 @@ export interface components {
             contribution?: components["schemas"]["Contribution"];
             /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
             epsilon?: number;
-            /** @description Accuracy to reach, instead of `epsilon`. The service finds the mechanism with the lowest cost, and charges the smallest epsilon that reaches this accuracy. A preview shows it. */
-            accuracy?: {
-                /** @description Largest accepted error. Greater than 0, in the unit of the answer. */
-                halfWidth: number;
-                /**
-                 * @description Probability with which the half-width must hold.
-                 * @default 0.95
-                 */
-                confidence?: number;
-            };
+            accuracy?: components["schemas"]["AccuracyTarget"];
         };
         /** @description A file below the data folder. */
         FileSource: {
@@ -3069,17 +2864,6 @@ export interface components {
             format: "csv" | "parquet";
             /** @description Only for the format `csv`. */
             csv?: components["schemas"]["CsvDialect"];
-        };
-        /** @description A file below the data folder. */
-        FileSourceInput: {
-            /** @constant */
-            kind: "file";
-            /** @description Path relative to the data folder: `.parquet`, or `.csv`, `.tsv` or `.txt`, each with or without `.gz`. */
-            path: string;
-            /** @enum {string} */
-            format: "csv" | "parquet";
-            /** @description Only for the format `csv`. */
-            csv?: components["schemas"]["CsvDialectInput"];
         };
         /** @description Errors of the noisy gaps, in rows. The true gap is the lead over the candidate that was selected next, and for the last one the lead over the best candidate that was not selected. */
         GapErrors: {
@@ -3148,16 +2932,7 @@ export interface components {
             contribution?: components["schemas"]["Contribution"];
             /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
             epsilon?: number;
-            /** @description Accuracy to reach, instead of `epsilon`. The service finds the mechanism with the lowest cost, and charges the smallest epsilon that reaches this accuracy. A preview shows it. */
-            accuracy?: {
-                /** @description Largest accepted error. Greater than 0, in the unit of the answer. */
-                halfWidth: number;
-                /**
-                 * @description Probability with which the half-width must hold.
-                 * @default 0.95
-                 */
-                confidence?: number;
-            };
+            accuracy?: components["schemas"]["AccuracyTarget"];
             /**
              * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
              * @enum {string}
@@ -3174,24 +2949,12 @@ export interface components {
              */
             delta?: number;
             /**
-             * @description Post-processing of noisy values. It costs nothing.
              * @default {
              *       "round": false,
              *       "nonNegative": false
              *     }
              */
-            postprocess?: {
-                /**
-                 * @description Round to the nearest whole number.
-                 * @default false
-                 */
-                round?: boolean;
-                /**
-                 * @description Replace negative values by 0.
-                 * @default false
-                 */
-                nonNegative?: boolean;
-            };
+            postprocess?: components["schemas"]["PostprocessingChoice"];
             supposed?: components["schemas"]["Suppositions"];
         };
         /** @description Statistic of each group. */
@@ -3253,27 +3016,13 @@ export interface components {
             question?: components["schemas"]["AskedQuery"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
-            /** @description Only for an analyst with an allotment: the analyst's share of the cap. */
-            allotment?: {
-                cap: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-                spent: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-                remaining: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-            };
-            /**
-             * Format: date-time
-             * @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it.
-             */
-            debitedAt?: string;
-            /**
-             * Format: date-time
-             * @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does.
-             */
-            replaysUntil?: string;
-            /**
-             * Format: date-time
-             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.
-             */
-            answeredAt: string;
+            allotment?: components["schemas"]["Allotment"];
+            /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
+            debitedAt?: components["schemas"]["Time"];
+            /** @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does. */
+            replaysUntil?: components["schemas"]["Time"];
+            /** @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset. */
+            answeredAt: components["schemas"]["Time"];
             /** @description Version of Sotto that answered. */
             softwareVersion: string;
             /** @description Only in a replay: the amount that was charged for the first response. The `cost` of a replay is 0. */
@@ -3284,25 +3033,7 @@ export interface components {
              * @constant
              */
             shared?: true;
-            /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
-            domain?: {
-                [key: string]: {
-                    /**
-                     * @description Present if the true value is a whole number.
-                     * @constant
-                     */
-                    whole?: true;
-                    /** @description The true value is never below this. */
-                    lower?: number | string;
-                    /** @description The true value is never above this. */
-                    upper?: number | string;
-                    /**
-                     * @description Present if the value is a date or a timestamp.
-                     * @constant
-                     */
-                    temporal?: true;
-                };
-            };
+            domain?: components["schemas"]["PostprocessingFacts"];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
                 result: components["schemas"]["GroupsResult"];
@@ -3319,25 +3050,7 @@ export interface components {
             coverage: components["schemas"]["CoverageReport"];
             /** @description Cost of the query on its own. */
             price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-            /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
-            domain?: {
-                [key: string]: {
-                    /**
-                     * @description Present if the true value is a whole number.
-                     * @constant
-                     */
-                    whole?: true;
-                    /** @description The true value is never below this. */
-                    lower?: number | string;
-                    /** @description The true value is never above this. */
-                    upper?: number | string;
-                    /**
-                     * @description Present if the value is a date or a timestamp.
-                     * @constant
-                     */
-                    temporal?: true;
-                };
-            };
+            domain?: components["schemas"]["PostprocessingFacts"];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
                 result: components["schemas"]["GroupsResult"];
@@ -3357,27 +3070,13 @@ export interface components {
             question?: components["schemas"]["AskedQuery"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
-            /** @description Only for an analyst with an allotment: the analyst's share of the cap. */
-            allotment?: {
-                cap: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-                spent: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-                remaining: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-            };
-            /**
-             * Format: date-time
-             * @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it.
-             */
-            debitedAt?: string;
-            /**
-             * Format: date-time
-             * @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does.
-             */
-            replaysUntil?: string;
-            /**
-             * Format: date-time
-             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.
-             */
-            answeredAt: string;
+            allotment?: components["schemas"]["Allotment"];
+            /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
+            debitedAt?: components["schemas"]["Time"];
+            /** @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does. */
+            replaysUntil?: components["schemas"]["Time"];
+            /** @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset. */
+            answeredAt: components["schemas"]["Time"];
             /** @description Version of Sotto that answered. */
             softwareVersion: string;
             /** @description Random. It identifies no release: nothing was stored. */
@@ -3387,25 +3086,7 @@ export interface components {
              * @constant
              */
             dummy: true;
-            /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
-            domain?: {
-                [key: string]: {
-                    /**
-                     * @description Present if the true value is a whole number.
-                     * @constant
-                     */
-                    whole?: true;
-                    /** @description The true value is never below this. */
-                    lower?: number | string;
-                    /** @description The true value is never above this. */
-                    upper?: number | string;
-                    /**
-                     * @description Present if the value is a date or a timestamp.
-                     * @constant
-                     */
-                    temporal?: true;
-                };
-            };
+            domain?: components["schemas"]["PostprocessingFacts"];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
                 result: components["schemas"]["GroupsResult"];
@@ -3480,16 +3161,7 @@ export interface components {
             contribution?: components["schemas"]["Contribution"];
             /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
             epsilon?: number;
-            /** @description Accuracy to reach, instead of `epsilon`. The service finds the mechanism with the lowest cost, and charges the smallest epsilon that reaches this accuracy. A preview shows it. */
-            accuracy?: {
-                /** @description Largest accepted error. Greater than 0, in the unit of the answer. */
-                halfWidth: number;
-                /**
-                 * @description Probability with which the half-width must hold.
-                 * @default 0.95
-                 */
-                confidence?: number;
-            };
+            accuracy?: components["schemas"]["AccuracyTarget"];
             /**
              * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
              * @enum {string}
@@ -3506,24 +3178,12 @@ export interface components {
              */
             delta?: number;
             /**
-             * @description Post-processing of noisy values. It costs nothing.
              * @default {
              *       "round": false,
              *       "nonNegative": false
              *     }
              */
-            postprocess?: {
-                /**
-                 * @description Round to the nearest whole number.
-                 * @default false
-                 */
-                round?: boolean;
-                /**
-                 * @description Replace negative values by 0.
-                 * @default false
-                 */
-                nonNegative?: boolean;
-            };
+            postprocess?: components["schemas"]["PostprocessingChoice"];
         };
         /** @description Identifies people (text or whole numbers), compared character by character. No query can use it, and its values are neither stored nor shown. With the privacy unit `row` no value may occur twice. */
         IdentifierColumn: {
@@ -3572,11 +3232,8 @@ export interface components {
             dryRun: boolean;
             /** @description Name of the custodian who asked for it. */
             principal: string;
-            /**
-             * Format: date-time
-             * @description Time of the request in UTC.
-             */
-            startedAt: string;
+            /** @description Time of the request in UTC. */
+            startedAt: components["schemas"]["Time"];
             /**
              * @description `wait`: other ingestions run first. `copy`: the source is copied. `check`: its form, or the columns and values of a live table, are checked. `read`: values are converted. `store`: the rows that queries read are written.
              * @enum {string}
@@ -3707,22 +3364,14 @@ export interface components {
             role: "analyst" | "custodian" | "auditor";
             /** @description Limits the key to these datasets, which need not be registered yet. Default: all datasets. */
             datasets?: string[];
-            /** Format: date-time */
-            expiresAt?: string;
+            expiresAt?: components["schemas"]["Time"];
             quota?: components["schemas"]["Quota"];
-            /** Format: date-time */
-            createdAt: string;
+            createdAt: components["schemas"]["Time"];
             createdBy?: string;
-            /**
-             * Format: date-time
-             * @description Time of the last rotation.
-             */
-            rotatedAt?: string;
-            /**
-             * Format: date-time
-             * @description Time until which a previous key is valid. Absent if none is.
-             */
-            earlierValidUntil?: string;
+            /** @description Time of the last rotation. */
+            rotatedAt?: components["schemas"]["Time"];
+            /** @description Time until which a previous key is valid. Absent if none is. */
+            earlierValidUntil?: components["schemas"]["Time"];
             /** @description The key. Store it: the service keeps only its digest and never shows it again. */
             key: string;
         };
@@ -3752,7 +3401,7 @@ export interface components {
              * @description Time from which the key is not valid. Default: never.
              */
             expiresAt?: string;
-            quota?: components["schemas"]["QuotaInput"];
+            quota?: components["schemas"]["Quota"];
             /**
              * @description True adds a key to a principal that has or had one. The new key then has the same releases, spending and allotments. Without it, the name must be new.
              * @default false
@@ -3773,16 +3422,7 @@ export interface components {
             contribution?: components["schemas"]["Contribution"];
             /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
             epsilon?: number;
-            /** @description Accuracy to reach, instead of `epsilon`. The service finds the mechanism with the lowest cost, and charges the smallest epsilon that reaches this accuracy. A preview shows it. */
-            accuracy?: {
-                /** @description Largest accepted error. Greater than 0, in the unit of the answer. */
-                halfWidth: number;
-                /**
-                 * @description Probability with which the half-width must hold.
-                 * @default 0.95
-                 */
-                confidence?: number;
-            };
+            accuracy?: components["schemas"]["AccuracyTarget"];
             /** @description Largest probability with which any of the keys that only one person has appears. Greater than 0. */
             delta: number;
         };
@@ -3801,27 +3441,13 @@ export interface components {
             question?: components["schemas"]["AskedQuery"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
-            /** @description Only for an analyst with an allotment: the analyst's share of the cap. */
-            allotment?: {
-                cap: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-                spent: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-                remaining: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-            };
-            /**
-             * Format: date-time
-             * @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it.
-             */
-            debitedAt?: string;
-            /**
-             * Format: date-time
-             * @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does.
-             */
-            replaysUntil?: string;
-            /**
-             * Format: date-time
-             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.
-             */
-            answeredAt: string;
+            allotment?: components["schemas"]["Allotment"];
+            /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
+            debitedAt?: components["schemas"]["Time"];
+            /** @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does. */
+            replaysUntil?: components["schemas"]["Time"];
+            /** @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset. */
+            answeredAt: components["schemas"]["Time"];
             /** @description Version of Sotto that answered. */
             softwareVersion: string;
             /** @description Only in a replay: the amount that was charged for the first response. The `cost` of a replay is 0. */
@@ -3832,25 +3458,7 @@ export interface components {
              * @constant
              */
             shared?: true;
-            /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
-            domain?: {
-                [key: string]: {
-                    /**
-                     * @description Present if the true value is a whole number.
-                     * @constant
-                     */
-                    whole?: true;
-                    /** @description The true value is never below this. */
-                    lower?: number | string;
-                    /** @description The true value is never above this. */
-                    upper?: number | string;
-                    /**
-                     * @description Present if the value is a date or a timestamp.
-                     * @constant
-                     */
-                    temporal?: true;
-                };
-            };
+            domain?: components["schemas"]["PostprocessingFacts"];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
                 result: components["schemas"]["KeysResult"];
@@ -3867,25 +3475,7 @@ export interface components {
             coverage: components["schemas"]["CoverageReport"];
             /** @description Cost of the query on its own. */
             price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-            /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
-            domain?: {
-                [key: string]: {
-                    /**
-                     * @description Present if the true value is a whole number.
-                     * @constant
-                     */
-                    whole?: true;
-                    /** @description The true value is never below this. */
-                    lower?: number | string;
-                    /** @description The true value is never above this. */
-                    upper?: number | string;
-                    /**
-                     * @description Present if the value is a date or a timestamp.
-                     * @constant
-                     */
-                    temporal?: true;
-                };
-            };
+            domain?: components["schemas"]["PostprocessingFacts"];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
                 result: components["schemas"]["KeysResult"];
@@ -3905,27 +3495,13 @@ export interface components {
             question?: components["schemas"]["AskedQuery"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
-            /** @description Only for an analyst with an allotment: the analyst's share of the cap. */
-            allotment?: {
-                cap: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-                spent: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-                remaining: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-            };
-            /**
-             * Format: date-time
-             * @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it.
-             */
-            debitedAt?: string;
-            /**
-             * Format: date-time
-             * @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does.
-             */
-            replaysUntil?: string;
-            /**
-             * Format: date-time
-             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.
-             */
-            answeredAt: string;
+            allotment?: components["schemas"]["Allotment"];
+            /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
+            debitedAt?: components["schemas"]["Time"];
+            /** @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does. */
+            replaysUntil?: components["schemas"]["Time"];
+            /** @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset. */
+            answeredAt: components["schemas"]["Time"];
             /** @description Version of Sotto that answered. */
             softwareVersion: string;
             /** @description Random. It identifies no release: nothing was stored. */
@@ -3935,25 +3511,7 @@ export interface components {
              * @constant
              */
             dummy: true;
-            /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
-            domain?: {
-                [key: string]: {
-                    /**
-                     * @description Present if the true value is a whole number.
-                     * @constant
-                     */
-                    whole?: true;
-                    /** @description The true value is never below this. */
-                    lower?: number | string;
-                    /** @description The true value is never above this. */
-                    upper?: number | string;
-                    /**
-                     * @description Present if the value is a date or a timestamp.
-                     * @constant
-                     */
-                    temporal?: true;
-                };
-            };
+            domain?: components["schemas"]["PostprocessingFacts"];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
                 result: components["schemas"]["KeysResult"];
@@ -3974,8 +3532,7 @@ export interface components {
             sequence: number;
             /** @enum {string} */
             kind: "opened" | "granted" | "cap-replaced" | "allotted" | "charged" | "shared" | "denied" | "retried" | "answered" | "failed" | "session-answered" | "session-failed" | "suspended" | "resumed" | "source-reused";
-            /** Format: date-time */
-            at: string;
+            at: components["schemas"]["Time"];
             principal: string;
             /** @description Charge, which is also the id of the release or session that it paid for. */
             release?: string;
@@ -4011,11 +3568,6 @@ export interface components {
             /** @description Epsilon charged for each version, at least 0, with at most 9 fractional digits; 0 measures nothing. */
             epsilon: number;
         };
-        /** @description What the measurement of the rows that `maxRows` leaves out costs. It is charged to the budget after each version of a file or a snapshot is published, and for a live table when a custodian asks for it. Only where the privacy unit is a person. Default: 1 % of the epsilon of the budget. */
-        LeftOutInput: {
-            /** @description Epsilon charged for each version, at least 0, with at most 9 fractional digits; 0 measures nothing. */
-            epsilon: number;
-        };
         /**
          * @description Linear regression by least squares, from noisy sums of products. Rows where the outcome or a predictor is NULL are ignored. The half-widths hold for all coefficients together, and include the bias of the ridge.
          * @example {
@@ -4040,16 +3592,7 @@ export interface components {
             contribution?: components["schemas"]["Contribution"];
             /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
             epsilon?: number;
-            /** @description Accuracy to reach, instead of `epsilon`. The service finds the mechanism with the lowest cost, and charges the smallest epsilon that reaches this accuracy. A preview shows it. */
-            accuracy?: {
-                /** @description Largest accepted error. Greater than 0, in the unit of the answer. */
-                halfWidth: number;
-                /**
-                 * @description Probability with which the half-width must hold.
-                 * @default 0.95
-                 */
-                confidence?: number;
-            };
+            accuracy?: components["schemas"]["AccuracyTarget"];
             /**
              * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
              * @enum {string}
@@ -4066,24 +3609,12 @@ export interface components {
              */
             delta?: number;
             /**
-             * @description Post-processing of noisy values. It costs nothing.
              * @default {
              *       "round": false,
              *       "nonNegative": false
              *     }
              */
-            postprocess?: {
-                /**
-                 * @description Round to the nearest whole number.
-                 * @default false
-                 */
-                round?: boolean;
-                /**
-                 * @description Replace negative values by 0.
-                 * @default false
-                 */
-                nonNegative?: boolean;
-            };
+            postprocess?: components["schemas"]["PostprocessingChoice"];
         };
         /** @description Paid and answered request with its question, price and answer. */
         ListedRelease: {
@@ -4100,11 +3631,8 @@ export interface components {
             question: {
                 [key: string]: unknown;
             };
-            /**
-             * Format: date-time
-             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.
-             */
-            answeredAt: string;
+            /** @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset. */
+            answeredAt: components["schemas"]["Time"];
             /** @description Version of Sotto that answered. */
             softwareVersion: string;
             /** @description Amount that the release cost the analyst. */
@@ -4168,16 +3696,7 @@ export interface components {
             contribution?: components["schemas"]["Contribution"];
             /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
             epsilon?: number;
-            /** @description Accuracy to reach, instead of `epsilon`. The service finds the mechanism with the lowest cost, and charges the smallest epsilon that reaches this accuracy. A preview shows it. */
-            accuracy?: {
-                /** @description Largest accepted error. Greater than 0, in the unit of the answer. */
-                halfWidth: number;
-                /**
-                 * @description Probability with which the half-width must hold.
-                 * @default 0.95
-                 */
-                confidence?: number;
-            };
+            accuracy?: components["schemas"]["AccuracyTarget"];
             /**
              * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
              * @enum {string}
@@ -4194,24 +3713,12 @@ export interface components {
              */
             delta?: number;
             /**
-             * @description Post-processing of noisy values. It costs nothing.
              * @default {
              *       "round": false,
              *       "nonNegative": false
              *     }
              */
-            postprocess?: {
-                /**
-                 * @description Round to the nearest whole number.
-                 * @default false
-                 */
-                round?: boolean;
-                /**
-                 * @description Replace negative values by 0.
-                 * @default false
-                 */
-                nonNegative?: boolean;
-            };
+            postprocess?: components["schemas"]["PostprocessingChoice"];
             supposed?: components["schemas"]["Suppositions"];
         };
         /** @description Noise of the mechanisms for a workload. */
@@ -4254,16 +3761,7 @@ export interface components {
             contribution?: components["schemas"]["Contribution"];
             /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
             epsilon?: number;
-            /** @description Accuracy to reach, instead of `epsilon`. The service finds the mechanism with the lowest cost, and charges the smallest epsilon that reaches this accuracy. A preview shows it. */
-            accuracy?: {
-                /** @description Largest accepted error. Greater than 0, in the unit of the answer. */
-                halfWidth: number;
-                /**
-                 * @description Probability with which the half-width must hold.
-                 * @default 0.95
-                 */
-                confidence?: number;
-            };
+            accuracy?: components["schemas"]["AccuracyTarget"];
         };
         /** @description Tests if a column has one of the values. False if the column is NULL. */
         Membership: {
@@ -4313,7 +3811,7 @@ export interface components {
          */
         NewVersion: {
             /** @description Source of the rows. Default: the source of the present version, which is read again. */
-            source?: components["schemas"]["FileSourceInput"] | components["schemas"]["UploadSourceInput"] | components["schemas"]["TableSourceInput"] | components["schemas"]["PopulationSourceInput"] | components["schemas"]["VisitsSourceInput"];
+            source?: components["schemas"]["FileSource"] | components["schemas"]["UploadSource"] | components["schemas"]["TableSourceInput"] | components["schemas"]["PopulationSource"] | components["schemas"]["VisitsSource"];
             /** @description All columns. They may widen those of the present version: further columns, further categories after the known ones, wider bounds, higher limits. Default: the columns of the present version. */
             columns?: (components["schemas"]["IntegerColumnInput"] | components["schemas"]["NumberColumnInput"] | components["schemas"]["DateColumnInput"] | components["schemas"]["TimestampColumnInput"] | components["schemas"]["BooleanColumnInput"] | components["schemas"]["CategoryColumnInput"] | components["schemas"]["StringColumnInput"] | components["schemas"]["IdentifierColumnInput"])[];
             /** @description Reason for a second budget over the same source. A source of real data that is or was registered under another id is refused without it, because the budgets of both ids protect the same people. The ledger records the reason. Needs the key of a custodian for all datasets. */
@@ -4517,16 +4015,7 @@ export interface components {
             contribution?: components["schemas"]["Contribution"];
             /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
             epsilon?: number;
-            /** @description Accuracy to reach, instead of `epsilon`. The service finds the mechanism with the lowest cost, and charges the smallest epsilon that reaches this accuracy. A preview shows it. */
-            accuracy?: {
-                /** @description Largest accepted error. Greater than 0, in the unit of the answer. */
-                halfWidth: number;
-                /**
-                 * @description Probability with which the half-width must hold.
-                 * @default 0.95
-                 */
-                confidence?: number;
-            };
+            accuracy?: components["schemas"]["AccuracyTarget"];
         };
         NumberAnswer: {
             /** @enum {string} */
@@ -4543,27 +4032,13 @@ export interface components {
             question?: components["schemas"]["AskedQuery"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
-            /** @description Only for an analyst with an allotment: the analyst's share of the cap. */
-            allotment?: {
-                cap: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-                spent: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-                remaining: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-            };
-            /**
-             * Format: date-time
-             * @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it.
-             */
-            debitedAt?: string;
-            /**
-             * Format: date-time
-             * @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does.
-             */
-            replaysUntil?: string;
-            /**
-             * Format: date-time
-             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.
-             */
-            answeredAt: string;
+            allotment?: components["schemas"]["Allotment"];
+            /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
+            debitedAt?: components["schemas"]["Time"];
+            /** @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does. */
+            replaysUntil?: components["schemas"]["Time"];
+            /** @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset. */
+            answeredAt: components["schemas"]["Time"];
             /** @description Version of Sotto that answered. */
             softwareVersion: string;
             /** @description Only in a replay: the amount that was charged for the first response. The `cost` of a replay is 0. */
@@ -4574,25 +4049,7 @@ export interface components {
              * @constant
              */
             shared?: true;
-            /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
-            domain?: {
-                [key: string]: {
-                    /**
-                     * @description Present if the true value is a whole number.
-                     * @constant
-                     */
-                    whole?: true;
-                    /** @description The true value is never below this. */
-                    lower?: number | string;
-                    /** @description The true value is never above this. */
-                    upper?: number | string;
-                    /**
-                     * @description Present if the value is a date or a timestamp.
-                     * @constant
-                     */
-                    temporal?: true;
-                };
-            };
+            domain?: components["schemas"]["PostprocessingFacts"];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
                 result: components["schemas"]["NumberResult"];
@@ -4609,25 +4066,7 @@ export interface components {
             coverage: components["schemas"]["CoverageReport"];
             /** @description Cost of the query on its own. */
             price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-            /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
-            domain?: {
-                [key: string]: {
-                    /**
-                     * @description Present if the true value is a whole number.
-                     * @constant
-                     */
-                    whole?: true;
-                    /** @description The true value is never below this. */
-                    lower?: number | string;
-                    /** @description The true value is never above this. */
-                    upper?: number | string;
-                    /**
-                     * @description Present if the value is a date or a timestamp.
-                     * @constant
-                     */
-                    temporal?: true;
-                };
-            };
+            domain?: components["schemas"]["PostprocessingFacts"];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
                 result: components["schemas"]["NumberResult"];
@@ -4711,27 +4150,13 @@ export interface components {
             question?: components["schemas"]["AskedQuery"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
-            /** @description Only for an analyst with an allotment: the analyst's share of the cap. */
-            allotment?: {
-                cap: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-                spent: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-                remaining: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-            };
-            /**
-             * Format: date-time
-             * @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it.
-             */
-            debitedAt?: string;
-            /**
-             * Format: date-time
-             * @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does.
-             */
-            replaysUntil?: string;
-            /**
-             * Format: date-time
-             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.
-             */
-            answeredAt: string;
+            allotment?: components["schemas"]["Allotment"];
+            /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
+            debitedAt?: components["schemas"]["Time"];
+            /** @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does. */
+            replaysUntil?: components["schemas"]["Time"];
+            /** @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset. */
+            answeredAt: components["schemas"]["Time"];
             /** @description Version of Sotto that answered. */
             softwareVersion: string;
             /** @description Random. It identifies no release: nothing was stored. */
@@ -4741,25 +4166,7 @@ export interface components {
              * @constant
              */
             dummy: true;
-            /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
-            domain?: {
-                [key: string]: {
-                    /**
-                     * @description Present if the true value is a whole number.
-                     * @constant
-                     */
-                    whole?: true;
-                    /** @description The true value is never below this. */
-                    lower?: number | string;
-                    /** @description The true value is never above this. */
-                    upper?: number | string;
-                    /**
-                     * @description Present if the value is a date or a timestamp.
-                     * @constant
-                     */
-                    temporal?: true;
-                };
-            };
+            domain?: components["schemas"]["PostprocessingFacts"];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
                 result: components["schemas"]["NumberResult"];
@@ -4803,30 +4210,16 @@ export interface components {
             };
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
-            /** @description Only for an analyst with an allotment: the analyst's share of the cap. */
-            allotment?: {
-                cap: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-                spent: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-                remaining: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-            };
+            allotment?: components["schemas"]["Allotment"];
             /** @description Only in a replay: the amount that was charged for the first response. The `cost` of a replay is 0. */
             price?: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             receipt: components["schemas"]["Receipt"];
-            /**
-             * Format: date-time
-             * @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it.
-             */
-            debitedAt?: string;
-            /**
-             * Format: date-time
-             * @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does.
-             */
-            replaysUntil?: string;
-            /**
-             * Format: date-time
-             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.
-             */
-            answeredAt: string;
+            /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
+            debitedAt?: components["schemas"]["Time"];
+            /** @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does. */
+            replaysUntil?: components["schemas"]["Time"];
+            /** @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset. */
+            answeredAt: components["schemas"]["Time"];
             /** @description Version of Sotto that answered. */
             softwareVersion: string;
         };
@@ -4857,16 +4250,7 @@ export interface components {
             contribution?: components["schemas"]["Contribution"];
             /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
             epsilon?: number;
-            /** @description Accuracy to reach, instead of `epsilon`. The service finds the mechanism with the lowest cost, and charges the smallest epsilon that reaches this accuracy. A preview shows it. */
-            accuracy?: {
-                /** @description Largest accepted error. Greater than 0, in the unit of the answer. */
-                halfWidth: number;
-                /**
-                 * @description Probability with which the half-width must hold.
-                 * @default 0.95
-                 */
-                confidence?: number;
-            };
+            accuracy?: components["schemas"]["AccuracyTarget"];
         };
         PercentilesAnswer: {
             /** @enum {string} */
@@ -4883,27 +4267,13 @@ export interface components {
             question?: components["schemas"]["AskedQuery"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
-            /** @description Only for an analyst with an allotment: the analyst's share of the cap. */
-            allotment?: {
-                cap: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-                spent: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-                remaining: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-            };
-            /**
-             * Format: date-time
-             * @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it.
-             */
-            debitedAt?: string;
-            /**
-             * Format: date-time
-             * @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does.
-             */
-            replaysUntil?: string;
-            /**
-             * Format: date-time
-             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.
-             */
-            answeredAt: string;
+            allotment?: components["schemas"]["Allotment"];
+            /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
+            debitedAt?: components["schemas"]["Time"];
+            /** @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does. */
+            replaysUntil?: components["schemas"]["Time"];
+            /** @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset. */
+            answeredAt: components["schemas"]["Time"];
             /** @description Version of Sotto that answered. */
             softwareVersion: string;
             /** @description Only in a replay: the amount that was charged for the first response. The `cost` of a replay is 0. */
@@ -4914,25 +4284,7 @@ export interface components {
              * @constant
              */
             shared?: true;
-            /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
-            domain?: {
-                [key: string]: {
-                    /**
-                     * @description Present if the true value is a whole number.
-                     * @constant
-                     */
-                    whole?: true;
-                    /** @description The true value is never below this. */
-                    lower?: number | string;
-                    /** @description The true value is never above this. */
-                    upper?: number | string;
-                    /**
-                     * @description Present if the value is a date or a timestamp.
-                     * @constant
-                     */
-                    temporal?: true;
-                };
-            };
+            domain?: components["schemas"]["PostprocessingFacts"];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
                 result: components["schemas"]["PercentilesResult"] | components["schemas"]["ValueResult"];
@@ -4949,25 +4301,7 @@ export interface components {
             coverage: components["schemas"]["CoverageReport"];
             /** @description Cost of the query on its own. */
             price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-            /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
-            domain?: {
-                [key: string]: {
-                    /**
-                     * @description Present if the true value is a whole number.
-                     * @constant
-                     */
-                    whole?: true;
-                    /** @description The true value is never below this. */
-                    lower?: number | string;
-                    /** @description The true value is never above this. */
-                    upper?: number | string;
-                    /**
-                     * @description Present if the value is a date or a timestamp.
-                     * @constant
-                     */
-                    temporal?: true;
-                };
-            };
+            domain?: components["schemas"]["PostprocessingFacts"];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
                 result: components["schemas"]["PercentilesResult"] | components["schemas"]["ValueResult"];
@@ -4987,27 +4321,13 @@ export interface components {
             question?: components["schemas"]["AskedQuery"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
-            /** @description Only for an analyst with an allotment: the analyst's share of the cap. */
-            allotment?: {
-                cap: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-                spent: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-                remaining: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-            };
-            /**
-             * Format: date-time
-             * @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it.
-             */
-            debitedAt?: string;
-            /**
-             * Format: date-time
-             * @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does.
-             */
-            replaysUntil?: string;
-            /**
-             * Format: date-time
-             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.
-             */
-            answeredAt: string;
+            allotment?: components["schemas"]["Allotment"];
+            /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
+            debitedAt?: components["schemas"]["Time"];
+            /** @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does. */
+            replaysUntil?: components["schemas"]["Time"];
+            /** @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset. */
+            answeredAt: components["schemas"]["Time"];
             /** @description Version of Sotto that answered. */
             softwareVersion: string;
             /** @description Random. It identifies no release: nothing was stored. */
@@ -5017,25 +4337,7 @@ export interface components {
              * @constant
              */
             dummy: true;
-            /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
-            domain?: {
-                [key: string]: {
-                    /**
-                     * @description Present if the true value is a whole number.
-                     * @constant
-                     */
-                    whole?: true;
-                    /** @description The true value is never below this. */
-                    lower?: number | string;
-                    /** @description The true value is never above this. */
-                    upper?: number | string;
-                    /**
-                     * @description Present if the value is a date or a timestamp.
-                     * @constant
-                     */
-                    temporal?: true;
-                };
-            };
+            domain?: components["schemas"]["PostprocessingFacts"];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
                 result: components["schemas"]["PercentilesResult"] | components["schemas"]["ValueResult"];
@@ -5059,14 +4361,37 @@ export interface components {
             /** @description A size and a seed always give the same people. */
             seed: string;
         };
-        /** @description Made-up people with the columns of the demo dataset: Sex, Age, Married, Earnings, Occupation. */
-        PopulationSourceInput: {
-            /** @constant */
-            kind: "population";
-            /** @description The number of people. */
-            rows: number;
-            /** @description A size and a seed always give the same people. */
-            seed: string;
+        /** @description Post-processing of noisy values. It costs nothing. */
+        PostprocessingChoice: {
+            /**
+             * @description Round to the nearest whole number.
+             * @default false
+             */
+            round?: boolean;
+            /**
+             * @description Replace negative values by 0.
+             * @default false
+             */
+            nonNegative?: boolean;
+        };
+        /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
+        PostprocessingFacts: {
+            [key: string]: {
+                /**
+                 * @description Present if the true value is a whole number.
+                 * @constant
+                 */
+                whole?: true;
+                /** @description The true value is never below this. */
+                lower?: number | string;
+                /** @description The true value is never above this. */
+                upper?: number | string;
+                /**
+                 * @description Present if the value is a date or a timestamp.
+                 * @constant
+                 */
+                temporal?: true;
+            };
         };
         /**
          * @description Post-processing of the values of a release, starting from those that were measured. Without fields, the values as they were measured.
@@ -5101,23 +4426,15 @@ export interface components {
             coverage: components["schemas"]["CoverageReport"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
-            /** @description Only for an analyst with an allotment: the analyst's share of the cap. */
-            allotment?: {
-                cap: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-                spent: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-                remaining: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-            };
+            allotment?: components["schemas"]["Allotment"];
             /** @description True if the caller has paid for this question before: a repeat costs nothing, and `cost` is 0. Whether another analyst has paid for it is not revealed. */
             paid: boolean;
             /** @description Cost of a fresh answer, which a new Idempotency-Key draws. Equal to `cost` unless it is paid. */
             price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             /** @description True if budget and allotment currently suffice for `cost`. */
             affordable: boolean;
-            /**
-             * Format: date-time
-             * @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does.
-             */
-            replaysUntil?: string;
+            /** @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does. */
+            replaysUntil?: components["schemas"]["Time"];
             disclosureRisk: components["schemas"]["ReleaseRisk"];
         };
         /** @description Privacy loss (epsilon, delta). */
@@ -5234,16 +4551,7 @@ export interface components {
             contribution?: components["schemas"]["Contribution"];
             /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
             epsilon?: number;
-            /** @description Accuracy to reach, instead of `epsilon`. The service finds the mechanism with the lowest cost, and charges the smallest epsilon that reaches this accuracy. A preview shows it. */
-            accuracy?: {
-                /** @description Largest accepted error. Greater than 0, in the unit of the answer. */
-                halfWidth: number;
-                /**
-                 * @description Probability with which the half-width must hold.
-                 * @default 0.95
-                 */
-                confidence?: number;
-            };
+            accuracy?: components["schemas"]["AccuracyTarget"];
             /**
              * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
              * @enum {string}
@@ -5260,24 +4568,12 @@ export interface components {
              */
             delta?: number;
             /**
-             * @description Post-processing of noisy values. It costs nothing.
              * @default {
              *       "round": false,
              *       "nonNegative": false
              *     }
              */
-            postprocess?: {
-                /**
-                 * @description Round to the nearest whole number.
-                 * @default false
-                 */
-                round?: boolean;
-                /**
-                 * @description Replace negative values by 0.
-                 * @default false
-                 */
-                nonNegative?: boolean;
-            };
+            postprocess?: components["schemas"]["PostprocessingChoice"];
             supposed?: components["schemas"]["Suppositions"];
         };
         /** @description Public facts of a dataset, and what the ingestion of its version counted. */
@@ -5334,8 +4630,7 @@ export interface components {
             coverage?: components["schemas"]["Coverage"];
             /** @description The same in words, also where it is not known. Absent where rows are the privacy units. */
             coverageStatement?: string;
-            /** Format: date-time */
-            registeredAt: string;
+            registeredAt: components["schemas"]["Time"];
             /**
              * @description For custodians only, and only while the dataset is suspended: the reason. `GET /v1/datasets/{dataset}/suspension` explains it.
              * @enum {string}
@@ -5374,28 +4669,8 @@ export interface components {
             /** @description Least half-width of the noise at a confidence of 0.95, above 0. It is a number of rows or people. The half-width of a sum is divided by the most that one row can add to it. */
             minHalfWidth?: number;
         };
-        /** @description Limits on each query, each query of a batch and each session. Under either accounting they apply to the epsilon that the query states, or that the requested accuracy needs. An absent limit permits everything. */
-        QueryLimitsInput: {
-            /** @description Least epsilon of a query or session, above 0, with at most 9 fractional digits. */
-            minEpsilon?: number;
-            /** @description Largest epsilon of a query or session, with at most 9 fractional digits. */
-            maxEpsilon?: number;
-            /** @description Least half-width of the noise at a confidence of 0.95, above 0. It is a number of rows or people. The half-width of a sum is divided by the most that one row can add to it. */
-            minHalfWidth?: number;
-        };
         /** @description Limits on requests with this key, in place of those of the configuration. All keys of a principal are counted together. */
         Quota: {
-            /** @description Sustained requests per minute. */
-            requestsPerMinute?: number;
-            /** @description Requests that may be sent at once after a pause. */
-            burst?: number;
-            /** @description Requests under way at a time. */
-            concurrentRequests?: number;
-            /** @description Bytes that the ledger may store for the principal, per dataset. */
-            storedBytesPerDataset?: number;
-        };
-        /** @description Limits on requests with this key, in place of those of the configuration. All keys of a principal are counted together. */
-        QuotaInput: {
             /** @description Sustained requests per minute. */
             requestsPerMinute?: number;
             /** @description Requests that may be sent at once after a pause. */
@@ -5494,8 +4769,7 @@ export interface components {
             coverage?: components["schemas"]["Coverage"];
             /** @description The same in words, also where it is not known. Absent where rows are the privacy units. */
             coverageStatement?: string;
-            /** Format: date-time */
-            registeredAt: string;
+            registeredAt: components["schemas"]["Time"];
             /**
              * @description For custodians only, and only while the dataset is suspended: the reason. `GET /v1/datasets/{dataset}/suspension` explains it.
              * @enum {string}
@@ -5553,7 +4827,7 @@ export interface components {
             title: string;
             /** @description Description of the rows: their meaning, their origin, their known faults. */
             description?: string;
-            source: components["schemas"]["FileSourceInput"] | components["schemas"]["UploadSourceInput"] | components["schemas"]["TableSourceInput"] | components["schemas"]["PopulationSourceInput"] | components["schemas"]["VisitsSourceInput"];
+            source: components["schemas"]["FileSource"] | components["schemas"]["UploadSource"] | components["schemas"]["TableSourceInput"] | components["schemas"]["PopulationSource"] | components["schemas"]["VisitsSource"];
             /** @description What one person can contribute. `row`: one row. `person`: at most `maxRows` rows, those with the same value in the identifier `column`; answers leave out the rows beyond. */
             privacyUnit: {
                 /** @constant */
@@ -5582,17 +4856,17 @@ export interface components {
              * @default false
              */
             sharing?: boolean;
-            leftOut?: components["schemas"]["LeftOutInput"];
+            leftOut?: components["schemas"]["LeftOut"];
             /** @description Optional for a population; the default is all of its columns. */
             columns?: (components["schemas"]["IntegerColumnInput"] | components["schemas"]["NumberColumnInput"] | components["schemas"]["DateColumnInput"] | components["schemas"]["TimestampColumnInput"] | components["schemas"]["BooleanColumnInput"] | components["schemas"]["CategoryColumnInput"] | components["schemas"]["StringColumnInput"] | components["schemas"]["IdentifierColumnInput"])[];
             /** @description True for made-up data that describes no real person. Default: true for a population, false for a file. */
             synthetic?: boolean;
             /** @description When answers, failures and denials are released. Default: `{"slotMs": 50}`, and `off` for made-up data. Write `off` only where analysts may learn from the time of an answer. */
-            timing?: components["schemas"]["TimingInput"];
+            timing?: components["schemas"]["Timing"];
             /** @description Number of failures after a charge at which the dataset is suspended for analysts until a custodian resumes it. Default: 3. */
             failureLimit?: number;
             /** @description Limits on each query. Default: a `minEpsilon` of 0.001, which also holds if only other limits are declared, and no limit for made-up data. */
-            queryLimits?: components["schemas"]["QueryLimitsInput"];
+            queryLimits?: components["schemas"]["QueryLimits"];
             budget: {
                 /** @description Greater than 0, at most 9 fractional digits. Never rounded. */
                 epsilon: number;
@@ -5620,27 +4894,13 @@ export interface components {
             question?: components["schemas"]["AskedQuery"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
-            /** @description Only for an analyst with an allotment: the analyst's share of the cap. */
-            allotment?: {
-                cap: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-                spent: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-                remaining: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-            };
-            /**
-             * Format: date-time
-             * @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it.
-             */
-            debitedAt?: string;
-            /**
-             * Format: date-time
-             * @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does.
-             */
-            replaysUntil?: string;
-            /**
-             * Format: date-time
-             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.
-             */
-            answeredAt: string;
+            allotment?: components["schemas"]["Allotment"];
+            /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
+            debitedAt?: components["schemas"]["Time"];
+            /** @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does. */
+            replaysUntil?: components["schemas"]["Time"];
+            /** @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset. */
+            answeredAt: components["schemas"]["Time"];
             /** @description Version of Sotto that answered. */
             softwareVersion: string;
             /** @description Only in a replay: the amount that was charged for the first response. The `cost` of a replay is 0. */
@@ -5651,25 +4911,7 @@ export interface components {
              * @constant
              */
             shared?: true;
-            /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
-            domain?: {
-                [key: string]: {
-                    /**
-                     * @description Present if the true value is a whole number.
-                     * @constant
-                     */
-                    whole?: true;
-                    /** @description The true value is never below this. */
-                    lower?: number | string;
-                    /** @description The true value is never above this. */
-                    upper?: number | string;
-                    /**
-                     * @description Present if the value is a date or a timestamp.
-                     * @constant
-                     */
-                    temporal?: true;
-                };
-            };
+            domain?: components["schemas"]["PostprocessingFacts"];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
                 result: components["schemas"]["RegressionResult"];
@@ -5686,25 +4928,7 @@ export interface components {
             coverage: components["schemas"]["CoverageReport"];
             /** @description Cost of the query on its own. */
             price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-            /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
-            domain?: {
-                [key: string]: {
-                    /**
-                     * @description Present if the true value is a whole number.
-                     * @constant
-                     */
-                    whole?: true;
-                    /** @description The true value is never below this. */
-                    lower?: number | string;
-                    /** @description The true value is never above this. */
-                    upper?: number | string;
-                    /**
-                     * @description Present if the value is a date or a timestamp.
-                     * @constant
-                     */
-                    temporal?: true;
-                };
-            };
+            domain?: components["schemas"]["PostprocessingFacts"];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
                 result: components["schemas"]["RegressionResult"];
@@ -5724,27 +4948,13 @@ export interface components {
             question?: components["schemas"]["AskedQuery"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
-            /** @description Only for an analyst with an allotment: the analyst's share of the cap. */
-            allotment?: {
-                cap: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-                spent: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-                remaining: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-            };
-            /**
-             * Format: date-time
-             * @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it.
-             */
-            debitedAt?: string;
-            /**
-             * Format: date-time
-             * @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does.
-             */
-            replaysUntil?: string;
-            /**
-             * Format: date-time
-             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.
-             */
-            answeredAt: string;
+            allotment?: components["schemas"]["Allotment"];
+            /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
+            debitedAt?: components["schemas"]["Time"];
+            /** @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does. */
+            replaysUntil?: components["schemas"]["Time"];
+            /** @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset. */
+            answeredAt: components["schemas"]["Time"];
             /** @description Version of Sotto that answered. */
             softwareVersion: string;
             /** @description Random. It identifies no release: nothing was stored. */
@@ -5754,25 +4964,7 @@ export interface components {
              * @constant
              */
             dummy: true;
-            /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
-            domain?: {
-                [key: string]: {
-                    /**
-                     * @description Present if the true value is a whole number.
-                     * @constant
-                     */
-                    whole?: true;
-                    /** @description The true value is never below this. */
-                    lower?: number | string;
-                    /** @description The true value is never above this. */
-                    upper?: number | string;
-                    /**
-                     * @description Present if the value is a date or a timestamp.
-                     * @constant
-                     */
-                    temporal?: true;
-                };
-            };
+            domain?: components["schemas"]["PostprocessingFacts"];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
                 result: components["schemas"]["RegressionResult"];
@@ -5861,20 +5053,6 @@ export interface components {
             kind: "count";
             satisfying: components["schemas"]["ValuePredicate"];
         };
-        /** @description Statistic of the released values. Percentiles are interpolated between order statistics. The variance is the population variance. */
-        RiskQueryInput: {
-            /** @enum {string} */
-            kind: "mean" | "median" | "sum" | "variance" | "standardDeviation" | "minimum" | "maximum";
-        } | {
-            /** @constant */
-            kind: "percentile";
-            /** @description Percentage. 50 is the median. */
-            p: number;
-        } | {
-            /** @constant */
-            kind: "count";
-            satisfying: components["schemas"]["ValuePredicateInput"];
-        };
         /** @description Disclosure risk of a release. */
         RiskReport: {
             /** @description Number of people in the released dataset. The adversary does not know which. */
@@ -5960,7 +5138,7 @@ export interface components {
             };
             /** @description Number of people in the released dataset. The adversary does not know which. */
             released: number;
-            query: components["schemas"]["RiskQueryInput"];
+            query: components["schemas"]["RiskQuery"];
             /**
              * @description Number of people by which neighbouring datasets differ (k): k leave and k others join, or k leave, or k join. At most the number released, and at most the number left out, because otherwise no two datasets differ by k people. Epsilon is the loss between such neighbours: a mechanism with a loss of e for one person has at most k e for k of them (group privacy: Dwork and Roth 2014, theorem 2.2).
              * @default 1
@@ -6003,27 +5181,13 @@ export interface components {
             question?: components["schemas"]["AskedQuery"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
-            /** @description Only for an analyst with an allotment: the analyst's share of the cap. */
-            allotment?: {
-                cap: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-                spent: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-                remaining: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-            };
-            /**
-             * Format: date-time
-             * @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it.
-             */
-            debitedAt?: string;
-            /**
-             * Format: date-time
-             * @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does.
-             */
-            replaysUntil?: string;
-            /**
-             * Format: date-time
-             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.
-             */
-            answeredAt: string;
+            allotment?: components["schemas"]["Allotment"];
+            /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
+            debitedAt?: components["schemas"]["Time"];
+            /** @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does. */
+            replaysUntil?: components["schemas"]["Time"];
+            /** @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset. */
+            answeredAt: components["schemas"]["Time"];
             /** @description Version of Sotto that answered. */
             softwareVersion: string;
             /** @description Only in a replay: the amount that was charged for the first response. The `cost` of a replay is 0. */
@@ -6034,25 +5198,7 @@ export interface components {
              * @constant
              */
             shared?: true;
-            /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
-            domain?: {
-                [key: string]: {
-                    /**
-                     * @description Present if the true value is a whole number.
-                     * @constant
-                     */
-                    whole?: true;
-                    /** @description The true value is never below this. */
-                    lower?: number | string;
-                    /** @description The true value is never above this. */
-                    upper?: number | string;
-                    /**
-                     * @description Present if the value is a date or a timestamp.
-                     * @constant
-                     */
-                    temporal?: true;
-                };
-            };
+            domain?: components["schemas"]["PostprocessingFacts"];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
                 result: components["schemas"]["SelectionResult"];
@@ -6069,25 +5215,7 @@ export interface components {
             coverage: components["schemas"]["CoverageReport"];
             /** @description Cost of the query on its own. */
             price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-            /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
-            domain?: {
-                [key: string]: {
-                    /**
-                     * @description Present if the true value is a whole number.
-                     * @constant
-                     */
-                    whole?: true;
-                    /** @description The true value is never below this. */
-                    lower?: number | string;
-                    /** @description The true value is never above this. */
-                    upper?: number | string;
-                    /**
-                     * @description Present if the value is a date or a timestamp.
-                     * @constant
-                     */
-                    temporal?: true;
-                };
-            };
+            domain?: components["schemas"]["PostprocessingFacts"];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
                 result: components["schemas"]["SelectionResult"];
@@ -6107,27 +5235,13 @@ export interface components {
             question?: components["schemas"]["AskedQuery"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
-            /** @description Only for an analyst with an allotment: the analyst's share of the cap. */
-            allotment?: {
-                cap: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-                spent: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-                remaining: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-            };
-            /**
-             * Format: date-time
-             * @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it.
-             */
-            debitedAt?: string;
-            /**
-             * Format: date-time
-             * @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does.
-             */
-            replaysUntil?: string;
-            /**
-             * Format: date-time
-             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.
-             */
-            answeredAt: string;
+            allotment?: components["schemas"]["Allotment"];
+            /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
+            debitedAt?: components["schemas"]["Time"];
+            /** @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does. */
+            replaysUntil?: components["schemas"]["Time"];
+            /** @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset. */
+            answeredAt: components["schemas"]["Time"];
             /** @description Version of Sotto that answered. */
             softwareVersion: string;
             /** @description Random. It identifies no release: nothing was stored. */
@@ -6137,25 +5251,7 @@ export interface components {
              * @constant
              */
             dummy: true;
-            /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
-            domain?: {
-                [key: string]: {
-                    /**
-                     * @description Present if the true value is a whole number.
-                     * @constant
-                     */
-                    whole?: true;
-                    /** @description The true value is never below this. */
-                    lower?: number | string;
-                    /** @description The true value is never above this. */
-                    upper?: number | string;
-                    /**
-                     * @description Present if the value is a date or a timestamp.
-                     * @constant
-                     */
-                    temporal?: true;
-                };
-            };
+            domain?: components["schemas"]["PostprocessingFacts"];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
                 result: components["schemas"]["SelectionResult"];
@@ -6214,11 +5310,8 @@ export interface components {
             /** @description Number of answers `above` left in the session. */
             positivesLeft: number;
             receipt: components["schemas"]["Receipt"];
-            /**
-             * Format: date-time
-             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.
-             */
-            answeredAt: string;
+            /** @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset. */
+            answeredAt: components["schemas"]["Time"];
             /** @description Version of Sotto that answered. */
             softwareVersion: string;
             /** @description Number of answered questions. */
@@ -6242,8 +5335,7 @@ export interface components {
                 gap?: number;
                 /** @description Number of answers `above` left in the session. */
                 positivesLeft: number;
-                /** Format: date-time */
-                answeredAt: string;
+                answeredAt: components["schemas"]["Time"];
                 /** @description Version of Sotto that answered. */
                 softwareVersion: string;
                 /** @description Head of the hash chain before this answer was recorded. */
@@ -6285,8 +5377,7 @@ export interface components {
             gap?: number;
             /** @description Number of answers `above` left in the session. */
             positivesLeft: number;
-            /** Format: date-time */
-            answeredAt: string;
+            answeredAt: components["schemas"]["Time"];
             /** @description Version of Sotto that answered. */
             softwareVersion: string;
             /** @description Head of the hash chain before this answer was recorded. */
@@ -6337,23 +5428,15 @@ export interface components {
             accuracy: components["schemas"]["SessionAccuracy"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
-            /** @description Only for an analyst with an allotment: the analyst's share of the cap. */
-            allotment?: {
-                cap: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-                spent: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-                remaining: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-            };
+            allotment?: components["schemas"]["Allotment"];
             /** @description True if the caller has paid for this question before: a repeat costs nothing, and `cost` is 0. Whether another analyst has paid for it is not revealed. */
             paid: boolean;
             /** @description Cost of a fresh answer, which a new Idempotency-Key draws. Equal to `cost` unless it is paid. */
             price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             /** @description True if budget and allotment currently suffice for `cost`. */
             affordable: boolean;
-            /**
-             * Format: date-time
-             * @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does.
-             */
-            replaysUntil?: string;
+            /** @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does. */
+            replaysUntil?: components["schemas"]["Time"];
             disclosureRisk: components["schemas"]["ReleaseRisk"];
         };
         /**
@@ -6512,16 +5595,7 @@ export interface components {
             sql: string;
             /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
             epsilon?: number;
-            /** @description Accuracy to reach, instead of `epsilon`. The service finds the mechanism with the lowest cost, and charges the smallest epsilon that reaches this accuracy. A preview shows it. */
-            accuracy?: {
-                /** @description Largest accepted error. Greater than 0, in the unit of the answer. */
-                halfWidth: number;
-                /**
-                 * @description Probability with which the half-width must hold.
-                 * @default 0.95
-                 */
-                confidence?: number;
-            };
+            accuracy?: components["schemas"]["AccuracyTarget"];
             /**
              * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
              * @enum {string}
@@ -6536,19 +5610,7 @@ export interface components {
             delta?: number;
             contribution?: components["schemas"]["Contribution"];
             supposed?: components["schemas"]["Suppositions"];
-            /** @description Post-processing of noisy values. It costs nothing. */
-            postprocess?: {
-                /**
-                 * @description Round to the nearest whole number.
-                 * @default false
-                 */
-                round?: boolean;
-                /**
-                 * @description Replace negative values by 0.
-                 * @default false
-                 */
-                nonNegative?: boolean;
-            };
+            postprocess?: components["schemas"]["PostprocessingChoice"];
         };
         /**
          * @description Population standard deviation of a numeric column. NULL values are ignored.
@@ -6568,16 +5630,7 @@ export interface components {
             contribution?: components["schemas"]["Contribution"];
             /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
             epsilon?: number;
-            /** @description Accuracy to reach, instead of `epsilon`. The service finds the mechanism with the lowest cost, and charges the smallest epsilon that reaches this accuracy. A preview shows it. */
-            accuracy?: {
-                /** @description Largest accepted error. Greater than 0, in the unit of the answer. */
-                halfWidth: number;
-                /**
-                 * @description Probability with which the half-width must hold.
-                 * @default 0.95
-                 */
-                confidence?: number;
-            };
+            accuracy?: components["schemas"]["AccuracyTarget"];
             /**
              * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
              * @enum {string}
@@ -6594,24 +5647,12 @@ export interface components {
              */
             delta?: number;
             /**
-             * @description Post-processing of noisy values. It costs nothing.
              * @default {
              *       "round": false,
              *       "nonNegative": false
              *     }
              */
-            postprocess?: {
-                /**
-                 * @description Round to the nearest whole number.
-                 * @default false
-                 */
-                round?: boolean;
-                /**
-                 * @description Replace negative values by 0.
-                 * @default false
-                 */
-                nonNegative?: boolean;
-            };
+            postprocess?: components["schemas"]["PostprocessingChoice"];
             supposed?: components["schemas"]["Suppositions"];
         };
         /** @description State of the service. */
@@ -6699,16 +5740,7 @@ export interface components {
             contribution?: components["schemas"]["Contribution"];
             /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
             epsilon?: number;
-            /** @description Accuracy to reach, instead of `epsilon`. The service finds the mechanism with the lowest cost, and charges the smallest epsilon that reaches this accuracy. A preview shows it. */
-            accuracy?: {
-                /** @description Largest accepted error. Greater than 0, in the unit of the answer. */
-                halfWidth: number;
-                /**
-                 * @description Probability with which the half-width must hold.
-                 * @default 0.95
-                 */
-                confidence?: number;
-            };
+            accuracy?: components["schemas"]["AccuracyTarget"];
             /**
              * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
              * @enum {string}
@@ -6725,24 +5757,12 @@ export interface components {
              */
             delta?: number;
             /**
-             * @description Post-processing of noisy values. It costs nothing.
              * @default {
              *       "round": false,
              *       "nonNegative": false
              *     }
              */
-            postprocess?: {
-                /**
-                 * @description Round to the nearest whole number.
-                 * @default false
-                 */
-                round?: boolean;
-                /**
-                 * @description Replace negative values by 0.
-                 * @default false
-                 */
-                nonNegative?: boolean;
-            };
+            postprocess?: components["schemas"]["PostprocessingChoice"];
         };
         /** @description Your suppositions about the data. They change the accuracy that is stated before the release, and the epsilon found for an `accuracy`. They are never compared with the data and have no effect on the noise at a given epsilon. The accuracy stated with an answer does not depend on them. Omitted values are taken to be the hardest to estimate within the declared bounds. */
         Suppositions: {
@@ -6786,27 +5806,13 @@ export interface components {
             question?: components["schemas"]["AskedQuery"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
-            /** @description Only for an analyst with an allotment: the analyst's share of the cap. */
-            allotment?: {
-                cap: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-                spent: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-                remaining: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-            };
-            /**
-             * Format: date-time
-             * @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it.
-             */
-            debitedAt?: string;
-            /**
-             * Format: date-time
-             * @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does.
-             */
-            replaysUntil?: string;
-            /**
-             * Format: date-time
-             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.
-             */
-            answeredAt: string;
+            allotment?: components["schemas"]["Allotment"];
+            /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
+            debitedAt?: components["schemas"]["Time"];
+            /** @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does. */
+            replaysUntil?: components["schemas"]["Time"];
+            /** @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset. */
+            answeredAt: components["schemas"]["Time"];
             /** @description Version of Sotto that answered. */
             softwareVersion: string;
             /** @description Only in a replay: the amount that was charged for the first response. The `cost` of a replay is 0. */
@@ -6817,25 +5823,7 @@ export interface components {
              * @constant
              */
             shared?: true;
-            /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
-            domain?: {
-                [key: string]: {
-                    /**
-                     * @description Present if the true value is a whole number.
-                     * @constant
-                     */
-                    whole?: true;
-                    /** @description The true value is never below this. */
-                    lower?: number | string;
-                    /** @description The true value is never above this. */
-                    upper?: number | string;
-                    /**
-                     * @description Present if the value is a date or a timestamp.
-                     * @constant
-                     */
-                    temporal?: true;
-                };
-            };
+            domain?: components["schemas"]["PostprocessingFacts"];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
                 result: components["schemas"]["TableResult"];
@@ -6852,25 +5840,7 @@ export interface components {
             coverage: components["schemas"]["CoverageReport"];
             /** @description Cost of the query on its own. */
             price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-            /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
-            domain?: {
-                [key: string]: {
-                    /**
-                     * @description Present if the true value is a whole number.
-                     * @constant
-                     */
-                    whole?: true;
-                    /** @description The true value is never below this. */
-                    lower?: number | string;
-                    /** @description The true value is never above this. */
-                    upper?: number | string;
-                    /**
-                     * @description Present if the value is a date or a timestamp.
-                     * @constant
-                     */
-                    temporal?: true;
-                };
-            };
+            domain?: components["schemas"]["PostprocessingFacts"];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
                 result: components["schemas"]["TableResult"];
@@ -6890,27 +5860,13 @@ export interface components {
             question?: components["schemas"]["AskedQuery"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
-            /** @description Only for an analyst with an allotment: the analyst's share of the cap. */
-            allotment?: {
-                cap: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-                spent: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-                remaining: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-            };
-            /**
-             * Format: date-time
-             * @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it.
-             */
-            debitedAt?: string;
-            /**
-             * Format: date-time
-             * @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does.
-             */
-            replaysUntil?: string;
-            /**
-             * Format: date-time
-             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.
-             */
-            answeredAt: string;
+            allotment?: components["schemas"]["Allotment"];
+            /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
+            debitedAt?: components["schemas"]["Time"];
+            /** @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does. */
+            replaysUntil?: components["schemas"]["Time"];
+            /** @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset. */
+            answeredAt: components["schemas"]["Time"];
             /** @description Version of Sotto that answered. */
             softwareVersion: string;
             /** @description Random. It identifies no release: nothing was stored. */
@@ -6920,25 +5876,7 @@ export interface components {
              * @constant
              */
             dummy: true;
-            /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
-            domain?: {
-                [key: string]: {
-                    /**
-                     * @description Present if the true value is a whole number.
-                     * @constant
-                     */
-                    whole?: true;
-                    /** @description The true value is never below this. */
-                    lower?: number | string;
-                    /** @description The true value is never above this. */
-                    upper?: number | string;
-                    /**
-                     * @description Present if the value is a date or a timestamp.
-                     * @constant
-                     */
-                    temporal?: true;
-                };
-            };
+            domain?: components["schemas"]["PostprocessingFacts"];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
                 result: components["schemas"]["TableResult"];
@@ -7013,6 +5951,11 @@ export interface components {
             state: "as-registered" | "changed" | "missing" | "unknown";
             changes: components["schemas"]["ColumnChange"][];
         };
+        /**
+         * Format: date-time
+         * @description Time in UTC with milliseconds, such as 2026-01-31T12:00:00.000Z.
+         */
+        Time: string;
         /** @description Instants between public bounds. Queries and answers are in UTC. */
         TimestampColumn: {
             name: string;
@@ -7109,14 +6052,6 @@ export interface components {
             /** @description Answers are released at this time after the request arrived, later ones at a multiple of it. */
             deadlineMs: number;
         };
-        /** @description When answers, failures and denials are released, so that their time does not depend on the data. `slotMs` delays them to the end of a short slot. `deadlineMs` is strict: choose it longer than any query takes. `off` releases them at once. */
-        TimingInput: "off" | {
-            /** @description Answers are released at a multiple of this time after the request arrived. */
-            slotMs: number;
-        } | {
-            /** @description Answers are released at this time after the request arrived, later ones at a multiple of it. */
-            deadlineMs: number;
-        };
         /**
          * @description The groups with the largest noisy counts, largest first, with these counts. One noisy count of each declared group pays for both. The half-width holds for all groups together, selected or not.
          * @example {
@@ -7147,16 +6082,7 @@ export interface components {
             contribution?: components["schemas"]["Contribution"];
             /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
             epsilon?: number;
-            /** @description Accuracy to reach, instead of `epsilon`. The service finds the mechanism with the lowest cost, and charges the smallest epsilon that reaches this accuracy. A preview shows it. */
-            accuracy?: {
-                /** @description Largest accepted error. Greater than 0, in the unit of the answer. */
-                halfWidth: number;
-                /**
-                 * @description Probability with which the half-width must hold.
-                 * @default 0.95
-                 */
-                confidence?: number;
-            };
+            accuracy?: components["schemas"]["AccuracyTarget"];
             /**
              * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
              * @enum {string}
@@ -7173,24 +6099,12 @@ export interface components {
              */
             delta?: number;
             /**
-             * @description Post-processing of noisy values. It costs nothing.
              * @default {
              *       "round": false,
              *       "nonNegative": false
              *     }
              */
-            postprocess?: {
-                /**
-                 * @description Round to the nearest whole number.
-                 * @default false
-                 */
-                round?: boolean;
-                /**
-                 * @description Replace negative values by 0.
-                 * @default false
-                 */
-                nonNegative?: boolean;
-            };
+            postprocess?: components["schemas"]["PostprocessingChoice"];
         };
         /** @description What the ingestion of a source counted, and the disclosure risk of its whole budget. Nothing was published. */
         TriedRegistration: {
@@ -7221,13 +6135,9 @@ export interface components {
              * @enum {string}
              */
             format: "csv" | "parquet";
-            /** Format: date-time */
-            uploadedAt: string;
-            /**
-             * Format: date-time
-             * @description Time at which the service deletes the file.
-             */
-            expiresAt: string;
+            uploadedAt: components["schemas"]["Time"];
+            /** @description Time at which the service deletes the file. */
+            expiresAt: components["schemas"]["Time"];
         };
         /** @description Uploads of the caller, newest first. */
         UploadList: {
@@ -7254,17 +6164,6 @@ export interface components {
             /** @description Only for the format `csv`. */
             csv?: components["schemas"]["CsvDialect"];
         };
-        /** @description A file that the custodian uploaded with POST /v1/sources. */
-        UploadSourceInput: {
-            /** @constant */
-            kind: "upload";
-            /** @description Id of the upload, as POST /v1/sources returned it. */
-            upload: string;
-            /** @enum {string} */
-            format: "csv" | "parquet";
-            /** @description Only for the format `csv`. */
-            csv?: components["schemas"]["CsvDialectInput"];
-        };
         ValueAnswer: {
             /** @enum {string} */
             kind: "mean" | "median" | "minimum" | "maximum";
@@ -7280,27 +6179,13 @@ export interface components {
             question?: components["schemas"]["AskedQuery"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
-            /** @description Only for an analyst with an allotment: the analyst's share of the cap. */
-            allotment?: {
-                cap: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-                spent: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-                remaining: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-            };
-            /**
-             * Format: date-time
-             * @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it.
-             */
-            debitedAt?: string;
-            /**
-             * Format: date-time
-             * @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does.
-             */
-            replaysUntil?: string;
-            /**
-             * Format: date-time
-             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.
-             */
-            answeredAt: string;
+            allotment?: components["schemas"]["Allotment"];
+            /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
+            debitedAt?: components["schemas"]["Time"];
+            /** @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does. */
+            replaysUntil?: components["schemas"]["Time"];
+            /** @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset. */
+            answeredAt: components["schemas"]["Time"];
             /** @description Version of Sotto that answered. */
             softwareVersion: string;
             /** @description Only in a replay: the amount that was charged for the first response. The `cost` of a replay is 0. */
@@ -7311,25 +6196,7 @@ export interface components {
              * @constant
              */
             shared?: true;
-            /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
-            domain?: {
-                [key: string]: {
-                    /**
-                     * @description Present if the true value is a whole number.
-                     * @constant
-                     */
-                    whole?: true;
-                    /** @description The true value is never below this. */
-                    lower?: number | string;
-                    /** @description The true value is never above this. */
-                    upper?: number | string;
-                    /**
-                     * @description Present if the value is a date or a timestamp.
-                     * @constant
-                     */
-                    temporal?: true;
-                };
-            };
+            domain?: components["schemas"]["PostprocessingFacts"];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
                 result: components["schemas"]["ValueResult"];
@@ -7346,25 +6213,7 @@ export interface components {
             coverage: components["schemas"]["CoverageReport"];
             /** @description Cost of the query on its own. */
             price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-            /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
-            domain?: {
-                [key: string]: {
-                    /**
-                     * @description Present if the true value is a whole number.
-                     * @constant
-                     */
-                    whole?: true;
-                    /** @description The true value is never below this. */
-                    lower?: number | string;
-                    /** @description The true value is never above this. */
-                    upper?: number | string;
-                    /**
-                     * @description Present if the value is a date or a timestamp.
-                     * @constant
-                     */
-                    temporal?: true;
-                };
-            };
+            domain?: components["schemas"]["PostprocessingFacts"];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
                 result: components["schemas"]["ValueResult"];
@@ -7384,27 +6233,13 @@ export interface components {
             question?: components["schemas"]["AskedQuery"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
-            /** @description Only for an analyst with an allotment: the analyst's share of the cap. */
-            allotment?: {
-                cap: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-                spent: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-                remaining: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-            };
-            /**
-             * Format: date-time
-             * @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it.
-             */
-            debitedAt?: string;
-            /**
-             * Format: date-time
-             * @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does.
-             */
-            replaysUntil?: string;
-            /**
-             * Format: date-time
-             * @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.
-             */
-            answeredAt: string;
+            allotment?: components["schemas"]["Allotment"];
+            /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
+            debitedAt?: components["schemas"]["Time"];
+            /** @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does. */
+            replaysUntil?: components["schemas"]["Time"];
+            /** @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset. */
+            answeredAt: components["schemas"]["Time"];
             /** @description Version of Sotto that answered. */
             softwareVersion: string;
             /** @description Random. It identifies no release: nothing was stored. */
@@ -7414,25 +6249,7 @@ export interface components {
              * @constant
              */
             dummy: true;
-            /** @description Public facts about the values that are made from sums and counts: by the name of the statistic, or by `value`. These values can be post-processed. */
-            domain?: {
-                [key: string]: {
-                    /**
-                     * @description Present if the true value is a whole number.
-                     * @constant
-                     */
-                    whole?: true;
-                    /** @description The true value is never below this. */
-                    lower?: number | string;
-                    /** @description The true value is never above this. */
-                    upper?: number | string;
-                    /**
-                     * @description Present if the value is a date or a timestamp.
-                     * @constant
-                     */
-                    temporal?: true;
-                };
-            };
+            domain?: components["schemas"]["PostprocessingFacts"];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
                 result: components["schemas"]["ValueResult"];
@@ -7441,21 +6258,6 @@ export interface components {
         };
         /** @description Values that a count includes. */
         ValuePredicate: {
-            /** @enum {string} */
-            op: "=" | "!=" | "<" | "<=" | ">" | ">=";
-            value: number;
-        } | {
-            /** @constant */
-            op: "between";
-            lower: number;
-            upper: number;
-        } | {
-            /** @constant */
-            op: "in";
-            values: number[];
-        };
-        /** @description Values that a count includes. */
-        ValuePredicateInput: {
             /** @enum {string} */
             op: "=" | "!=" | "<" | "<=" | ">" | ">=";
             value: number;
@@ -7490,16 +6292,7 @@ export interface components {
             contribution?: components["schemas"]["Contribution"];
             /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
             epsilon?: number;
-            /** @description Accuracy to reach, instead of `epsilon`. The service finds the mechanism with the lowest cost, and charges the smallest epsilon that reaches this accuracy. A preview shows it. */
-            accuracy?: {
-                /** @description Largest accepted error. Greater than 0, in the unit of the answer. */
-                halfWidth: number;
-                /**
-                 * @description Probability with which the half-width must hold.
-                 * @default 0.95
-                 */
-                confidence?: number;
-            };
+            accuracy?: components["schemas"]["AccuracyTarget"];
             /**
              * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
              * @enum {string}
@@ -7516,24 +6309,12 @@ export interface components {
              */
             delta?: number;
             /**
-             * @description Post-processing of noisy values. It costs nothing.
              * @default {
              *       "round": false,
              *       "nonNegative": false
              *     }
              */
-            postprocess?: {
-                /**
-                 * @description Round to the nearest whole number.
-                 * @default false
-                 */
-                round?: boolean;
-                /**
-                 * @description Replace negative values by 0.
-                 * @default false
-                 */
-                nonNegative?: boolean;
-            };
+            postprocess?: components["schemas"]["PostprocessingChoice"];
             supposed?: components["schemas"]["Suppositions"];
         };
         /** @description Result of recomputing the chain and the balances from the events. */
@@ -7561,11 +6342,8 @@ export interface components {
             /** @description The newest first. */
             versions: {
                 version: string;
-                /**
-                 * Format: date-time
-                 * @description Time in UTC.
-                 */
-                publishedAt: string;
+                /** @description Time in UTC. */
+                publishedAt: components["schemas"]["Time"];
                 /** @description Number of rows. Only with `change-one` neighbours and the privacy unit `row`, where it is public. */
                 rows?: number;
                 /** @description Number of people. Only with `change-one` neighbours and the privacy unit `person`, where it is public. */
@@ -7575,17 +6353,6 @@ export interface components {
         };
         /** @description Visits of made-up patients to a clinic, with the columns patient_id, visited, region, age, diagnosis, cost, emergency. */
         VisitsSource: {
-            /** @constant */
-            kind: "visits";
-            /** @description The number of patients. */
-            people: number;
-            /** @description The number of visits, at least one for each patient. A few patients have many. */
-            rows: number;
-            /** @description The same numbers and seed always give the same visits. */
-            seed: string;
-        };
-        /** @description Visits of made-up patients to a clinic, with the columns patient_id, visited, region, age, diagnosis, cost, emergency. */
-        VisitsSourceInput: {
             /** @constant */
             kind: "visits";
             /** @description The number of patients. */

@@ -1,6 +1,7 @@
 import { columnNamed, type Dataset, isQueryable, type QueryableColumn } from '../../core/dataset/dataset.ts'
 import { parseDate, parseInstant } from '../../core/dataset/iso-time.ts'
 import { isSameDecimal } from '../../privacy/decimal.ts'
+import { didYouMean } from '../../privacy/did-you-mean.ts'
 import type { Refusal } from '../../privacy/refusal.ts'
 import type { CastType, Expression, Statement } from './parsing/statement.ts'
 import { refusePart } from './place.ts'
@@ -88,7 +89,8 @@ export function columnOf(scope: Scope, column: ColumnName): QueryableColumn {
     throw misfit(column.at, `queries cannot use the identifier ${name}.${instead}`)
   }
   const names = dataset.columns.filter(isQueryable).map((each) => each.name)
-  throw misfit(column.at, `the dataset has no column "${column.name}"; it has ${names.join(', ')}.`)
+  const advice = didYouMean(column.name, names)
+  throw misfit(column.at, `the dataset has no column "${column.name}"${advice}; it has ${names.join(', ')}.`)
 }
 
 /** Returns true if a name is that of a column of the dataset. */

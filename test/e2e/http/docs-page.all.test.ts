@@ -32,6 +32,18 @@ describe.skipIf(CHROMIUM === undefined)('Swagger UI in Chromium (skipped if it i
     expect(complaints).toEqual([])
   })
 
+  test('shows the schemas of an operation, also those within themselves', async () => {
+    const page = await newPage(browser)
+    await page.goto(`${service.url}/docs/`)
+    expect(await page.title()).toBe('Sotto API')
+    const operation = page.locator('[id^="operations-"][id$="-answerQuery"]')
+    await operation.locator('.opblock-summary').click()
+    await operation.locator('.responses-wrapper .response').first().waitFor()
+    await operation.getByText('Schema', { exact: true }).first().click()
+    await operation.getByText('Statistical query, by kind.').first().waitFor()
+    expect(await operation.getByText('Could not resolve').count()).toBe(0)
+  })
+
   test('signs in at an OpenID provider, in a popup, and sends requests with the token', async () => {
     const own = await startServiceWithProvider('/docs/static/oauth2-redirect.html')
     try {
@@ -68,7 +80,7 @@ async function newPage(browser: Browser): Promise<Page> {
 
 /** Executes the operation that lists the datasets, and returns the status that the page shows. */
 async function statusOfList(page: Page): Promise<string> {
-  const operation = page.locator('#operations-Datasets-listDatasets')
+  const operation = page.locator('[id^="operations-"][id$="-listDatasets"]')
   await operation.locator('.opblock-summary').click()
   await operation.locator('.try-out__btn').click()
   await operation.locator('.execute').click()

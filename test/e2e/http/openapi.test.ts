@@ -215,6 +215,7 @@ test("every operation's example works with the key of its role", async () => {
     const response = await (body === undefined || form !== undefined ? request : request.send(body))
     if (operation.operationId === 'uploadSource') uploaded = response.body.id
     expect(response.status, `${method} ${filled}: ${response.text}`).toBeLessThan(300)
+    if (response.status === 201) expect(response.headers.location, filled).toMatch(/^\/v1\//)
   }
   await ended
 })
@@ -296,4 +297,20 @@ test('each word has one meaning: none of its other names is on the wire, and its
     ['interval', 'object'],
   ] as const)
     expect([...(types.get(name) ?? [])], name).toEqual([type])
+})
+
+test('every time in a response has one form, and every tag is a reader and a topic', () => {
+  const schemas = document.components?.schemas ?? {}
+  const formats = [...JSON.stringify(schemas).matchAll(/"format":"date-time"/g)]
+  const inQueries = /"format":"date-time"/.test(JSON.stringify(document.paths))
+  expect(schemas.Time).toMatchObject({ format: 'date-time' })
+  expect(formats.length, 'Time, and the times of requests').toBe(2)
+  expect(schemas.KeyRequest).toMatchObject({ properties: { expiresAt: { format: 'date-time' } } })
+  expect(inQueries, 'from and to of GET /v1/releases').toBe(true)
+  const tags = document.tags?.map(({ name }) => name) ?? []
+  for (const { operation } of operations())
+    for (const tag of operation.tags ?? []) {
+      expect(tags).toContain(tag)
+      expect(tag).toMatch(/^(Analysts|Custodians|Auditors|Operators): /)
+    }
 })

@@ -1,3 +1,4 @@
+import { didYouMean } from '../../../privacy/did-you-mean.ts'
 import { refuseQuery } from '../../../privacy/refusal.ts'
 import {
   type Column,
@@ -97,7 +98,10 @@ export function requireColumn(dataset: Dataset, name: string, field: string): Qu
   if (dataset.columns.some((known) => known.name === name))
     throw refuseQuery(field, `must not be ${name}: queries cannot use an identifier`)
   const names = dataset.columns.filter(isQueryable).map((known) => known.name)
-  throw refuseQuery(field, `the dataset has no column "${name}"; it has ${names.join(', ')}`)
+  throw refuseQuery(
+    field,
+    `the dataset has no column "${name}"${didYouMean(name, names)}; it has ${names.join(', ')}`,
+  )
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { QueryPredicate } from '../../../../schemas/answers/query.ts'
+import { didYouMean } from '../../../privacy/did-you-mean.ts'
 import { entry, must } from '../../../privacy/must.ts'
 import { divideRoundingDown, divideRoundingUp } from '../../../privacy/rational.ts'
 import { refuseQuery } from '../../../privacy/refusal.ts'
@@ -237,7 +238,8 @@ function exactIndex(column: GridColumn, value: Literal, field: string): bigint {
 function categoryIndex(column: CategoryColumn, category: string, field: string): number {
   const index = column.categories.indexOf(category)
   if (index !== -1) return index
-  throw refuseQuery(field, `"${category}" is not a declared category of ${column.name}`)
+  const advice = didYouMean(category, column.categories)
+  throw refuseQuery(field, `"${category}" is not a declared category of ${column.name}${advice}`)
 }
 
 /** Returns the smallest index whose value is at least this. */
