@@ -6,9 +6,10 @@ import { anchorOf } from '../guide/navigation.ts'
 import { PROBLEMS } from '../src/privacy/problems.ts'
 import { pythonFunctions, pythonMethods, typescriptFunctions, wrapped } from './functions.ts'
 import { tableOfKinds } from './kinds.ts'
+import { REFERENCE } from './reference.ts'
 
 /*
- * The files that are made from others: the page and the clients' codes of problems from the service's table, the
+ * The files that are made from others: the reference pages, the page and the clients' codes of problems from the service's table, the
  * console's table of kinds and the clients' functions from the schemas and the planner's kinds, and the synchronous
  * Python client from the asynchronous one. `npm run generate` writes them.
  */
@@ -18,6 +19,7 @@ const root = path.resolve(import.meta.dirname, '..')
 /** Files by their path in the project, and functions that return their text. */
 export const GENERATED: Readonly<Record<string, () => string | Promise<string>>> = {
   'docs/problems.md': problemPage,
+  ...REFERENCE,
   'clients/typescript/src/problem-codes.ts': typescriptCodes,
   'clients/python/src/sotto/problem_codes.py': pythonExceptions,
   'clients/python/src/sotto/client.py': synchronousClient,

@@ -12,6 +12,8 @@ import { ruleOf } from './privacy/rule.ts'
 /** One environment variable. */
 interface Variable<Value> {
   readonly name: string
+  /** What it sets: one sentence or more, in Markdown. */
+  readonly meaning: string
   /** Its text if it is not set. Without one, its value is then undefined. */
   readonly standard: string | undefined
   /** Checks and converts its text. */
@@ -30,19 +32,21 @@ const PATH: Traits = { isPath: true }
 function variable<Value>(
   name: string,
   standard: string,
+  meaning: string,
   schema: z.ZodType<Value>,
   traits: Traits = {},
 ): Variable<Value> {
-  return { name, standard, schema, isSecret: false, isPath: false, ...traits }
+  return { name, standard, meaning, schema, isSecret: false, isPath: false, ...traits }
 }
 
 /** A variable without a default. */
 function optional<Value>(
   name: string,
+  meaning: string,
   schema: z.ZodType<Value>,
   traits: Traits = {},
 ): Variable<Value | undefined> {
-  return { name, standard: undefined, schema, isSecret: false, isPath: false, ...traits }
+  return { name, standard: undefined, meaning, schema, isSecret: false, isPath: false, ...traits }
 }
 
 const flag = z.enum(['true', 'false']).transform((value) => value === 'true')
@@ -59,18 +63,29 @@ const postgresUrl = z.string().refine(isPostgresUrl, 'must be a postgres:// URL'
 const plainHttpUrl = z.string().refine(isPlainHttpUrl, 'must be an http(s) URL without user and password')
 
 /**
- * All variables of the service, each optional. The configuration and its errors follow from this table. Their meanings
- * are in docs/operations.md.
+ * All variables of the service, each optional. The configuration, its errors and docs/reference/configuration.md follow
+ * from this table.
  */
 export const VARIABLES = {
-  host: variable('SOTTO_HOST', '127.0.0.1', text),
-  port: variable('SOTTO_PORT', '8080', wholeNumber(0, 65_535)),
+  host: variable('SOTTO_HOST', '127.0.0.1', 'Address to listen on.', text),
+  port: variable('SOTTO_PORT', '8080', 'Port to listen on; 0 picks a free port.', wholeNumber(0, 65_535)),
   tls: {
-    certFile: optional('SOTTO_TLS_CERT', text, PATH),
-    keyFile: optional('SOTTO_TLS_KEY', text, PATH),
+    certFile: optional(
+      'SOTTO_TLS_CERT',
+      'Certificate chain for HTTPS: a PEM file, relative to the data folder.',
+      text,
+      PATH,
+    ),
+    keyFile: optional(
+      'SOTTO_TLS_KEY',
+      'Private key of the certificate: a PEM file, relative to the data folder.',
+      text,
+      PATH,
+    ),
   },
   trustedProxies: optional(
     'SOTTO_TRUST_PROXY',
+    'Proxies whose `X-Forwarded-For` is trusted: addresses or CIDR blocks, separated by commas.',
     z
       .string()
       .refine(
@@ -82,6 +97,7 @@ export const VARIABLES = {
   dataDirectory: variable(
     'SOTTO_DATA_DIR',
     'data',
+    'Folder for source files, ingested rows, keys and the ledger.',
     text
       .transform((value) => path.resolve(value))
       .refine((value) => !/[?*[\]]/.test(value), 'must not be in a folder whose name contains ?, *, [ or ]'),
@@ -89,17 +105,34 @@ export const VARIABLES = {
   ledgerUrl: variable(
     'SOTTO_LEDGER_URL',
     'ledger.sqlite',
+    'Ledger: a SQLite file, relative to the data folder, or a postgres:// URL.',
     text.refine(
       (value) => !hasScheme(value) || isPostgresUrl(value),
       'must be the path of a SQLite file, or a postgres:// URL',
     ),
     { ...SECRET, ...PATH },
   ),
-  catalogUrl: optional('SOTTO_CATALOG_URL', postgresUrl, SECRET),
-  connectionsFile: optional('SOTTO_CONNECTIONS', text, PATH),
-  ledgerSigningKey: optional('SOTTO_LEDGER_SIGNING_KEY', text, PATH),
+  catalogUrl: optional(
+    'SOTTO_CATALOG_URL',
+    'API keys and catalog: a postgres:// URL. Without it, they are in the data folder.',
+    postgresUrl,
+    SECRET,
+  ),
+  connectionsFile: optional(
+    'SOTTO_CONNECTIONS',
+    'Databases whose tables may be registered: a JSON or YAML file, relative to the data folder.',
+    text,
+    PATH,
+  ),
+  ledgerSigningKey: optional(
+    'SOTTO_LEDGER_SIGNING_KEY',
+    'Ed25519 key that signs receipts and heads: a PEM file, relative to the data folder.',
+    text,
+    PATH,
+  ),
   headsPublish: optional(
     'SOTTO_HEADS_PUBLISH',
+    'Destination of signed heads: a file to append to, relative to the data folder, or an http(s) URL to POST to.',
     text.refine(
       (value) => !hasScheme(value) || isPlainHttpUrl(value),
       'must be the path of a file, or an http(s) URL without user and password',
@@ -109,18 +142,29 @@ export const VARIABLES = {
   headsPublishMs: variable(
     'SOTTO_HEADS_PUBLISH_SECONDS',
     '300',
+    'Time between two publications of heads.',
     wholeNumber(1, 86_400).transform((seconds) => seconds * 1_000),
   ),
   metricsKey: optional(
     'SOTTO_METRICS_KEY',
+    'Bearer key for `/metrics`. Without it and without a port of its own, `/metrics` answers 401.',
     z.string().regex(/^[\x21-\x7e]{16,200}$/, 'must be 16 to 200 visible ASCII characters'),
     SECRET,
   ),
-  metricsPort: optional('SOTTO_METRICS_PORT', wholeNumber(0, 65_535)),
+  metricsPort: optional(
+    'SOTTO_METRICS_PORT',
+    'Separate port for `/metrics`, which the main port then does not serve. It needs a key only if one is set.',
+    wholeNumber(0, 65_535),
+  ),
   traces: {
-    url: optional('SOTTO_TRACES_URL', plainHttpUrl),
+    url: optional(
+      'SOTTO_TRACES_URL',
+      'Destination of traces: an http(s) URL for OTLP in JSON, such as `http://collector:4318/v1/traces`.',
+      plainHttpUrl,
+    ),
     headers: optional(
       'SOTTO_TRACES_HEADERS',
+      'Headers of requests with traces: names and values, separated by commas.',
       z
         .string()
         .regex(
@@ -134,80 +178,194 @@ export const VARIABLES = {
   logLevel: variable(
     'SOTTO_LOG_LEVEL',
     'info',
+    'Lowest severity of log lines that are written.',
     z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']),
   ),
-  demo: variable('SOTTO_DEMO', 'true', flag),
-  audit: variable('SOTTO_AUDIT', 'false', flag),
-  queryTimeoutMs: variable('SOTTO_QUERY_TIMEOUT_MS', '30000', wholeNumber(1, 3_600_000)),
-  ingestTimeoutMs: variable('SOTTO_INGEST_TIMEOUT_MS', '1800000', wholeNumber(1, 86_400_000)),
+  demo: variable(
+    'SOTTO_DEMO',
+    'true',
+    'Registers the demo dataset `census` at the first start if true.',
+    flag,
+  ),
+  audit: variable(
+    'SOTTO_AUDIT',
+    'false',
+    'Lets auditors draw fresh releases of synthetic datasets without limit if true.',
+    flag,
+  ),
+  queryTimeoutMs: variable(
+    'SOTTO_QUERY_TIMEOUT_MS',
+    '30000',
+    'Time limit of a query over the data, once its turn has come.',
+    wholeNumber(1, 3_600_000),
+  ),
+  ingestTimeoutMs: variable(
+    'SOTTO_INGEST_TIMEOUT_MS',
+    '1800000',
+    'Time limit of an ingestion: for copying a source and converting its rows.',
+    wholeNumber(1, 86_400_000),
+  ),
   queryMemory: variable(
     'SOTTO_QUERY_MEMORY',
     '1GB',
+    "Memory limit of a dataset's queries together.",
     z.string().regex(/^\d+(MB|GB)$/, 'must be a whole number followed by MB or GB'),
   ),
-  queryThreads: variable('SOTTO_QUERY_THREADS', '2', wholeNumber(1, 256)),
-  queryConnections: variable('SOTTO_QUERY_CONNECTIONS', '4', wholeNumber(1, 64)),
-  queueLength: variable('SOTTO_QUEUE_LENGTH', '1000', wholeNumber(1, 100_000)),
-  queueWaitMs: variable('SOTTO_QUEUE_WAIT_MS', '60000', wholeNumber(1, 3_600_000)),
+  queryThreads: variable(
+    'SOTTO_QUERY_THREADS',
+    '2',
+    "Threads that a dataset's queries share.",
+    wholeNumber(1, 256),
+  ),
+  queryConnections: variable(
+    'SOTTO_QUERY_CONNECTIONS',
+    '4',
+    'Number of queries that may run at the same time, over all datasets of one timing.',
+    wholeNumber(1, 64),
+  ),
+  queueLength: variable(
+    'SOTTO_QUEUE_LENGTH',
+    '1000',
+    'Number of queries that may wait for their turn.',
+    wholeNumber(1, 100_000),
+  ),
+  queueWaitMs: variable(
+    'SOTTO_QUEUE_WAIT_MS',
+    '60000',
+    'Time limit of the wait for a turn. Nothing has been charged then.',
+    wholeNumber(1, 3_600_000),
+  ),
   /** Limits of principals whose key has no quota. */
   quota: {
-    requestsPerMinute: variable('SOTTO_REQUESTS_PER_MINUTE', '6000', wholeNumber(1, 1_000_000_000)),
-    burst: variable('SOTTO_REQUEST_BURST', '2000', wholeNumber(1, 1_000_000_000)),
-    concurrentRequests: variable('SOTTO_CONCURRENT_REQUESTS', '100', wholeNumber(1, 1_000_000)),
+    requestsPerMinute: variable(
+      'SOTTO_REQUESTS_PER_MINUTE',
+      '6000',
+      'Sustained requests per minute of a principal, unless its key has a quota.',
+      wholeNumber(1, 1_000_000_000),
+    ),
+    burst: variable(
+      'SOTTO_REQUEST_BURST',
+      '2000',
+      'Requests that a principal may send at once after a pause, unless its key has a quota.',
+      wholeNumber(1, 1_000_000_000),
+    ),
+    concurrentRequests: variable(
+      'SOTTO_CONCURRENT_REQUESTS',
+      '100',
+      'Requests that a principal may have under way, unless its key has a quota.',
+      wholeNumber(1, 1_000_000),
+    ),
     storedBytesPerDataset: variable(
       'SOTTO_STORED_BYTES',
       '268435456',
+      'Bytes that the ledger stores for an analyst per dataset, unless the key has a quota.',
       wholeNumber(1, Number.MAX_SAFE_INTEGER),
     ),
   },
-  keylessPerMinute: variable('SOTTO_KEYLESS_REQUESTS_PER_MINUTE', '600', wholeNumber(1, 1_000_000_000)),
-  maxCells: variable('SOTTO_MAX_CELLS', '10000', wholeNumber(1, 1_000_000)),
+  keylessPerMinute: variable(
+    'SOTTO_KEYLESS_REQUESTS_PER_MINUTE',
+    '600',
+    'Requests per minute that an address may send without a valid key.',
+    wholeNumber(1, 1_000_000_000),
+  ),
+  maxCells: variable(
+    'SOTTO_MAX_CELLS',
+    '10000',
+    'Largest number of cells of a table.',
+    wholeNumber(1, 1_000_000),
+  ),
   sourceBounds: {
-    maxRows: variable('SOTTO_INGEST_MAX_ROWS', '100000000', wholeNumber(1, 10_000_000_000)),
+    maxRows: variable(
+      'SOTTO_INGEST_MAX_ROWS',
+      '100000000',
+      'Largest number of rows of a source file.',
+      wholeNumber(1, 10_000_000_000),
+    ),
     maxBytes: variable(
       'SOTTO_INGEST_MAX_BYTES',
       '16GB',
+      'Largest size of a source file, and of what it decompresses to.',
       size(/^[1-9]\d{0,8}(MB|GB)$/, 'must be a whole number greater than 0 followed by MB or GB'),
     ),
-    maxValueBytes: variable('SOTTO_INGEST_MAX_VALUE_BYTES', '65536', wholeNumber(1, 1_000_000)),
+    maxValueBytes: variable(
+      'SOTTO_INGEST_MAX_VALUE_BYTES',
+      '65536',
+      'Largest size of one value in a declared column of a source file, in bytes of UTF-8.',
+      wholeNumber(1, 1_000_000),
+    ),
   },
   minFreeDiskBytes: variable(
     'SOTTO_MIN_FREE_DISK',
     '256MB',
+    'The service reports that it is not ready while the disk has less free space than this.',
     size(/^\d{1,9}(MB|GB)$/, 'must be a whole number followed by MB or GB'),
   ),
   uploads: {
-    maxBytes: variable('SOTTO_UPLOAD_MAX_BYTES', '1073741824', wholeNumber(1, Number.MAX_SAFE_INTEGER - 1)),
-    totalBytes: variable('SOTTO_UPLOAD_TOTAL_BYTES', '4294967296', wholeNumber(1, Number.MAX_SAFE_INTEGER)),
+    maxBytes: variable(
+      'SOTTO_UPLOAD_MAX_BYTES',
+      '1073741824',
+      'Largest size of an upload.',
+      wholeNumber(1, Number.MAX_SAFE_INTEGER - 1),
+    ),
+    totalBytes: variable(
+      'SOTTO_UPLOAD_TOTAL_BYTES',
+      '4294967296',
+      'Largest size of all uploads of a principal together.',
+      wholeNumber(1, Number.MAX_SAFE_INTEGER),
+    ),
     keepMs: variable(
       'SOTTO_UPLOAD_KEEP_HOURS',
       '72',
+      'Time after which an upload is deleted. Datasets registered from it remain.',
       wholeNumber(1, 8_760).transform((hours) => hours * 3_600_000),
     ),
   },
-  drainMs: variable('SOTTO_DRAIN_MS', '500', wholeNumber(0, 600_000)),
-  shutdownMs: variable('SOTTO_SHUTDOWN_MS', '10000', wholeNumber(0, 600_000)),
+  drainMs: variable(
+    'SOTTO_DRAIN_MS',
+    '500',
+    'Time between reporting not ready and closing to new connections, at shutdown.',
+    wholeNumber(0, 600_000),
+  ),
+  shutdownMs: variable(
+    'SOTTO_SHUTDOWN_MS',
+    '10000',
+    'Time limit for open requests at shutdown, beyond twice the longest slot or deadline.',
+    wholeNumber(0, 600_000),
+  ),
   oidc: {
     issuer: optional(
       'SOTTO_OIDC_ISSUER',
+      'OpenID provider whose access tokens are accepted: its issuer.',
       z.string().refine(isProtectedUrl, 'must be an https:// URL, or an http:// URL on this machine'),
     ),
-    audience: optional('SOTTO_OIDC_AUDIENCE', text),
+    audience: optional('SOTTO_OIDC_AUDIENCE', 'Audience that tokens must name.', text),
     algorithms: variable(
       'SOTTO_OIDC_ALGORITHMS',
       'RS256,PS256,ES256,EdDSA',
+      'Signature algorithms of tokens, separated by commas; only asymmetric ones.',
       z
         .string()
         .transform((value) => value.split(','))
         .pipe(z.array(z.enum(SIGNATURE_ALGORITHMS))),
     ),
-    clockSkewMs: variable('SOTTO_OIDC_CLOCK_SKEW_MS', '30000', wholeNumber(0, 300_000)),
-    tokenType: variable('SOTTO_OIDC_TOKEN_TYPE', 'at+jwt', z.enum(['at+jwt', 'any'])),
-    nameClaim: variable('SOTTO_OIDC_NAME_CLAIM', 'sub', text),
-    roleClaim: variable('SOTTO_OIDC_ROLE_CLAIM', 'roles', text),
+    clockSkewMs: variable(
+      'SOTTO_OIDC_CLOCK_SKEW_MS',
+      '30000',
+      "Largest difference between the provider's clock and this one.",
+      wholeNumber(0, 300_000),
+    ),
+    tokenType: variable(
+      'SOTTO_OIDC_TOKEN_TYPE',
+      'at+jwt',
+      'Type of tokens: RFC 9068, or any but ID tokens.',
+      z.enum(['at+jwt', 'any']),
+    ),
+    nameClaim: variable('SOTTO_OIDC_NAME_CLAIM', 'sub', 'Claim with the name; `/a/b` is a path.', text),
+    roleClaim: variable('SOTTO_OIDC_ROLE_CLAIM', 'roles', 'Claim with the role; `/a/b` is a path.', text),
     roles: variable(
       'SOTTO_OIDC_ROLES',
       'analyst=analyst,custodian=custodian,auditor=auditor',
+      'Role that each value of the role claim stands for.',
       z
         .string()
         .regex(
@@ -216,8 +374,12 @@ export const VARIABLES = {
         )
         .transform(rolesFrom),
     ),
-    datasetsClaim: optional('SOTTO_OIDC_DATASETS_CLAIM', text),
-    clientId: optional('SOTTO_OIDC_CLIENT_ID', text),
+    datasetsClaim: optional(
+      'SOTTO_OIDC_DATASETS_CLAIM',
+      'Claim with the ids of the datasets that the token may use, or `*`.',
+      text,
+    ),
+    clientId: optional('SOTTO_OIDC_CLIENT_ID', 'Client with which the console and Swagger UI sign in.', text),
   },
 }
 

@@ -1,6 +1,6 @@
 import { stringify } from 'yaml'
 
-/** An alerting rule. `docs/operations.md` has a runbook for each, under a heading with its name. */
+/** An alerting rule with its runbook. */
 export interface Alert {
   readonly name: string
   /**
@@ -14,6 +14,8 @@ export interface Alert {
   readonly after: string
   /** One sentence for the notification. `{{ $labels.x }}` and `{{ $value }}` are filled in by Prometheus. */
   readonly summary: string
+  /** What to look at and what to do, in Markdown, as docs/reference/alerts.md shows it below a heading with the name. */
+  readonly runbook: string
 }
 
 /** Requests that failed with a status of the service's own, except 503, which is expected under load. */
@@ -51,6 +53,12 @@ export const ALERTS: readonly Alert[] = [
     expression: 'absent(sotto_ready)',
     after: '2m',
     summary: 'Prometheus gets no metrics from Sotto.',
+    runbook:
+      'Prometheus gets no metrics from any process. Check if the processes run, and if Prometheus reaches ' +
+      '`/metrics` with the right key (`SOTTO_METRICS_KEY`, or `SOTTO_METRICS_PORT` without one). A process that ' +
+      'stops at the start prints the reason as its last line: a variable, a ledger that is damaged or older ' +
+      'than the data folder ([Backup and restore](../operations.md#backup-and-restore)), or a ledger that ' +
+      'another process uses.',
   },
   {
     name: 'SottoReplicaDown',
@@ -58,6 +66,10 @@ export const ALERTS: readonly Alert[] = [
     expression: 'up == 0 and on (job, instance) last_over_time(sotto_ready[1d])',
     after: '5m',
     summary: 'Prometheus gets no metrics from {{ $labels.instance }}.',
+    runbook:
+      'One process answers Prometheus no more, and others do. Look at its last log lines and at its exit code. ' +
+      'Its unfinished charges can be repeated after the lease ([Replicas](../operations.md#replicas)). After a ' +
+      'planned removal, remove the target from Prometheus.',
   },
   {
     name: 'SottoNotReady',
@@ -65,6 +77,11 @@ export const ALERTS: readonly Alert[] = [
     expression: 'sotto_ready == 0',
     after: '2m',
     summary: '{{ $labels.instance }} reports that it is not ready.',
+    runbook:
+      '`/readyz` answers 503, and load balancers send no requests. Look at `sotto_disk_free_bytes`, then in the ' +
+      "log for an error of the ledger, of the catalog's database or for the result of the verification. A " +
+      'ledger that failed stays stopped until the process is restarted: repair its disk or database first. Free ' +
+      'disk space has effect at once, and so does a database of the catalog that responds again.',
   },
   {
     name: 'SottoServerErrors',
@@ -76,6 +93,11 @@ export const ALERTS: readonly Alert[] = [
     )}) > 0`,
     after: '0m',
     summary: 'Requests to {{ $labels.route }} are answered {{ $labels.status }}.',
+    runbook:
+      'Requests are answered with a 5xx other than 503. Find the lines of the log with this route and status, ' +
+      'and their request id: a 500 on a route of queries is a charge that failed ' +
+      '([SottoQueryFailures](#sottoqueryfailures)). On other routes it is a fault of the service. Report it ' +
+      'with the log lines, which contain no data.',
   },
   {
     name: 'SottoUnavailable',
@@ -85,6 +107,10 @@ export const ALERTS: readonly Alert[] = [
       `sum by (job) (${ofRequests(({ name, noProbes }) => `rate(${name}{${noProbes.join(',')}}[10m])`)}) > 0.05`,
     after: '10m',
     summary: '{{ $value | humanizePercentage }} of the requests are answered 503.',
+    runbook:
+      'More than 5% of the requests are answered 503 with `Retry-After`, before anything was charged. Usually ' +
+      'the queue is full ([SottoQueueSlow](#sottoqueueslow)), the ledger cannot be reached or the OpenID ' +
+      'provider cannot be reached. The `code` and the route in the log tell which.',
   },
   {
     name: 'SottoQueueSlow',
@@ -94,6 +120,11 @@ export const ALERTS: readonly Alert[] = [
       'sum by (job) (rate(sotto_queue_wait_seconds_count[10m])) > 0.1',
     after: '10m',
     summary: '{{ $value | humanizePercentage }} of the queries wait longer than 5 seconds.',
+    runbook:
+      'More than 10% of the queries wait longer than 5 seconds for a place. Look at the processor and memory of ' +
+      'the process, then at who asks (`principal` in the log). Raise `SOTTO_QUERY_CONNECTIONS` if processors ' +
+      'and memory are left, add a replica, or reduce the quota of a key. With long slots or deadlines a place ' +
+      'is occupied until the answer leaves ([Queue](../operations.md#memory-queue-and-limits)).',
   },
   {
     name: 'SottoQueryFailures',
@@ -101,6 +132,12 @@ export const ALERTS: readonly Alert[] = [
     expression: 'sum by (job, dataset, counted) (increase(sotto_failures_total[1h])) > 0',
     after: '0m',
     summary: 'Queries of the dataset {{ $labels.dataset }} were charged and failed.',
+    runbook:
+      'Queries were charged and failed. A repeat is answered under the same charge. If `counted` is `true`, the ' +
+      'failure may depend on the data (a time or memory limit), and `failureLimit` of them suspend the dataset: ' +
+      'compare `SOTTO_QUERY_TIMEOUT_MS` and `SOTTO_QUERY_MEMORY` with what the dataset needs before that ' +
+      'happens. If it is `false`, every request met the failure: the ledger, the source of randomness or a ' +
+      'database. The error class is in the log, its message is not, because messages may contain data.',
   },
   {
     name: 'SottoDatasetSuspended',
@@ -108,6 +145,11 @@ export const ALERTS: readonly Alert[] = [
     expression: 'max by (job, dataset) (sotto_dataset_suspended) == 1',
     after: '0m',
     summary: 'Failures suspend the dataset {{ $labels.dataset }}.',
+    runbook:
+      'A dataset answers no new queries. Its custodian sees the reason and the failures with `GET ' +
+      '/v1/datasets/{dataset}/suspension`, and ends it with `POST /v1/datasets/{dataset}/resume` once the cause ' +
+      'is removed. With the reason `table-changed` the table in the database no longer has the columns of the ' +
+      'registration.',
   },
   {
     name: 'SottoBudgetLow',
@@ -119,6 +161,11 @@ export const ALERTS: readonly Alert[] = [
     after: '5m',
     summary:
       'The dataset {{ $labels.dataset }}, which is queried, has {{ $value | humanizePercentage }} of its {{ $labels.unit }} left.',
+    runbook:
+      'A dataset that is queried has less than 10% of its budget left. Its custodian decides between a grant ' +
+      '(`POST /v1/datasets/{dataset}/grants`), which weakens the protection of the people in the data, ' +
+      'allotments for analysts, and letting the budget end. Stored answers are replayed without cost also ' +
+      'afterwards.',
   },
   {
     name: 'SottoBudgetSpentSoon',
@@ -127,6 +174,9 @@ export const ALERTS: readonly Alert[] = [
     after: '1h',
     summary:
       'At the rate of the last day, the {{ $labels.unit }} of the dataset {{ $labels.dataset }} is spent in {{ $value | humanizeDuration }}.',
+    runbook:
+      'At the rate of the last day the budget is spent within a week. Inform the custodian. If one analyst ' +
+      'spends most of it (`GET /v1/datasets/{dataset}/analysts`), an allotment limits them.',
   },
   {
     name: 'SottoDenials',
@@ -135,6 +185,10 @@ export const ALERTS: readonly Alert[] = [
     after: '0m',
     summary:
       '{{ $value | printf "%.0f" }} requests to the dataset {{ $labels.dataset }} were denied in an hour.',
+    runbook:
+      'More than ten requests in an hour were denied, because the budget or an allotment did not cover them. ' +
+      'Denials cost nothing. A script that repeats a denied query should stop at the problem ' +
+      '`budget-insufficient` or `allotment-insufficient`.',
   },
   {
     name: 'SottoLedgerSlow',
@@ -143,6 +197,11 @@ export const ALERTS: readonly Alert[] = [
       'histogram_quantile(0.99, sum by (job, instance, le) (rate(sotto_ledger_commit_seconds_bucket[10m]))) > 0.5',
     after: '10m',
     summary: 'Commits of the ledger of {{ $labels.instance }} take {{ $value | humanizeDuration }}.',
+    runbook:
+      'One of a hundred commits takes longer than half a second. Every charge and every answer waits for a ' +
+      'commit, and an answer that is recorded later than its slot leaves in the next one. Look at the latency ' +
+      'of the volume of a SQLite ledger, or at the network and the synchronous standbys of PostgreSQL. Both ' +
+      'need a disk that confirms writes quickly.',
   },
   {
     name: 'SottoDiskLow',
@@ -154,6 +213,12 @@ export const ALERTS: readonly Alert[] = [
       'and sotto_disk_free_bytes offset 3h)',
     after: '15m',
     summary: 'The disk of {{ $labels.instance }} will soon have too little free space.',
+    runbook:
+      'The fullest volume has less than twice `SOTTO_MIN_FREE_DISK`, or will have less than it within a day. ' +
+      'Below `SOTTO_MIN_FREE_DISK` the service is not ready. Enlarge the volume, or remove uploads and versions ' +
+      'of datasets that are not used (`npx sotto withdraw`). Never delete files of the data folder by hand, ' +
+      'except those that the [table](../operations.md#the-data-folder) permits. A ledger grows with each charge ' +
+      'and never shrinks.',
   },
   {
     name: 'SottoEventLoopBlocked',
@@ -161,6 +226,10 @@ export const ALERTS: readonly Alert[] = [
     expression: 'nodejs_eventloop_lag_p99_seconds > 0.25 and on (job, instance) sotto_ready',
     after: '10m',
     summary: 'The event loop of {{ $labels.instance }} is late by {{ $value | humanizeDuration }}.',
+    runbook:
+      'The process responds late to everything. Look at the processor: other processes on the machine, too few ' +
+      'processors for `SOTTO_QUERY_THREADS`, or very large answers. Durations and instants of releases become ' +
+      'less exact, but still leave at whole slots.',
   },
   {
     name: 'SottoConnectionUnreachable',
@@ -168,6 +237,10 @@ export const ALERTS: readonly Alert[] = [
     expression: 'sotto_connection_reachable == 0',
     after: '5m',
     summary: '{{ $labels.instance }} cannot reach the database of the connection {{ $labels.connection }}.',
+    runbook:
+      'A database of `SOTTO_CONNECTIONS` cannot be reached. New questions about its live datasets are refused ' +
+      'with 503 and not charged ([outages](../connecting.md#outages)), and all others work. Check the database, ' +
+      'its network and the password file.',
   },
 ]
 
@@ -175,7 +248,7 @@ export const ALERTS: readonly Alert[] = [
  * Returns the rules as Prometheus reads them.
  * @param docs address of the page with the runbooks. Default: its path in the project.
  */
-export function alertRules(docs = 'docs/operations.md'): string {
+export function alertRules(docs = 'docs/reference/alerts.md'): string {
   const rules = ALERTS.map(({ name, severity, expression, after, summary }) => ({
     alert: name,
     expr: expression,

@@ -47,7 +47,7 @@ export const columnName = z
 /** A date or time in ISO 8601. The catalog and the planner check it. */
 export const isoText = z.string().max(40)
 
-const title = z.string().min(1).max(200)
+const title = z.string().min(1).max(200).describe('Title for people.')
 const datasetDescription = z
   .string()
   .min(1)
@@ -56,8 +56,13 @@ const datasetDescription = z
 const columnDescription = z.string().min(1).max(1_000).describe('Meaning of the values.')
 const unit = z.string().min(1).max(50).describe('Unit of the values, such as `EUR`. It is only shown.')
 
+const declaredName = columnName.describe(
+  'Name of the column in the source, to the letter: 1 to 63 printable characters in Unicode normalization form C, with spaces ' +
+    'only between them. `sotto_` is reserved.',
+)
+
 const columnFacts = {
-  name: columnName,
+  name: declaredName,
   description: columnDescription.optional(),
   constantPerPerson: z
     .boolean()
@@ -201,7 +206,12 @@ const categoryColumn = z
   .strictObject({
     ...columnFacts,
     type: z.literal('category'),
-    categories: z.array(z.string().max(200)).min(1).max(10_000).readonly(),
+    categories: z
+      .array(z.string().max(200))
+      .min(1)
+      .max(10_000)
+      .readonly()
+      .describe('All values that may occur. A value must match one to the letter.'),
   })
   .meta({ id: 'CategoryColumn', description: 'Column whose values are declared strings.' })
 
@@ -246,7 +256,7 @@ const stringColumn = z
 const identifierColumn = z
   .strictObject({
     type: z.literal('identifier'),
-    name: columnName,
+    name: declaredName,
     description: columnDescription.optional(),
     nullable: z.boolean().default(false).describe('True if it may be missing in some rows.'),
     onInvalidValue: z
@@ -347,7 +357,7 @@ const csvDialect = z
 
 /** Fields of a source that is a file. A file in CSV may be compressed by gzip. */
 const fileLayout = {
-  format: z.enum(['csv', 'parquet']),
+  format: z.enum(['csv', 'parquet']).describe('The format, in which the name of the file ends.'),
   csv: csvDialect.optional().describe('Only for the format `csv`.'),
 }
 
@@ -459,8 +469,12 @@ export const privacyUnit = z
     z.strictObject({ kind: z.literal('row') }),
     z.strictObject({
       kind: z.literal('person'),
-      column: columnName,
-      maxRows: z.int().min(1).max(1_000_000),
+      column: columnName.describe('The column of type `identifier` whose values are the people.'),
+      maxRows: z
+        .int()
+        .min(1)
+        .max(1_000_000)
+        .describe('Largest number of rows of a person that answers read.'),
       plausibleRows: z
         .int()
         .min(1)
@@ -585,10 +599,12 @@ const source = z.discriminatedUnion('kind', [
 ])
 
 const declaration = {
-  id: datasetId,
+  id: datasetId.describe(
+    'Name in addresses: 1 to 63 lower-case letters, digits and `-`, starting with a letter. The budget belongs to it for good.',
+  ),
   title,
   description: datasetDescription.optional(),
-  source,
+  source: source.describe('Where the rows come from.'),
   privacyUnit,
   neighbours: neighbours.describe(
     'Definition of neighbouring datasets. `add-remove`: one person more or fewer; the number of rows is private. ' +
@@ -660,7 +676,7 @@ export const registration = z
         'Limits on each query. Default: a `minEpsilon` of 0.001, which also holds if only other limits are declared, and no ' +
           'limit for made-up data.',
       ),
-    budget: budgetRequest,
+    budget: budgetRequest.describe('The cap for all answers together.'),
     separateBudget: separateBudget.optional(),
   })
   .meta({

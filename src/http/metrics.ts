@@ -52,6 +52,30 @@ export interface WatchedState {
 /** Buckets for the durations of answers, in seconds. They are coarse, because exact durations depend on data. */
 const COARSE_BOUNDS = [0.25, 1, 5, 30]
 
+/** Help of each metric by its name. docs/reference/metrics.md lists them. */
+export const METRICS = {
+  sotto_http_request_duration_seconds:
+    'Time from the arrival of a request to the end of its response, except for answers from data.',
+  sotto_answer_duration_seconds:
+    'The same time for answers from data, rounded up to the bound of its bucket, also in the sum.',
+  sotto_queue_wait_seconds: 'Time for which requests waited for a place, rounded up to a bound.',
+  sotto_charges_total:
+    'Decisions about charges by dataset: charged, shared, answered (replayed), denied, in-flight and others.',
+  sotto_failures_total: 'Failures after a charge, by dataset and by whether they count towards a suspension.',
+  sotto_ledger_commit_seconds:
+    'Time until a change of the ledger was durable, with the wait for the batch before it.',
+  sotto_ready: '1 if /readyz reports that the service is ready.',
+  sotto_queue_requests:
+    'Requests that are being computed (running), or that wait for a turn or a place (waiting).',
+  sotto_connection_reachable: '1 if the last check could reach the database of a connection.',
+  sotto_disk_free_bytes: 'Free space on the fullest volume that the service writes to.',
+  sotto_disk_required_bytes: 'Free space below which the service reports that it is not ready.',
+  sotto_budget_cap: 'Cap of the budget, in epsilon and delta, or in rho under zcdp accounting.',
+  sotto_budget_remaining:
+    'Part of the cap that is left, in epsilon and delta, or in rho under zcdp accounting.',
+  sotto_dataset_suspended: '1 while failures suspend the dataset.',
+} as const
+
 /** Rounds a duration in seconds up to a bound. */
 function coarse(seconds: number): number {
   return COARSE_BOUNDS.find((bound) => seconds <= bound) ?? 60
@@ -67,21 +91,21 @@ export function createMetrics(): Metrics {
   const labelNames = ['method', 'route', 'status'] as const
   const durations = new Histogram({
     name: 'sotto_http_request_duration_seconds',
-    help: 'Time from the arrival of a request to the end of its response, except for answers from data.',
+    help: METRICS.sotto_http_request_duration_seconds,
     labelNames,
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
     registers: [registry],
   })
   const answerDurations = new Histogram({
     name: 'sotto_answer_duration_seconds',
-    help: 'The same time for answers from data, rounded up to the bound of its bucket, also in the sum.',
+    help: METRICS.sotto_answer_duration_seconds,
     labelNames,
     buckets: COARSE_BOUNDS,
     registers: [registry],
   })
   const waits = new Histogram({
     name: 'sotto_queue_wait_seconds',
-    help: 'Time for which requests waited for a place, rounded up to a bound.',
+    help: METRICS.sotto_queue_wait_seconds,
     buckets: COARSE_BOUNDS,
     registers: [registry],
   })
@@ -123,19 +147,19 @@ function observeInto(registry: Registry): {
 } {
   const charges = new Counter({
     name: 'sotto_charges_total',
-    help: 'Decisions about charges: charged, shared, answered (replayed), denied, in-flight and others.',
+    help: METRICS.sotto_charges_total,
     labelNames: ['dataset', 'outcome'],
     registers: [registry],
   })
   const failures = new Counter({
     name: 'sotto_failures_total',
-    help: 'Failures after a charge. Those that count towards a suspension are marked.',
+    help: METRICS.sotto_failures_total,
     labelNames: ['dataset', 'counted'],
     registers: [registry],
   })
   const commits = new Histogram({
     name: 'sotto_ledger_commit_seconds',
-    help: 'Time until a change of the ledger was durable, with the wait for the batch before it.',
+    help: METRICS.sotto_ledger_commit_seconds,
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
     registers: [registry],
   })
@@ -155,39 +179,20 @@ function observeInto(registry: Registry): {
 /** Creates a gauge of a registry. */
 function gaugeIn<Label extends string>(
   registry: Registry,
-  name: string,
-  help: string,
+  name: keyof typeof METRICS,
   ...labelNames: readonly Label[]
 ): Gauge<Label> {
-  return new Gauge({ name, help, labelNames, registers: [registry] })
+  return new Gauge({ name, help: METRICS[name], labelNames, registers: [registry] })
 }
 
 /** Adds gauges of the state of the service; returns a function that reads it. */
 function watchState(registry: Registry, state: WatchedState): () => Promise<void> {
   const { admission, disk, connections } = state
-  const ready = gaugeIn(registry, 'sotto_ready', '1 if /readyz reports that the service is ready.')
-  const queue = gaugeIn(
-    registry,
-    'sotto_queue_requests',
-    'Requests that are being computed (running), or that wait for a turn or a place (waiting).',
-    'state',
-  )
-  const reachable = gaugeIn(
-    registry,
-    'sotto_connection_reachable',
-    '1 if the last check could reach the database of a connection.',
-    'connection',
-  )
-  const free = gaugeIn(
-    registry,
-    'sotto_disk_free_bytes',
-    'Free space on the fullest volume that the service writes to.',
-  )
-  const required = gaugeIn(
-    registry,
-    'sotto_disk_required_bytes',
-    'Free space below which the service reports that it is not ready.',
-  )
+  const ready = gaugeIn(registry, 'sotto_ready')
+  const queue = gaugeIn(registry, 'sotto_queue_requests', 'state')
+  const reachable = gaugeIn(registry, 'sotto_connection_reachable', 'connection')
+  const free = gaugeIn(registry, 'sotto_disk_free_bytes')
+  const required = gaugeIn(registry, 'sotto_disk_required_bytes')
   required.set(disk.requiredBytes)
   const refreshBudgets = watchBudgets(registry, state)
   return async () => {
@@ -205,26 +210,9 @@ function watchBudgets(
   registry: Registry,
   { catalog, ledger }: Pick<WatchedState, 'catalog' | 'ledger'>,
 ): () => Promise<void> {
-  const cap = gaugeIn(
-    registry,
-    'sotto_budget_cap',
-    'Cap of the budget, in epsilon and delta, or in rho under zcdp accounting.',
-    'dataset',
-    'unit',
-  )
-  const remaining = gaugeIn(
-    registry,
-    'sotto_budget_remaining',
-    'Part of the cap that is left, in epsilon and delta, or in rho under zcdp accounting.',
-    'dataset',
-    'unit',
-  )
-  const suspended = gaugeIn(
-    registry,
-    'sotto_dataset_suspended',
-    '1 while failures suspend the dataset.',
-    'dataset',
-  )
+  const cap = gaugeIn(registry, 'sotto_budget_cap', 'dataset', 'unit')
+  const remaining = gaugeIn(registry, 'sotto_budget_remaining', 'dataset', 'unit')
+  const suspended = gaugeIn(registry, 'sotto_dataset_suspended', 'dataset')
   return async () => {
     const heads = await readHeads(catalog, ledger)
     // Datasets that were withdrawn disappear.

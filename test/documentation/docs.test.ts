@@ -9,7 +9,7 @@ import { columns as columnsSchema } from '../../schemas/datasets/dataset.ts'
 import { LARGEST_WIRE_UNIVERSE } from '../../schemas/studies/risk.ts'
 import { loadParser, parseStatement } from '../../src/answers/sql/parsing/parser.ts'
 import { translate } from '../../src/answers/sql/translation.ts'
-import { ALL_VARIABLES, readConfig, SECRET_VARIABLES } from '../../src/config.ts'
+import { readConfig } from '../../src/config.ts'
 import { declareDataset } from '../../src/core/dataset/declaration.ts'
 import { normalForm } from '../../src/core/planner/identity/normal-form.ts'
 import { plan } from '../../src/core/planner/plan.ts'
@@ -21,18 +21,6 @@ import * as limits from '../../src/studies/risk/limits.ts'
 
 const root = path.resolve(import.meta.dirname, '../..')
 const page = (name: string) => readFileSync(path.join(root, name), 'utf8')
-
-test('exactly the existing variables are documented, with default and meaning', () => {
-  const rows = [...page('docs/operations.md').matchAll(/^\| `(SOTTO_\w+)` +\| `([^`]*)` +\| .+\. +\|$/gm)]
-  const expected = ALL_VARIABLES.map(({ name, standard = 'none' }) => [name, standard])
-  expect(rows.map(([, ...cells]) => cells)).toEqual(expected)
-})
-
-test('exactly the variables that can be read from a file are documented', () => {
-  const [, listed = ''] =
-    /\*\*Secrets in files\.\*\*([\s\S]*?)can contain a secret/.exec(page('docs/operations.md')) ?? []
-  expect([...listed.matchAll(/`(SOTTO_\w+)`/g)].map(([, name]) => name)).toEqual(SECRET_VARIABLES)
-})
 
 test("the README's first answer has the shape and the id of an answer to its first query", () => {
   const readme = page('README.md')

@@ -117,7 +117,7 @@ describe('metrics', () => {
     expect(Number(/^sotto_disk_free_bytes (\S+)$/m.exec(text)?.[1])).toBeGreaterThan(0)
     expect(Number(/^sotto_ledger_commit_seconds_count (\d+)$/m.exec(text)?.[1])).toBe(4)
     expect(text).not.toMatch(/analyst|custodian|[0-9a-f]{32}/)
-    const documented = (await readFile('docs/operations.md', 'utf8')).matchAll(/^\| `(sotto_\w+)` /gm)
+    const documented = (await readFile('docs/reference/metrics.md', 'utf8')).matchAll(/^\| `(sotto_\w+)` /gm)
     const existing = text.matchAll(/^# TYPE (sotto_\w+) /gm)
     const names = (found: Iterable<RegExpMatchArray>) => Array.from(found, ([, name]) => name).sort()
     expect(names(documented)).toEqual(names(existing))
