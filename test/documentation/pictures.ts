@@ -13,6 +13,7 @@ import { deltaFromWire, epsilonFromWire } from '../../src/privacy/loss.ts'
 import { drawPanels } from '../../src/studies/plots/draw.ts'
 import { type Picture, plotsOf } from '../../src/studies/plots/picture.ts'
 import { referenceEngine } from '../engines/reference-engine.ts'
+import { drawConcepts } from './concept-pictures.ts'
 
 /*
  * Plots in the documentation, drawn by the service's own code: `npm run pictures` writes them, and a test compares.
@@ -41,7 +42,7 @@ export async function drawPictures(): Promise<ReadonlyMap<string, string>> {
       return [`${name}-${theme}.svg`, `${await drawPanels(plots, theme)}\n`] as const
     }),
   )
-  return new Map(await Promise.all(drawn))
+  return new Map([...(await Promise.all(drawn)), ...drawConcepts()])
 }
 
 function riskOfSchool(): Picture {

@@ -55,7 +55,7 @@ async function expectRefusals(refusals: readonly Refusal[], registration = pageR
 test.skipIf(!installed('curl'))(
   "the service behaves as the page's commands and the listed refusals state",
   async () => {
-    const [, , define, createFile, upload, draft, register, ...later] = commandsOf(page)
+    const [define, createFile, upload, draft, register, ...later] = commandsOf(page)
     const [manage, withdraw, registerPopulation, ...others] = later
     expect(others).toEqual([])
     const run = async (...commands: readonly (string | undefined)[]) => {
@@ -101,26 +101,37 @@ test.skipIf(!installed('curl'))(
   },
 )
 
-test("the command line registers the page's file", async () => {
-  const [prepare, register, ...more] = commandsOf(page)
-  expect(more.length).toBeGreaterThan(3)
-  // Runs it as npx does, from outside the project's folder.
-  const npx = `npx() { shift; '${process.execPath}' '${command}' "$@"; }`
-  const run = (script = '') => shell.run([npx, script].join('\n'))
-  expect(await run(prepare)).toEqual([''])
-  const draft = await readFile(path.join(shell.folder, 'visits.yaml'), 'utf8')
-  const shown = /```yaml\n([\s\S]*?)```/.exec(page)?.[1] ?? ''
-  expect(shown).toContain('TODO')
-  expect(draft).toContain(shown)
-  expect(parse(draft)).toMatchObject({
-    source: { kind: 'upload', upload: 'visits.csv', format: 'csv', csv: { delimiter: ';', decimal: ',' } },
-    columns: [{}, { dateFormat: 'DD.MM.YYYY' }, {}, { type: 'number' }],
-  })
+test.skipIf(!installed('curl'))(
+  'the page about the first dataset leads from a file to its first answers',
+  async () => {
+    const first = readPage('docs/first-dataset.md')
+    const [prepare, register, define, ...questions] = commandsOf(first)
+    // Runs it as npx does, from outside the project's folder.
+    const npx = `npx() { shift; '${process.execPath}' '${command}' "$@"; }`
+    const run = (script = '') => shell.run([npx, script].join('\n'))
+    expect(await run(prepare)).toEqual([''])
+    const draft = await readFile(path.join(shell.folder, 'visits.yaml'), 'utf8')
+    const shown = /```yaml\n([\s\S]*?)```/.exec(first)?.[1] ?? ''
+    expect(shown).toContain('TODO')
+    expect(draft).toContain(shown)
+    expect(parse(draft)).toMatchObject({
+      source: { kind: 'upload', upload: 'visits.csv', format: 'csv', csv: { delimiter: ';', decimal: ',' } },
+      columns: [{}, { dateFormat: 'DD.MM.YYYY' }, {}, { type: 'number' }],
+    })
 
-  const environment = /export .*/.exec(prepare ?? '')?.[0]
-  const printed = (await run([environment, register].join('\n'))).join('\n')
-  expect(printed).toContain('visits: everything fits; nothing was published')
-  expect(printed).toContain('visits: registered as version 1')
-  expect(printed).toMatch(/^6 +rows that queries read\n4 +people$/m)
-  expect(printed).toMatch(/^remaining +1\.98 +0$/m)
-})
+    const environment = /export .*/.exec(prepare ?? '')?.[0]
+    const printed = (await run([environment, register].join('\n'))).join('\n')
+    expect(printed).toContain('visits: everything fits; nothing was published')
+    expect(printed).toContain('visits: registered as version 1')
+    expect(printed).toMatch(/^3000 +rows that queries read\n800 +people$/m)
+    expect(printed).toMatch(/^remaining +1\.98 +0$/m)
+
+    const answers = (await run([define, ...questions].join('\n'))).map((line) => JSON.parse(line))
+    const [preview, paid, regions, cost] = answers
+    expect(answers).toHaveLength(4)
+    expect(preview).toMatchObject({ accuracy: { halfWidth: 30 } })
+    expect(paid).toMatchObject({ budget: { remaining: { epsilon: 1.88 } } })
+    expect(regions.result.cells).toHaveLength(4)
+    expect(cost.kind).toBe('mean')
+  },
+)
