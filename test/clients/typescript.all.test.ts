@@ -273,7 +273,7 @@ test('code blocks of the documentation compile and run', async () => {
   const printed = await runProgram('page', blocks.join('\n'))
   expect(printed).toContain('query-does-not-fit column')
   expect(printed).toContain('nHalfWidth')
-  const [, compared = ''] = /^```ts\n([\s\S]*?)^```/m.exec(readPage('docs/clients.md')) ?? []
+  const [, compared = ''] = /^```ts\n([\s\S]*?)^```/m.exec(readPage('examples/comparison.md')) ?? []
   expect(await runProgram('compared', compared.replace("'people'", "'census'"))).toContain('ageHalfWidth')
 })
 

@@ -112,7 +112,10 @@ const PAGES = [
   'SECURITY.md',
   'bench/README.md',
   'examples/README.md',
+  'examples/comparison.md',
   'test/README.md',
+  'test/attacks.md',
+  'test/reliability/README.md',
   ...readdirSync(path.join(root, 'docs'), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.md'))
     .map((name) => `docs/${name}`),
@@ -195,11 +198,11 @@ test('the documented limits of disclosure risk equal those of the code', () => {
   expect(LARGEST_WIRE_UNIVERSE).toBe(limits.LARGEST_UNIVERSE)
 })
 
-test('every test that the security page names exists in the file that it names', () => {
-  const cited = page('docs/security.md').matchAll(/((?:"[^"]+"(?:, )?)+) \(\[[^\]]+\]\(\.\.\/([^)]+)\)\)/g)
+test('every test that the page of attacks names exists in the file that it names', () => {
+  const cited = page('test/attacks.md').matchAll(/((?:"[^"]+"(?:, )?)+) \(\[[^\]]+\]\(([^)]+)\)\)/g)
   let tests = 0
   for (const [, titles = '', file = ''] of cited) {
-    const source = page(file)
+    const source = page(`test/${file}`)
     for (const [, title = ''] of titles.matchAll(/"([^"]+)"/g)) {
       expect(source, `${file}: ${title}`).toContain(`'${title}'`)
       tests += 1
