@@ -21,7 +21,7 @@ def blocks_of(page: str, language: str, section: str | None = None) -> list[str]
 
 @dataclass(frozen=True)
 class Example:
-    """A query on the page of queries."""
+    """A query on a page of queries."""
 
     dataset: str
     query: dict[str, Any]
@@ -31,10 +31,14 @@ class Example:
 
 
 def examples() -> list[Example]:
-    """Return the queries on the page of queries, each with a dataset of the tests that has its columns."""
+    """Return the queries on the pages of queries, each with a dataset of the tests that has its columns."""
     found = [
         (name, json.loads(block))
-        for language, name in (("json", "population"), ("json visits", "clinic"))
-        for block in blocks_of("docs/queries.md", language)
+        for page, language, name in (
+            ("docs/queries.md", "json", "population"),
+            ("docs/queries.md", "json visits", "clinic"),
+            ("docs/reference/questions.md", "json", "population"),
+        )
+        for block in blocks_of(page, language)
     ]
     return [Example("mixed" if query["kind"] == "keySelection" else name, query) for name, query in found]
