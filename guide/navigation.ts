@@ -10,29 +10,49 @@ export interface Group {
 
 /** The navigation. A page may be in several groups; what is in none is not part of the site. */
 export const GROUPS: readonly Group[] = [
-  { title: 'Start', pages: ['docs/README.md', 'docs/walkthrough.md', 'docs/console.md'] },
+  {
+    title: 'Start',
+    pages: [
+      'docs/README.md',
+      'docs/concepts.md',
+      'docs/first-dataset.md',
+      'docs/walkthrough.md',
+      'docs/console.md',
+      'docs/glossary.md',
+    ],
+  },
   {
     title: 'Analysts',
     pages: [
       'docs/queries.md',
+      'docs/reference/questions.md',
       'docs/sql.md',
       'docs/python.md',
       'docs/typescript.md',
       'examples/README.md',
-      'docs/clients.md',
+      'examples/comparison.md',
       'docs/disclosure-risk.md',
       'docs/problems.md',
     ],
   },
   {
     title: 'Custodians',
-    pages: ['docs/registering.md', 'docs/connecting.md', 'docs/disclosure-risk.md', 'docs/known-limits.md'],
+    pages: [
+      'docs/registering.md',
+      'docs/reference/declarations.md',
+      'docs/reference/refusals.md',
+      'docs/connecting.md',
+      'docs/disclosure-risk.md',
+      'docs/known-limits.md',
+    ],
   },
   {
     title: 'Privacy officers',
     pages: [
       'docs/privacy.md',
       'docs/security.md',
+      'docs/reference/permissions.md',
+      'test/attacks.md',
       'docs/known-limits.md',
       'docs/ledger.md',
       'docs/auditing.md',
@@ -41,7 +61,22 @@ export const GROUPS: readonly Group[] = [
   },
   {
     title: 'Operators',
-    pages: ['docs/operations.md', 'docs/performance.md', 'docs/reliability.md', 'SECURITY.md'],
+    pages: [
+      'docs/operations.md',
+      {
+        title: 'Reference',
+        pages: [
+          'docs/reference/configuration.md',
+          'docs/reference/metrics.md',
+          'docs/reference/alerts.md',
+          'docs/reference/permissions.md',
+        ],
+      },
+      'docs/performance.md',
+      'docs/reliability.md',
+      'test/reliability/README.md',
+      'SECURITY.md',
+    ],
   },
   {
     title: 'Developers',

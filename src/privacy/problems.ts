@@ -84,7 +84,7 @@ export const PROBLEMS = {
     family: 'custodian-problem',
     meaning: 'The id is already registered with another source, declaration or budget.',
     details: 'Withdraw the dataset first, or use another id.',
-    see: 'registering.md#the-id',
+    see: 'reference/refusals.md#while-the-id-is-registered',
   },
   'budget-account-exists': {
     status: 409,
@@ -95,7 +95,7 @@ export const PROBLEMS = {
       'What was spent of it remains as well. Register with the amount that is granted by now, and with the ' +
       'same accounting, neighbours and privacy unit, for which earlier charges were computed, and with the ' +
       'same `synthetic`. To raise the cap, add a grant afterwards.',
-    see: 'registering.md#the-id',
+    see: 'reference/refusals.md#after-a-withdrawal-with-the-budget-granted-by-then',
   },
   'budget-spent': {
     status: 409,
@@ -114,7 +114,7 @@ export const PROBLEMS = {
       '`separateBudget`: two budgets over one source protect the same people with the sum of both. Use the ' +
       'first id, or state in `separateBudget` why there must be a second budget. The ledger records the ' +
       'reason. A key that is limited to datasets may not do that.',
-    see: 'registering.md#the-source-and-the-privacy-unit',
+    see: 'reference/refusals.md#of-any-registration',
   },
   'unknown-source': {
     status: 404,
@@ -168,7 +168,7 @@ export const PROBLEMS = {
       'more bytes when decompressed, or a longer value than `SOTTO_INGEST_MAX_ROWS`, ' +
       '`SOTTO_INGEST_MAX_BYTES` and `SOTTO_INGEST_MAX_VALUE_BYTES` allow. `errors` names the column, never ' +
       'the value.',
-    see: 'registering.md#the-source-and-the-privacy-unit',
+    see: 'reference/refusals.md#of-any-registration',
   },
   'unknown-ingestion': {
     status: 404,
@@ -358,7 +358,7 @@ export const PROBLEMS = {
       'changed, so nothing new is charged, read or asked. Stored answers are still replayed, and a charge ' +
       'without an answer can be repeated afterwards at no further cost. The status is 409 and not 503, ' +
       'because a repeat cannot succeed until the custodian acts.',
-    see: 'operations.md#sottodatasetsuspended',
+    see: 'reference/alerts.md#sottodatasetsuspended',
   },
   'session-used-up': {
     status: 409,
