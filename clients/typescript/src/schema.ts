@@ -1617,6 +1617,7 @@ export interface components {
         };
         /** @description Column of true and false. */
         BooleanColumn: {
+            /** @description Name of the column in the source, to the letter: 1 to 63 printable characters in Unicode normalization form C, with spaces only between them. `sotto_` is reserved. */
             name: string;
             /** @description Meaning of the values. */
             description?: string;
@@ -1636,6 +1637,7 @@ export interface components {
         };
         /** @description Column of true and false. */
         BooleanColumnInput: {
+            /** @description Name of the column in the source, to the letter: 1 to 63 printable characters in Unicode normalization form C, with spaces only between them. `sotto_` is reserved. */
             name: string;
             /** @description Meaning of the values. */
             description?: string;
@@ -1726,6 +1728,7 @@ export interface components {
         };
         /** @description Column whose values are declared strings. */
         CategoryColumn: {
+            /** @description Name of the column in the source, to the letter: 1 to 63 printable characters in Unicode normalization form C, with spaces only between them. `sotto_` is reserved. */
             name: string;
             /** @description Meaning of the values. */
             description?: string;
@@ -1742,10 +1745,12 @@ export interface components {
             };
             /** @constant */
             type: "category";
+            /** @description All values that may occur. A value must match one to the letter. */
             categories: string[];
         };
         /** @description Column whose values are declared strings. */
         CategoryColumnInput: {
+            /** @description Name of the column in the source, to the letter: 1 to 63 printable characters in Unicode normalization form C, with spaces only between them. `sotto_` is reserved. */
             name: string;
             /** @description Meaning of the values. */
             description?: string;
@@ -1762,6 +1767,7 @@ export interface components {
             };
             /** @constant */
             type: "category";
+            /** @description All values that may occur. A value must match one to the letter. */
             categories: string[];
         };
         /** @description Difference between a column at the registration and now. */
@@ -2284,10 +2290,13 @@ export interface components {
         };
         /** @description Public facts of a dataset. */
         Dataset: {
+            /** @description Name in addresses: 1 to 63 lower-case letters, digits and `-`, starting with a letter. The budget belongs to it for good. */
             id: string;
+            /** @description Title for people. */
             title: string;
             /** @description Description of the rows: their meaning, their origin, their known faults. */
             description?: string;
+            /** @description Where the rows come from. */
             source: components["schemas"]["FileSource"] | components["schemas"]["UploadSource"] | components["schemas"]["TableSource"] | components["schemas"]["PopulationSource"] | components["schemas"]["VisitsSource"];
             /** @description What one person can contribute. `row`: one row. `person`: at most `maxRows` rows, those with the same value in the identifier `column`; answers leave out the rows beyond. */
             privacyUnit: {
@@ -2296,7 +2305,9 @@ export interface components {
             } | {
                 /** @constant */
                 kind: "person";
+                /** @description The column of type `identifier` whose values are the people. */
                 column: string;
+                /** @description Largest number of rows of a person that answers read. */
                 maxRows: number;
                 /** @description Largest number of rows of one person that is plausible. People with more count as one group where the rows that are left out are measured, and how many rows these have stays unknown. Default: 10 times `maxRows`. */
                 plausibleRows?: number;
@@ -2349,6 +2360,7 @@ export interface components {
         };
         /** @description Dates between public bounds. A time of day in the source is cut off. */
         DateColumn: {
+            /** @description Name of the column in the source, to the letter: 1 to 63 printable characters in Unicode normalization form C, with spaces only between them. `sotto_` is reserved. */
             name: string;
             /** @description Meaning of the values. */
             description?: string;
@@ -2388,6 +2400,7 @@ export interface components {
         };
         /** @description Dates between public bounds. A time of day in the source is cut off. */
         DateColumnInput: {
+            /** @description Name of the column in the source, to the letter: 1 to 63 printable characters in Unicode normalization form C, with spaces only between them. `sotto_` is reserved. */
             name: string;
             /** @description Meaning of the values. */
             description?: string;
@@ -2438,6 +2451,7 @@ export interface components {
          *     }
          */
         DescriptionChange: {
+            /** @description Title for people. */
             title?: string;
             description?: string | null;
             /** @description Columns whose texts change. */
@@ -2860,7 +2874,10 @@ export interface components {
             kind: "file";
             /** @description Path relative to the data folder: `.parquet`, or `.csv`, `.tsv` or `.txt`, each with or without `.gz`. */
             path: string;
-            /** @enum {string} */
+            /**
+             * @description The format, in which the name of the file ends.
+             * @enum {string}
+             */
             format: "csv" | "parquet";
             /** @description Only for the format `csv`. */
             csv?: components["schemas"]["CsvDialect"];
@@ -3189,6 +3206,7 @@ export interface components {
         IdentifierColumn: {
             /** @constant */
             type: "identifier";
+            /** @description Name of the column in the source, to the letter: 1 to 63 printable characters in Unicode normalization form C, with spaces only between them. `sotto_` is reserved. */
             name: string;
             /** @description Meaning of the values. */
             description?: string;
@@ -3207,6 +3225,7 @@ export interface components {
         IdentifierColumnInput: {
             /** @constant */
             type: "identifier";
+            /** @description Name of the column in the source, to the letter: 1 to 63 printable characters in Unicode normalization form C, with spaces only between them. `sotto_` is reserved. */
             name: string;
             /** @description Meaning of the values. */
             description?: string;
@@ -3273,6 +3292,7 @@ export interface components {
         };
         /** @description Whole numbers between public bounds. */
         IntegerColumn: {
+            /** @description Name of the column in the source, to the letter: 1 to 63 printable characters in Unicode normalization form C, with spaces only between them. `sotto_` is reserved. */
             name: string;
             /** @description Meaning of the values. */
             description?: string;
@@ -3308,6 +3328,7 @@ export interface components {
         };
         /** @description Whole numbers between public bounds. */
         IntegerColumnInput: {
+            /** @description Name of the column in the source, to the letter: 1 to 63 printable characters in Unicode normalization form C, with spaces only between them. `sotto_` is reserved. */
             name: string;
             /** @description Meaning of the values. */
             description?: string;
@@ -4075,6 +4096,7 @@ export interface components {
         };
         /** @description Real numbers between public bounds, on a public grid. */
         NumberColumn: {
+            /** @description Name of the column in the source, to the letter: 1 to 63 printable characters in Unicode normalization form C, with spaces only between them. `sotto_` is reserved. */
             name: string;
             /** @description Meaning of the values. */
             description?: string;
@@ -4107,6 +4129,7 @@ export interface components {
         };
         /** @description Real numbers between public bounds, on a public grid. */
         NumberColumnInput: {
+            /** @description Name of the column in the source, to the letter: 1 to 63 printable characters in Unicode normalization form C, with spaces only between them. `sotto_` is reserved. */
             name: string;
             /** @description Meaning of the values. */
             description?: string;
@@ -4578,10 +4601,13 @@ export interface components {
         };
         /** @description Public facts of a dataset, and what the ingestion of its version counted. */
         PublishedVersion: {
+            /** @description Name in addresses: 1 to 63 lower-case letters, digits and `-`, starting with a letter. The budget belongs to it for good. */
             id: string;
+            /** @description Title for people. */
             title: string;
             /** @description Description of the rows: their meaning, their origin, their known faults. */
             description?: string;
+            /** @description Where the rows come from. */
             source: components["schemas"]["FileSource"] | components["schemas"]["UploadSource"] | components["schemas"]["TableSource"] | components["schemas"]["PopulationSource"] | components["schemas"]["VisitsSource"];
             /** @description What one person can contribute. `row`: one row. `person`: at most `maxRows` rows, those with the same value in the identifier `column`; answers leave out the rows beyond. */
             privacyUnit: {
@@ -4590,7 +4616,9 @@ export interface components {
             } | {
                 /** @constant */
                 kind: "person";
+                /** @description The column of type `identifier` whose values are the people. */
                 column: string;
+                /** @description Largest number of rows of a person that answers read. */
                 maxRows: number;
                 /** @description Largest number of rows of one person that is plausible. People with more count as one group where the rows that are left out are measured, and how many rows these have stays unknown. Default: 10 times `maxRows`. */
                 plausibleRows?: number;
@@ -4717,10 +4745,13 @@ export interface components {
         };
         /** @description Public facts of a dataset, what its ingestion counted, and the disclosure risk of its whole budget. */
         RegisteredDataset: {
+            /** @description Name in addresses: 1 to 63 lower-case letters, digits and `-`, starting with a letter. The budget belongs to it for good. */
             id: string;
+            /** @description Title for people. */
             title: string;
             /** @description Description of the rows: their meaning, their origin, their known faults. */
             description?: string;
+            /** @description Where the rows come from. */
             source: components["schemas"]["FileSource"] | components["schemas"]["UploadSource"] | components["schemas"]["TableSource"] | components["schemas"]["PopulationSource"] | components["schemas"]["VisitsSource"];
             /** @description What one person can contribute. `row`: one row. `person`: at most `maxRows` rows, those with the same value in the identifier `column`; answers leave out the rows beyond. */
             privacyUnit: {
@@ -4729,7 +4760,9 @@ export interface components {
             } | {
                 /** @constant */
                 kind: "person";
+                /** @description The column of type `identifier` whose values are the people. */
                 column: string;
+                /** @description Largest number of rows of a person that answers read. */
                 maxRows: number;
                 /** @description Largest number of rows of one person that is plausible. People with more count as one group where the rows that are left out are measured, and how many rows these have stays unknown. Default: 10 times `maxRows`. */
                 plausibleRows?: number;
@@ -4823,10 +4856,13 @@ export interface components {
          *     }
          */
         Registration: {
+            /** @description Name in addresses: 1 to 63 lower-case letters, digits and `-`, starting with a letter. The budget belongs to it for good. */
             id: string;
+            /** @description Title for people. */
             title: string;
             /** @description Description of the rows: their meaning, their origin, their known faults. */
             description?: string;
+            /** @description Where the rows come from. */
             source: components["schemas"]["FileSource"] | components["schemas"]["UploadSource"] | components["schemas"]["TableSourceInput"] | components["schemas"]["PopulationSource"] | components["schemas"]["VisitsSource"];
             /** @description What one person can contribute. `row`: one row. `person`: at most `maxRows` rows, those with the same value in the identifier `column`; answers leave out the rows beyond. */
             privacyUnit: {
@@ -4835,7 +4871,9 @@ export interface components {
             } | {
                 /** @constant */
                 kind: "person";
+                /** @description The column of type `identifier` whose values are the people. */
                 column: string;
+                /** @description Largest number of rows of a person that answers read. */
                 maxRows: number;
                 /** @description Largest number of rows of one person that is plausible. People with more count as one group where the rows that are left out are measured, and how many rows these have stays unknown. Default: 10 times `maxRows`. */
                 plausibleRows?: number;
@@ -4867,6 +4905,7 @@ export interface components {
             failureLimit?: number;
             /** @description Limits on each query. Default: a `minEpsilon` of 0.001, which also holds if only other limits are declared, and no limit for made-up data. */
             queryLimits?: components["schemas"]["QueryLimits"];
+            /** @description The cap for all answers together. */
             budget: {
                 /** @description Greater than 0, at most 9 fractional digits. Never rounded. */
                 epsilon: number;
@@ -5662,6 +5701,7 @@ export interface components {
         };
         /** @description Free text. Can be used in predicates and, if `selectable`, in `keySelection`, but not for grouping. */
         StringColumn: {
+            /** @description Name of the column in the source, to the letter: 1 to 63 printable characters in Unicode normalization form C, with spaces only between them. `sotto_` is reserved. */
             name: string;
             /** @description Meaning of the values. */
             description?: string;
@@ -5694,6 +5734,7 @@ export interface components {
         };
         /** @description Free text. Can be used in predicates and, if `selectable`, in `keySelection`, but not for grouping. */
         StringColumnInput: {
+            /** @description Name of the column in the source, to the letter: 1 to 63 printable characters in Unicode normalization form C, with spaces only between them. `sotto_` is reserved. */
             name: string;
             /** @description Meaning of the values. */
             description?: string;
@@ -5958,6 +5999,7 @@ export interface components {
         Time: string;
         /** @description Instants between public bounds. Queries and answers are in UTC. */
         TimestampColumn: {
+            /** @description Name of the column in the source, to the letter: 1 to 63 printable characters in Unicode normalization form C, with spaces only between them. `sotto_` is reserved. */
             name: string;
             /** @description Meaning of the values. */
             description?: string;
@@ -6002,6 +6044,7 @@ export interface components {
         };
         /** @description Instants between public bounds. Queries and answers are in UTC. */
         TimestampColumnInput: {
+            /** @description Name of the column in the source, to the letter: 1 to 63 printable characters in Unicode normalization form C, with spaces only between them. `sotto_` is reserved. */
             name: string;
             /** @description Meaning of the values. */
             description?: string;
@@ -6159,7 +6202,10 @@ export interface components {
             kind: "upload";
             /** @description Id of the upload, as POST /v1/sources returned it. */
             upload: string;
-            /** @enum {string} */
+            /**
+             * @description The format, in which the name of the file ends.
+             * @enum {string}
+             */
             format: "csv" | "parquet";
             /** @description Only for the format `csv`. */
             csv?: components["schemas"]["CsvDialect"];
