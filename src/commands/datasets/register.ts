@@ -49,8 +49,9 @@ function printRegistered(answer: Schemas['RegisteredDataset'] | Schemas['TriedRe
   printCoverage(answer)
   const { candidates, dataset } = answer.disclosureRisk
   console.log(
-    `\nWith the whole budget, an epsilon of ${shown(dataset.epsilon)}, an adversary guesses which of ` +
-      `${shown(candidates)} candidates is in the data with a probability of at most ${dataset.risk.toPrecision(4)}.`,
+    `\nWorst case: somebody who knows everyone in the data but one person, and has ${shown(candidates)} candidates for that person, ` +
+      `finds the right one with a probability of ${dataset.risk > 0.999 ? 'nearly 1' : `at most ${dataset.risk.toFixed(2)}`}, ` +
+      `once the whole budget (epsilon ${shown(dataset.epsilon)}) is spent.`,
   )
 }
 

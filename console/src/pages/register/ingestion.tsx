@@ -97,7 +97,7 @@ export function IngestionReport({ counts }: { readonly counts: IngestionCounts }
           ['Rows stored', formatExact(counts.rowsStored)],
           ['People', shown(counts.people)],
           ['Rows without identifier, left out', shown(counts.rowsWithoutIdentifier)],
-          ['Rows beyond those of a person, left out', shown(counts.rowsBeyondMaxRows)],
+          ['Rows left out because their person has too many', shown(counts.rowsBeyondMaxRows)],
         ]}
       />
       {rows.length > 0 && (

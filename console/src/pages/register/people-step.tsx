@@ -12,7 +12,7 @@ export function PeopleStep({ form, onChange }: StepProps) {
     <>
       <Section
         title="What can one person contribute?"
-        lead="Every answer hides one person with everything that they contribute. It cannot be changed later for the id."
+        lead="Every answer hides one person with everything that they contribute. This is fixed once the dataset is registered."
       >
         <div className={styles.beside}>
           <Contribution form={form} onChange={onChange} />
@@ -24,7 +24,7 @@ export function PeopleStep({ form, onChange }: StepProps) {
           )}
         </div>
       </Section>
-      <Section title="What is protected about a person?" lead="It cannot be changed later for the id.">
+      <Section title="What is protected about a person?" lead="This is fixed once the dataset is registered.">
         <Protection form={form} onChange={onChange} />
       </Section>
     </>

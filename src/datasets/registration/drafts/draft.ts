@@ -55,7 +55,7 @@ export function draftDeclaration(described: DescribedSource, showDataHints: bool
       ...columns.flatMap(({ notes = [] }) => notes),
       {
         field: 'neighbours',
-        text: '"add-remove" keeps the number of people private. "change-one" makes it public. It cannot be changed later.',
+        text: '"add-remove" keeps the number of people private. "change-one" makes it public. It is fixed for this id.',
       },
     ],
     ...(showDataHints && { dataHints: columns.flatMap(({ dataHints = [] }) => dataHints) }),
