@@ -63,6 +63,7 @@ export const GROUPS: readonly Group[] = [
     title: 'Operators',
     pages: [
       'docs/operations.md',
+      'deploy/README.md',
       {
         title: 'Reference',
         pages: [

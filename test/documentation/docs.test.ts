@@ -111,6 +111,7 @@ const PAGES = [
   'CONTRIBUTING.md',
   'SECURITY.md',
   'bench/README.md',
+  'deploy/README.md',
   'examples/README.md',
   'examples/comparison.md',
   'test/README.md',
