@@ -81,8 +81,11 @@ function leftOutText(coverage: Coverage | undefined, unit: PersonUnit): string {
   const beyond = `beyond ${maxRows} per person and are not counted`
   if (coverage === undefined) return `How many rows are ${beyond} is not known.`
   const { value, lower, upper } = coverage.shareRead
-  const about = `About ${percent(1 - value)} of the rows (${percent(1 - upper)} to ${percent(1 - lower)}) are ${beyond}.`
-  return [about, ...implausibleText(coverage, plausibleRowsOf(unit))].join(' ')
+  const [about, least, most] = [value, upper, lower].map((share) => percent(1 - share))
+  // Where there may be none, the estimate is mostly noise, and it is far too large among few people.
+  const share = upper === 1 ? `At most ${most}` : `About ${about}`
+  const range = upper === 1 ? '' : ` (${least} to ${most})`
+  return [`${share} of the rows${range} are ${beyond}.`, ...implausibleText(coverage, plausibleRowsOf(unit))].join(' ')
 }
 
 function percent(share: number): string {

@@ -3,6 +3,7 @@ import { query as querySchema } from '../../../../schemas/answers/query.ts'
 import type { Interval } from '../../../../src/core/dataset/dataset.ts'
 import { addNoise } from '../../../../src/core/mechanisms/measurement.ts'
 import { systemEntropy } from '../../../../src/core/mechanisms/samplers/entropy.ts'
+import { coverageStatement } from '../../../../src/core/planner/coverage.ts'
 import { bandsOf, nameOfBand } from '../../../../src/core/planner/kinds/contribution-profile/bands.ts'
 import { coverageOf } from '../../../../src/core/planner/kinds/contribution-profile/coverage.ts'
 import { plan } from '../../../../src/core/planner/plan.ts'
@@ -61,6 +62,23 @@ describe('bands', () => {
 })
 
 describe('coverage', () => {
+  test.each([
+    [
+      { value: 0.69, lower: 0.61, upper: 0.76 },
+      'About 31% of the rows (24% to 39%) are beyond 100 per person',
+    ],
+    // An estimate that may be 0 is mostly noise: among few people it said 63% where nothing was left out.
+    [{ value: 0.37, lower: 0.17, upper: 1 }, 'At most 83% of the rows are beyond 100 per person'],
+  ])('of %j is stated as what is known', (shareRead, sentence) => {
+    const { measured } = coverage(PLANES, 0.1)
+    const implausiblePeople = { value: 0, lower: 0, upper: 0 }
+    const statement = coverageStatement({
+      ...DATASET,
+      coverage: { ...measured, release: 'r', shareRead, implausiblePeople },
+    })
+    expect(statement).toContain(sentence)
+  })
+
   test('contains the truth as often as it states, in each number', () => {
     const runs = 100
     const missed = { shareRead: 0, rowsLeftOut: 0, people: 0, peopleBeyond: 0, implausiblePeople: 0 }
