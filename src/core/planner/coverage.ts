@@ -85,7 +85,10 @@ function leftOutText(coverage: Coverage | undefined, unit: PersonUnit): string {
   // Where there may be none, the estimate is mostly noise, and it is far too large among few people.
   const share = upper === 1 ? `At most ${most}` : `About ${about}`
   const range = upper === 1 ? '' : ` (${least} to ${most})`
-  return [`${share} of the rows${range} are ${beyond}.`, ...implausibleText(coverage, plausibleRowsOf(unit))].join(' ')
+  return [
+    `${share} of the rows${range} are ${beyond}.`,
+    ...implausibleText(coverage, plausibleRowsOf(unit)),
+  ].join(' ')
 }
 
 function percent(share: number): string {
