@@ -3,7 +3,10 @@ import path from 'node:path'
 import { parse } from 'yaml'
 import { ALERTS } from '../deploy/monitoring/alerts.ts'
 import { predicate, query } from '../schemas/answers/query.ts'
+import { EVENT_MEANINGS } from '../schemas/budgets/ledger.ts'
+import { CONNECTION_ENTRIES } from '../schemas/datasets/connections.ts'
 import { columns, registration } from '../schemas/datasets/dataset.ts'
+import { ACT_MEANINGS } from '../schemas/service/administration.ts'
 import { ALL_VARIABLES } from '../src/config.ts'
 import { METRICS } from '../src/http/metrics.ts'
 import { must } from '../src/privacy/must.ts'
@@ -26,6 +29,8 @@ export const REFERENCE: Readonly<Record<string, Page>> = {
   'docs/reference/metrics.md': metricPage,
   'docs/reference/alerts.md': alertPage,
   'docs/reference/permissions.md': permissionPage,
+  'docs/reference/connections.md': connectionPage,
+  'docs/reference/ledger-events.md': eventPage,
 }
 
 function page(source: string, title: string, ...parts: readonly string[]): string {
@@ -262,6 +267,35 @@ function columnTable(): string {
       meaning,
     ])
   return table(['field', 'types', 'value', 'meaning'], rows)
+}
+
+function connectionPage(): string {
+  const engines = Object.entries(CONNECTION_ENTRIES).map(([engine, entry]) => {
+    const { root, fields } = readSchema(entry)
+    return `## ${engine}\n\n${fieldTable(fields(root))}`
+  })
+  return page(
+    'schemas/datasets/connections.ts',
+    'Connections to databases',
+    'The fields of an entry in the file that `SOTTO_CONNECTIONS` names.\n' +
+      '[Operations](../operations.md#connections-to-databases) has an example and the rules of the file.',
+    ...engines,
+  )
+}
+
+function eventPage(): string {
+  const kinds = (meanings: Readonly<Record<string, string>>) =>
+    table(
+      ['kind', 'meaning'],
+      Object.entries(meanings).map(([kind, meaning]) => [code(kind), meaning]),
+    )
+  return page(
+    'schemas/budgets/ledger.ts and schemas/service/administration.ts',
+    'Events of the ledger',
+    'What the `kind` of an event means. [Verify the ledger](../ledger.md) explains exports, and how to check them.',
+    `## Events of a dataset\n\n${kinds(EVENT_MEANINGS)}`,
+    `## Administrative acts\n\n${kinds(ACT_MEANINGS)}`,
+  )
 }
 
 function refusalPage(): string {

@@ -55,6 +55,7 @@ export const GROUPS: readonly Group[] = [
       'test/attacks.md',
       'docs/known-limits.md',
       'docs/ledger.md',
+      'docs/reference/ledger-events.md',
       'docs/auditing.md',
       { title: 'Proofs', pages: ['src/core/mechanisms/README.md', 'src/**/*.md'] },
     ],
@@ -68,6 +69,7 @@ export const GROUPS: readonly Group[] = [
         title: 'Reference',
         pages: [
           'docs/reference/configuration.md',
+          'docs/reference/connections.md',
           'docs/reference/metrics.md',
           'docs/reference/alerts.md',
           'docs/reference/permissions.md',

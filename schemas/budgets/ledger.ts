@@ -53,6 +53,29 @@ const entry = z
   })
   .meta({ id: 'LedgerEntry', description: 'Event of a dataset, chained to the previous one by its hash.' })
 
+/** What the kinds of events of a dataset mean, for the reference page. */
+export const EVENT_MEANINGS: Readonly<Record<z.output<typeof entry>['kind'], string>> = {
+  opened:
+    'The budget was opened with an (epsilon, delta), for charges under one kind of neighbours and one privacy unit. `synthetic` states whether the data describe no real people.',
+  granted: 'The cap was raised.',
+  'cap-replaced': 'The cap was replaced, before anything was spent.',
+  allotted: "An analyst's part of the cap was limited, or the limit was removed.",
+  'source-reused':
+    'The source is registered under `otherDatasets` as well. `reason` states why this budget is separate.',
+  charged: 'A cost was debited, before any data was read.',
+  shared: "A cost was debited from an analyst's allotment only, for a release that another paid for.",
+  denied:
+    'The budget or the allotment was too small. Nothing was debited. At most 250 are recorded per analyst and dataset.',
+  retried: 'Another attempt began under a charge.',
+  answered: 'The answer was stored. `answerHash` is the SHA-256 of its bytes.',
+  failed: 'An attempt failed. The debit remains.',
+  'session-answered': 'A question of a sparse vector session was answered, under the charge that opened it.',
+  'session-failed': 'A question of a session failed. The failure counts towards a suspension.',
+  suspended:
+    'Counted failures (`counted` in `failed`, and every `session-failed`) reached their limit. Nothing is charged, retried or denied until the dataset is resumed.',
+  resumed: 'The custodian ended the suspension. Failures are counted from 0 again.',
+}
+
 /** Page of ledger entries. */
 export const ledgerPage = z
   .strictObject({

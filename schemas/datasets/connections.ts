@@ -19,19 +19,43 @@ const tls = z.union(
 )
 
 const limits = z.strictObject({
-  connections: z.int().min(1).max(64).default(4),
-  statementTimeoutMs: z.int().min(1).max(MOST_STATEMENT_MS).optional(),
-  registrationTimeoutMs: z.int().min(1).max(86_400_000).default(600_000),
+  connections: z
+    .int()
+    .min(1)
+    .max(64)
+    .default(4)
+    .describe(
+      'Statements that one process runs at the same time; for Trino, beside a short one that compares columns.',
+    ),
+  statementTimeoutMs: z
+    .int()
+    .min(1)
+    .max(MOST_STATEMENT_MS)
+    .optional()
+    .describe('Time limit of a query. Default, and largest value: `SOTTO_QUERY_TIMEOUT_MS`.'),
+  registrationTimeoutMs: z
+    .int()
+    .min(1)
+    .max(86_400_000)
+    .default(600_000)
+    .describe('Time limit of each statement that checks or copies a table.'),
 })
 
 const facts = {
-  port: z.int().min(1).max(65_535),
-  user: text,
-  password: text.optional(),
-  passwordFile: path.optional(),
-  tls: tls.optional(),
-  allowUnencryptedPassword: z.boolean().default(false),
-  limits: limits.prefault({}),
+  port: z.int().min(1).max(65_535).describe('Port of the server.'),
+  user: text.describe('Role or user that Sotto signs in as.'),
+  password: text.optional().describe('Password.'),
+  passwordFile: path.optional().describe('File that contains the password; it is read again for each login.'),
+  tls: tls
+    .optional()
+    .describe(
+      "TLS: `true` (default, except for this machine), `false`, or `{ca, cert, key, servername}` with PEM files and the name in the server's certificate, which is always checked.",
+    ),
+  allowUnencryptedPassword: z
+    .boolean()
+    .default(false)
+    .describe('Permits a password or token without TLS to another host.'),
+  limits: limits.prefault({}).describe('Limits on the statements.'),
 }
 
 const identifier = (length: number) =>
@@ -46,25 +70,30 @@ const identifier = (length: number) =>
 
 const postgresConnection = z.strictObject({
   ...facts,
-  engine: z.literal('postgres'),
-  host: host.or(
-    z.string().regex(/^\/[^\0]{1,99}$/, 'must be a host name, an IP address or the folder of a socket'),
-  ),
+  engine: z.literal('postgres').describe('PostgreSQL.'),
+  host: host
+    .or(z.string().regex(/^\/[^\0]{1,99}$/, 'must be a host name, an IP address or the folder of a socket'))
+    .describe('Host name, IP address or folder of a socket.'),
   port: facts.port.default(5_432),
-  database: identifier(63),
-  schema: identifier(63).default('public'),
-  allowWritableRole: z.boolean().default(false),
+  database: identifier(63).describe('Database.'),
+  schema: identifier(63).default('public').describe('Schema of tables named without one.'),
+  allowWritableRole: z
+    .boolean()
+    .default(false)
+    .describe('Accepts a role that may change the tables, with a warning in the log.'),
 })
 
 const trinoConnection = z.strictObject({
   ...facts,
-  engine: z.literal('trino'),
-  host,
-  user: facts.user.regex(/^[^:\p{Cc}]+$/u, 'must not contain ":" or a control character'),
-  token: text.optional(),
-  tokenFile: path.optional(),
-  catalog: identifier(128),
-  schema: identifier(128),
+  engine: z.literal('trino').describe('Trino.'),
+  host: host.describe('Host name or IP address.'),
+  user: facts.user
+    .regex(/^[^:\p{Cc}]+$/u, 'must not contain ":" or a control character')
+    .describe('User that Sotto signs in as.'),
+  token: text.optional().describe('Bearer token, in place of a password.'),
+  tokenFile: path.optional().describe('File that contains the token; it is read again for each login.'),
+  catalog: identifier(128).describe('Catalog of tables.'),
+  schema: identifier(128).describe('Schema of tables named without one.'),
 })
 
 /** The file that `SOTTO_CONNECTIONS` points to. */
@@ -72,6 +101,9 @@ export const connectionFile = z.record(
   connectionName,
   z.discriminatedUnion('engine', [postgresConnection, trinoConnection]),
 )
+
+/** The entries of that file, by engine. */
+export const CONNECTION_ENTRIES = { PostgreSQL: postgresConnection, Trino: trinoConnection } as const
 
 /** An entry of the file of connections. */
 export type ConnectionEntry = z.output<typeof connectionFile>[string]
