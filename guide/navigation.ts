@@ -26,6 +26,7 @@ export const GROUPS: readonly Group[] = [
     pages: [
       'docs/queries.md',
       'docs/reference/questions.md',
+      'examples/clinic.md',
       'docs/sql.md',
       'docs/python.md',
       'docs/typescript.md',
@@ -86,7 +87,8 @@ export const GROUPS: readonly Group[] = [
     pages: [
       'CONTRIBUTING.md',
       'CHANGELOG.md',
-      'docs/releasing.md',
+      'docs/versions.md',
+      'release/README.md',
       'bench/README.md',
       { title: 'Decisions', pages: ['docs/decisions/README.md', 'docs/decisions/*.md'] },
     ],

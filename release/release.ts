@@ -1,6 +1,6 @@
 /**
  * Makes a release: `npm run release -- <version>`. Writes the version into all parts, runs the checks, commits, and writes
- * packages, image and evidence to `dist/<version>`. Publishes nothing; docs/releasing.md says what comes next.
+ * packages, image and evidence to `dist/<version>`. Publishes nothing; release/README.md says what comes next.
  */
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -100,7 +100,7 @@ async function release(): Promise<void> {
   await writeProvenance(folder, { version, commit, startedAt })
   await writeChecksums(folder)
   console.log(
-    `\n${folder}\n${await listFiles(folder)}\n\nNothing is published. docs/releasing.md says what comes next.`,
+    `\n${folder}\n${await listFiles(folder)}\n\nNothing is published. release/README.md says what comes next.`,
   )
 }
 

@@ -72,7 +72,7 @@ test('every statement on the page of SQL can be planned on the demo dataset', as
   }
 })
 
-test('every query about visits on the page of queries can be planned on the made-up visits', () => {
+test('every query about visits on the pages of queries can be planned on the made-up visits', () => {
   const visits = declareDataset(
     {
       id: 'visits',
@@ -90,8 +90,9 @@ test('every query about visits on the page of queries can be planned on the made
     },
     '1',
   )
-  const asked = [...page('docs/queries.md').matchAll(/^```json visits\n([\s\S]*?)^```/gm)]
-  expect(asked.length).toBeGreaterThan(6)
+  const text = page('docs/queries.md') + page('examples/clinic.md')
+  const asked = [...text.matchAll(/^```json visits\n([\s\S]*?)^```/gm)]
+  expect(asked.length).toBeGreaterThan(16)
   for (const [, json = ''] of asked)
     expect(() => plan(querySchema.parse(JSON.parse(json)), visits, { maxCells: 10_000 }), json).not.toThrow()
 })
@@ -113,6 +114,7 @@ const PAGES = [
   'bench/README.md',
   'deploy/README.md',
   'examples/README.md',
+  'examples/clinic.md',
   'examples/comparison.md',
   'test/README.md',
   'test/attacks.md',
@@ -182,7 +184,9 @@ test('exactly the existing folders of the source are documented', () => {
 })
 
 test('the documented limits of disclosure risk equal those of the code', () => {
-  const rows = [...page('docs/disclosure-risk.md').matchAll(/^\| ([a-z][\w ]+?) +\| +([\d,e]+) \|$/gm)]
+  const rows = [
+    ...page('src/studies/risk/disclosure-risk.md').matchAll(/^\| ([a-z][\w ]+?) +\| +([\d,e]+) \|$/gm),
+  ]
   expect(
     Object.fromEntries(rows.map(([, what, value = '']) => [what, Number(value.replaceAll(',', ''))])),
   ).toEqual({

@@ -11,11 +11,9 @@ from typing import Any
 ROOT = pathlib.Path(__file__).parents[3]
 
 
-def blocks_of(page: str, language: str, section: str | None = None) -> list[str]:
-    """Return the blocks of a page, or of a section of it, in a language such as `python` or `json visits`."""
+def blocks_of(page: str, language: str) -> list[str]:
+    """Return the blocks of a page in a language such as `python` or `json visits`."""
     text = (ROOT / page).read_text()
-    if section is not None:
-        text = text.split(f"\n## {section}", 1)[1].split("\n## ", 1)[0]
     return re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
 
 
@@ -37,6 +35,7 @@ def examples() -> list[Example]:
         for page, language, name in (
             ("docs/queries.md", "json", "population"),
             ("docs/queries.md", "json visits", "clinic"),
+            ("examples/clinic.md", "json visits", "clinic"),
             ("docs/reference/questions.md", "json", "population"),
         )
         for block in blocks_of(page, language)

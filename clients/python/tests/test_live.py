@@ -40,7 +40,7 @@ def quartiles_of_cost(clinic: sotto.Dataset) -> sotto.Table:
     return clinic.group_by("region").agg(**quartiles).run(contribution=bounds, epsilon=1)
 
 
-# The ten questions of docs/queries.md, in their order.
+# The ten questions of examples/clinic.md, in their order.
 TEN_QUESTIONS: list[Callable[[sotto.Dataset], sotto.Answer]] = [
     lambda clinic: clinic.histogram(col("visited").by("month"), contribution={"rows": 10}, epsilon=0.5),
     visits_by_quarter_and_region,
@@ -56,7 +56,7 @@ TEN_QUESTIONS: list[Callable[[sotto.Dataset], sotto.Answer]] = [
 
 
 def ten_questions_of_the_page() -> list[Any]:
-    return [json.loads(block) for block in blocks_of("docs/queries.md", "json visits", "Ten questions")]
+    return [json.loads(block) for block in blocks_of("examples/clinic.md", "json visits")]
 
 
 def test_the_ten_questions_are_those_of_the_page(clinic: sotto.Dataset) -> None:

@@ -8,14 +8,11 @@ import { folderForAll } from '../../folders.ts'
 import { startTestService, type TestService } from '../service.ts'
 
 /*
- * The questions about the clinic on the page of queries, asked over HTTP and compared with the truth over the rows that
+ * The questions about the clinic in examples/clinic.md, asked over HTTP and compared with the truth over the rows that
  * ingestion kept, which is computed here from the stored rows without the planner, the printer or the engine.
  */
 
-const section =
-  readPage('docs/queries.md')
-    .split(/^(?=## )/m)
-    .find((text) => /^## Ten questions/.test(text)) ?? ''
+const section = readPage('examples/clinic.md')
 const questions = [...section.matchAll(/^```json visits\n([\s\S]*?)^```/gm)].map(([, json = '']) =>
   JSON.parse(json),
 )
