@@ -78,6 +78,7 @@ export type AppDependencies = PartsOf<typeof connectionsRoutes> &
   PartsOf<typeof evaluationsRoutes> &
   PartsOf<typeof mechanismsRoutes> &
   Pick<PartsOf<typeof operationRoutes>, 'verification'> &
+  Pick<PartsOf<typeof auditRoutes>, 'auditPool'> &
   AppParts
 
 /** Builds the whole HTTP service. It does not listen yet. */
@@ -107,7 +108,8 @@ async function registerRoutes(
   const { guideDirectory } = dependencies
   const { catalog, versionUses, registry, coverage, drafts, uploads, uploadMaxBytes, dummies } = dependencies
   const { ledger, signer, engine, admission, noiseSource, limits, leaseMs, clock } = dependencies
-  const { maxStoredBytes, traces, sqlPool, riskPool, evaluationPool, plotPool, auditDirectory } = dependencies
+  const { maxStoredBytes, traces, sqlPool, riskPool, evaluationPool, plotPool } = dependencies
+  const { auditPool, auditDirectory } = dependencies
   const { metrics, metricsAccess } = dependencies
   const reading = { engine, limits, admission }
   const drawing = { ...reading, noiseSource, leaseMs, clock }
@@ -143,7 +145,10 @@ async function registerRoutes(
   await app.register(releaseViewsRoutes, { catalog, ledger, plotPool })
   // The ledger is left out: audits cannot reach it.
   if (auditDirectory !== undefined)
-    await app.register(auditRoutes, { ...drawing, ...versions, temporaryDirectory: auditDirectory })
+    await app.register(auditRoutes, {
+      ...{ ...drawing, ...versions, auditPool },
+      temporaryDirectory: auditDirectory,
+    })
   await app.register(guideRoutes, defined({ guideDirectory }))
   if (consoleDirectory !== undefined) await app.register(consoleRoutes, defined({ consoleDirectory, signIn }))
   else app.get('/', { schema: { hide: true } }, async (_request, reply) => reply.redirect('/docs'))

@@ -178,7 +178,7 @@ async function openParts(
     ingestTimeoutMs: config.ingestTimeoutMs,
     handlerTimeoutMs: config.queueWaitMs + queryTimeoutMs + 15_000,
     drainMs: config.drainMs,
-    computations: [registry, dummyPool, answers.sqlPool, ...Object.values(pools)],
+    computations: [registry, dummyPool, answers.sqlPool, answers.auditPool, ...Object.values(pools)],
     isHealthy: async () =>
       (await disk.isSufficient()) &&
       (await ledger.healthy()) &&

@@ -18,7 +18,7 @@ const ALLOWED: Record<string, readonly string[]> = {
   'src/engines': ['src/core', 'src/platform', 'src/privacy'],
   'src/datasets': ['schemas', 'src/core', 'src/engines', 'src/ledger', 'src/platform', 'src/privacy'],
   'src/answers': [
-    'schemas type',
+    'schemas',
     'src/core',
     'src/datasets',
     'src/engines type',
@@ -26,7 +26,7 @@ const ALLOWED: Record<string, readonly string[]> = {
     'src/platform',
     'src/privacy',
   ],
-  'src/studies': ['schemas type', 'src/answers', 'src/core', 'src/platform', 'src/privacy'],
+  'src/studies': ['schemas', 'src/answers', 'src/core', 'src/platform', 'src/privacy'],
   'src/http': ['src/answers', 'src/ledger', 'src/platform', 'src/privacy'],
   routes: [
     'schemas',

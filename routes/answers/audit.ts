@@ -1,5 +1,4 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
-import type { z } from 'zod'
 import {
   auditedDatasets as auditedDatasetsSchema,
   auditedReleases,
@@ -8,31 +7,37 @@ import {
 import {
   type AuditDependencies,
   type AuditDraw,
-  type AuditedRequest,
   auditPair,
   auditReleases,
 } from '../../src/answers/audit/audit.ts'
 import { auditedDatasets } from '../../src/answers/audit/audited-datasets.ts'
+import type { AuditPool } from '../../src/answers/audit/pool.ts'
 import type { Catalog } from '../../src/datasets/catalog/catalog.ts'
 import type { VersionUses } from '../../src/datasets/catalog/version-uses.ts'
 import { openAuditedPair } from '../../src/datasets/registration/audited-pair.ts'
 import { requireDataset } from '../../src/http/access/permitted-datasets.ts'
 import { mayUse } from '../../src/http/access/principal.ts'
 import { principalOf } from '../../src/http/access/roles.ts'
-import { isGivenUp } from '../../src/http/caller.ts'
+import { bodyText, leaveBodiesAsText } from '../../src/http/bodies.ts'
+import { isGivenUp, termsOf } from '../../src/http/caller.ts'
 import { Refusal } from '../../src/privacy/refusal.ts'
 
 interface AuditOptions extends AuditDependencies {
   readonly catalog: Catalog
   readonly versionUses: VersionUses
+  readonly auditPool: AuditPool
 }
 
 /** Two datasets of 1,000 rows need more than other bodies. */
 const AUDIT_BODY_LIMIT_BYTES = 1024 * 1024
 
+/** Time limit for reading a body. */
+const READING_TIMEOUT_MS = 10_000
+
 /** Releases of synthetic datasets for external auditors. Registered only if the configuration enables audits. */
 export const auditRoutes: FastifyPluginAsyncZod<AuditOptions> = async (app, dependencies) => {
-  const { catalog, versionUses } = dependencies
+  const { catalog, versionUses, auditPool } = dependencies
+  leaveBodiesAsText(app)
   /** True while releases are drawn. One request at a time, because each uses the whole machine. */
   let drawing = false
 
@@ -74,16 +79,11 @@ export const auditRoutes: FastifyPluginAsyncZod<AuditOptions> = async (app, depe
       },
     },
     async (request, reply) => {
-      const { pair, releases } = request.body
+      const terms = termsOf(request, reply, READING_TIMEOUT_MS)
+      const { dataset, pair, ...asked } = await auditPool.run('audit', bodyText(request), terms)
       const audited =
-        request.body.dataset === undefined
-          ? undefined
-          : requireDataset(catalog, principalOf(request), request.body.dataset).dataset
-      const draw: AuditDraw = {
-        request: requestOf(request.body),
-        releases,
-        givenUp: () => isGivenUp(request, reply),
-      }
+        dataset === undefined ? undefined : requireDataset(catalog, principalOf(request), dataset).dataset
+      const draw: AuditDraw = { ...asked, givenUp: () => isGivenUp(request, reply) }
       if (drawing) throw new Refusal('unavailable', 'Another audit is running. Retry when it has finished.')
       drawing = true
       try {
@@ -100,12 +100,4 @@ export const auditRoutes: FastifyPluginAsyncZod<AuditOptions> = async (app, depe
       }
     },
   )
-}
-
-/** The schema has checked that exactly one of them is given. */
-function requestOf({ query, queries, session }: z.output<typeof auditRequest>): AuditedRequest {
-  if (query !== undefined) return { kind: 'query', query }
-  if (queries !== undefined) return { kind: 'batch', queries }
-  if (session !== undefined) return { kind: 'session', session }
-  throw new Error('the schema requires a query, queries or a session')
 }

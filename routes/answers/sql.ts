@@ -19,7 +19,7 @@ import { requireBalances, requireDataset } from '../../src/http/access/permitted
 import type { Principal } from '../../src/http/access/principal.ts'
 import { EVERYONE, principalOf } from '../../src/http/access/roles.ts'
 import { callerOf, givenUpSignal, idempotencyHeaders, sendAnswer } from '../../src/http/caller.ts'
-import { validated, validationRefusal } from '../../src/http/validation.ts'
+import { validated, validationRefusal } from '../../src/platform/bodies/validation.ts'
 import { pace } from '../../src/platform/concurrency/pace.ts'
 import { Refusal } from '../../src/privacy/refusal.ts'
 import { sizeOf } from '../datasets/dummy.ts'

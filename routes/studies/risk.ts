@@ -1,8 +1,10 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { linkTo } from '../../schemas/studies/plots.ts'
 import { epsilonReport, epsilonRequest, riskReport, riskRequest } from '../../schemas/studies/risk.ts'
+import { jsonText } from '../../schemas/values.ts'
 import { EVERYONE } from '../../src/http/access/roles.ts'
-import { termsOf } from '../../src/http/caller.ts'
+import { bodyText, leaveBodiesAsText } from '../../src/http/bodies.ts'
+import { sendAnswer, termsOf } from '../../src/http/caller.ts'
 import type { StudyPool } from '../../src/studies/pools.ts'
 
 interface RiskOptions {
@@ -17,6 +19,8 @@ const QUESTION_LIMIT_BYTES = 1024 * 1024
 
 /** The disclosure risk of a release, and the epsilon for an accepted risk. No dataset is read. */
 export const riskRoutes: FastifyPluginAsyncZod<RiskOptions> = async (app, { riskPool }) => {
+  leaveBodiesAsText(app)
+
   app.post(
     '/v1/risk',
     {
@@ -30,15 +34,15 @@ export const riskRoutes: FastifyPluginAsyncZod<RiskOptions> = async (app, { risk
           'Returns sensitivities, bounds on the disclosure risk at an epsilon, and the beliefs of an adversary after a ' +
           'response (Lee and Clifton 2011). Uses only the people in the request. Reads no dataset and costs nothing.',
         body: riskRequest,
-        response: { 200: riskReport },
+        response: { 200: jsonText('Disclosure risk of a release.', riskReport) },
       },
     },
     async (request, reply) => {
-      const { universe, ...question } = request.body
       const terms = termsOf(request, reply, COMPUTATION_TIMEOUT_MS)
-      const columns = await riskPool.run('risk', { columns: universe, ...question }, terms)
-      const { released, query, changed, epsilon } = question
-      return { released, query, changed, epsilon, columns }
+      return sendAnswer(reply, {
+        body: await riskPool.run('risk', bodyText(request), terms),
+        replayed: false,
+      })
     },
   )
 
@@ -56,15 +60,15 @@ export const riskRoutes: FastifyPluginAsyncZod<RiskOptions> = async (app, { risk
           'bisection. With `curve` it also returns both bounds over a range of epsilons. ' +
           `GET /v1/plots/risk ${linkTo('risk', 'plots them')}.`,
         body: epsilonRequest,
-        response: { 200: epsilonReport },
+        response: { 200: jsonText('Epsilon for an accepted risk.', epsilonReport) },
       },
     },
     async (request, reply) => {
-      const { universe, ...question } = request.body
       const terms = termsOf(request, reply, COMPUTATION_TIMEOUT_MS)
-      const columns = await riskPool.run('epsilon', { columns: universe, ...question }, terms)
-      const { released, query, changed, risk } = question
-      return { released, query, changed, risk, columns }
+      return sendAnswer(reply, {
+        body: await riskPool.run('epsilon', bodyText(request), terms),
+        replayed: false,
+      })
     },
   )
 }

@@ -1,6 +1,7 @@
 import { systemEntropy } from '../core/mechanisms/samplers/entropy.ts'
 import { createAdmission } from './admission.ts'
 import type { AnswerDependencies } from './answer.ts'
+import { type AuditPool, openAuditPool } from './audit/pool.ts'
 import { systemClock } from './release-time.ts'
 import { openSqlPool, type SqlPool } from './sql/pool.ts'
 
@@ -29,12 +30,18 @@ export function openAnswers(
   settings: AnswerSettings,
   onEntered: (waitedMs: number) => void,
   opened: AsyncDisposableStack,
-): Omit<AnswerDependencies, 'engine' | 'ledger' | 'signer' | 'traces'> & { readonly sqlPool: SqlPool } {
+): Omit<AnswerDependencies, 'engine' | 'ledger' | 'signer' | 'traces'> & {
+  readonly sqlPool: SqlPool
+  readonly auditPool: AuditPool
+} {
   const { queryConnections: places } = settings
   const sqlPool = openSqlPool()
   opened.defer(() => sqlPool.close())
+  const auditPool = openAuditPool()
+  opened.defer(() => auditPool.close())
   return {
     sqlPool,
+    auditPool,
     noiseSource: systemEntropy(),
     limits: { maxCells: settings.maxCells },
     admission: createAdmission({

@@ -9,20 +9,18 @@ import fastify, {
   LogController,
 } from 'fastify'
 import { serializerCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod'
-import { z } from 'zod'
-import { ruleOf } from '../privacy/rule.ts'
+import { parseJsonBody } from '../platform/bodies/json-body.ts'
 import type { Authenticator } from './access/identity.ts'
 import { requireRoles } from './access/roles.ts'
 import { createAllowedMethods } from './allowed-methods.ts'
+import { validatorCompiler } from './bodies.ts'
 import { limitBodyTime } from './body-time.ts'
 import { commonHeaders } from './headers.ts'
-import { parseJsonBody } from './json-body.ts'
 import { type KeylessLimit, limitRequests, type RequestLimits } from './limits.ts'
 import type { Metrics } from './metrics.ts'
 import { paceLargeRequests } from './pacing.ts'
 import { sendConnectionProblem, sendNotFound, sendProblem } from './problem.ts'
 import { recordWhenClosed } from './request-log.ts'
-import { validatorCompiler } from './validation.ts'
 
 /** Parts of every server. */
 interface CommonParts {
@@ -122,7 +120,6 @@ export async function createServer(parts: ServerParts, longestBodyMs: number) {
 
   app.server.headersTimeout = REQUEST_TIMEOUT_MS
 
-  z.config({ customError: ruleOf })
   app.setValidatorCompiler(validatorCompiler)
   app.setSerializerCompiler(serializerCompiler)
   app.removeAllContentTypeParsers()

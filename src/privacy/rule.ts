@@ -3,7 +3,7 @@ import { didYouMean } from './did-you-mean.ts'
 
 /**
  * Returns the rule that a value violates, or undefined to keep zod's message. Zod's messages name its internals.
- * Installed for all schemas by `z.config`.
+ * Passed to zod with each value that is validated.
  */
 export function ruleOf(issue: z.core.$ZodRawIssue): string | undefined {
   switch (issue.code) {

@@ -1,6 +1,7 @@
 import { registerHooks } from 'node:module'
 import { compareMechanisms, type Workload } from '../core/mechanisms/compare.ts'
 import { systemEntropy } from '../core/mechanisms/samplers/entropy.ts'
+import { readBody } from '../platform/bodies/validation.ts'
 import { computation } from '../platform/threads/computation.ts'
 import { evaluateBatch, evaluateQuery } from './evaluation/evaluation.ts'
 import type { BatchEvaluationInput, EvaluationInput } from './evaluation/input.ts'
@@ -20,8 +21,16 @@ registerHooks({
   },
 })
 
-/** Computes the information of an adversary about the released people. */
-export const risk = computation(riskOfColumns)
+const loadRiskRequests = () => import('../../schemas/studies/risk.ts')
+
+/** Computes the information of an adversary about the released people. Reads a body, and returns a report as JSON. */
+export const risk = computation(async (body: string | undefined): Promise<string> => {
+  const { riskRequest } = await loadRiskRequests()
+  const { universe, ...question } = readBody(riskRequest, body)
+  const { released, query, changed, epsilon } = question
+  const columns = riskOfColumns({ columns: universe, ...question })
+  return JSON.stringify({ released, query, changed, epsilon, columns })
+}, loadRiskRequests)
 
 /** Compares mechanisms. The result is the JSON of a request and its comparison, as for an evaluation. */
 export const comparison = computation(
@@ -29,8 +38,14 @@ export const comparison = computation(
     JSON.stringify({ ...request, ...compareMechanisms(workload) }),
 )
 
-/** Computes the epsilons that an accepted risk allows. */
-export const epsilon = computation(epsilonOfColumns)
+/** Computes the epsilons that an accepted risk allows. Reads a body, and returns a report as JSON. */
+export const epsilon = computation(async (body: string | undefined): Promise<string> => {
+  const { epsilonRequest } = await loadRiskRequests()
+  const { universe, ...question } = readBody(epsilonRequest, body)
+  const { released, query, changed, risk } = question
+  const columns = epsilonOfColumns({ columns: universe, ...question })
+  return JSON.stringify({ released, query, changed, risk, columns })
+}, loadRiskRequests)
 
 const loadDrawing = () => import('./plots/draw.ts')
 

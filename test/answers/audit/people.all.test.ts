@@ -7,11 +7,12 @@ import { WITHOUT_QUEUE } from '../../../src/answers/admission.ts'
 import * as asItIs from '../../../src/answers/audit/audit.ts'
 import { systemClock } from '../../../src/answers/release-time.ts'
 import { systemEntropy } from '../../../src/core/mechanisms/samplers/entropy.ts'
+import { openAuditedPair } from '../../../src/datasets/registration/audited-pair.ts'
 import {
   type AuditedPair,
-  openAuditedPair,
   type PairRow,
-} from '../../../src/datasets/registration/audited-pair.ts'
+  prepareAuditedPair,
+} from '../../../src/datasets/registration/prepared-pair.ts'
 import { withChangedSource } from '../../mutants/changed-source.ts'
 import { placed } from '../../mutants/select-mutants.ts'
 import { aggregating } from '../counting.ts'
@@ -78,7 +79,11 @@ async function releasesOf(
     },
     (folder) =>
       openAuditedPair(
-        { ...pair, columns: COLUMNS, privacyUnit: { kind: 'person', column: 'Patient', maxRows: 3 } },
+        prepareAuditedPair({
+          ...pair,
+          columns: COLUMNS,
+          privacyUnit: { kind: 'person', column: 'Patient', maxRows: 3 },
+        }),
         folder,
       ),
     {

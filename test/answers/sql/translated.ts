@@ -3,7 +3,7 @@ import { parseStatement } from '../../../src/answers/sql/parsing/parser.ts'
 import { type Translation, translate } from '../../../src/answers/sql/translation.ts'
 import type { Column, Dataset } from '../../../src/core/dataset/dataset.ts'
 import { plan } from '../../../src/core/planner/plan.ts'
-import { validated, validationRefusal } from '../../../src/http/validation.ts'
+import { validated, validationRefusal } from '../../../src/platform/bodies/validation.ts'
 import { Refusal } from '../../../src/privacy/refusal.ts'
 import { column, datasetOf } from '../../engines/fixture.ts'
 

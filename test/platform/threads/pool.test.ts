@@ -10,19 +10,19 @@ afterEach(() => pool.close())
 
 const neverDisconnects = () => new AbortController().signal
 const patient = () => ({ timeoutMs: 600_000, givenUp: neverDisconnects() })
-const quick = {
-  columns: { days: [1, 2, 3, 10] },
+const quick = JSON.stringify({
+  universe: { days: [1, 2, 3, 10] },
   released: 3,
   query: { kind: 'mean' },
-  changed: 1,
-} as const
+})
 /** A computation that takes seconds, the longest that the limits allow. */
-const slow = {
-  columns: { days: Array.from({ length: 100 }, (_, index) => (index * 7919) % 3001) },
+const slow = JSON.stringify({
+  universe: { days: Array.from({ length: 100 }, (_, index) => (index * 7919) % 3001) },
   released: 50,
   query: { kind: 'sum' },
-  changed: 1,
-} as const
+})
+/** The beginning of a report. */
+const done = '{"released":'
 
 describe('a pool of computations', () => {
   test('returns results, and does not block the event loop', async () => {
@@ -30,32 +30,26 @@ describe('a pool of computations', () => {
     const turning = setInterval(() => {
       turns += 1
     }, 1)
-    const [column] = await pool.run('risk', { ...slow, columns: slow.columns }, patient())
+    const report = JSON.parse(await pool.run('risk', slow, patient()))
     clearInterval(turning)
-    expect(column?.ways.answers).toBe('structure')
+    expect(report.columns[0].ways.answers).toBe('structure')
     expect(turns).toBeGreaterThan(10)
   })
 
   test('a refusal keeps its fields and facts', async () => {
-    const wide = { ...quick, columns: { days: [1, 2, 3, 4], wide: Array.from({ length: 40 }, (_, i) => i) } }
-    const refusal = await rejectedRefusal(
-      pool.run('risk', { ...wide, released: 20, query: { kind: 'variance' } }, patient()),
-    )
+    const wide = Array.from({ length: 40 }, (_, i) => i)
+    const asking = (universe: object) =>
+      JSON.stringify({ universe, released: 20, query: { kind: 'variance' } })
+    const refusal = await rejectedRefusal(pool.run('risk', asking({ days: [1, 2, 3, 4], wide }), patient()))
     expect(refusal.code).toBe('invalid-request')
-    const { code, facts } = await rejectedRefusal(
-      pool.run(
-        'risk',
-        { ...wide, columns: { wide: wide.columns.wide }, released: 20, query: { kind: 'variance' } },
-        patient(),
-      ),
-    )
+    const { code, facts } = await rejectedRefusal(pool.run('risk', asking({ wide }), patient()))
     expect(code).toBe('too-many-worlds')
     expect(facts).toMatchObject({ limit: 100_000 })
   })
 
   test('another error does not become a refusal', async () => {
-    const broken = { ...quick, columns: { days: undefined } } as unknown as typeof quick
-    await expect(pool.run('risk', broken, patient())).rejects.toBeInstanceOf(TypeError)
+    const broken = { request: {}, workload: undefined as never }
+    await expect(pool.run('comparison', broken, patient())).rejects.toBeInstanceOf(TypeError)
   })
 
   test('a computation that takes too long is stopped, and frees its thread', async () => {
@@ -66,7 +60,7 @@ describe('a pool of computations', () => {
     )
     expect(tooLong.map(({ code }) => code)).toEqual(Array(3).fill('unavailable'))
     expect(tooLong[0]?.message).toContain('longer than 0.005 s')
-    expect(await pool.run('risk', quick, patient())).toHaveLength(1)
+    expect(await pool.run('risk', quick, patient())).toContain(done)
   })
 
   test('a computation is stopped once its client has disconnected, also while it waits for a thread', async () => {
@@ -76,7 +70,7 @@ describe('a pool of computations', () => {
     )
     leaving.abort()
     expect((await Promise.all(runs)).map(({ code }) => code)).toEqual(Array(6).fill('unavailable'))
-    expect(await pool.run('risk', quick, patient())).toHaveLength(1)
+    expect(await pool.run('risk', quick, patient())).toContain(done)
   })
 
   test('computations beyond the limit of the wait are refused', async () => {
@@ -101,8 +95,8 @@ describe('a pool of computations', () => {
     const another = pool.run('risk', quick, { ...terms, principal: 'ben' })
     leaving.abort()
     await Promise.all(runs)
-    expect(await another).toHaveLength(1)
-    expect(await pool.run('risk', quick, terms)).toHaveLength(1)
+    expect(await another).toContain(done)
+    expect(await pool.run('risk', quick, terms)).toContain(done)
   })
 
   test('the time limit begins with the computation, not with its wait', async () => {
@@ -115,7 +109,7 @@ describe('a pool of computations', () => {
       const waiting = pool.run('risk', quick, { timeoutMs: 1_000, givenUp: neverDisconnects() })
       vi.advanceTimersByTime(10_000)
       leaving.abort()
-      expect(await waiting).toHaveLength(1)
+      expect(await waiting).toContain(done)
       await Promise.all(ahead)
     } finally {
       vi.useRealTimers()

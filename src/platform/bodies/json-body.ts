@@ -1,6 +1,6 @@
 import { parse } from 'secure-json-parse'
-import { isSameDecimal } from '../privacy/decimal.ts'
-import { Refusal, refuseField } from '../privacy/refusal.ts'
+import { isSameDecimal } from '../../privacy/decimal.ts'
+import { Refusal, refuseField } from '../../privacy/refusal.ts'
 
 /**
  * Largest depth of nested objects and arrays. No valid request needs more, and the check runs before anything recurses.

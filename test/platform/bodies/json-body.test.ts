@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { parseJsonBody } from '../../src/http/json-body.ts'
+import { parseJsonBody } from '../../../src/platform/bodies/json-body.ts'
 
 test.each([
   ['', 'empty'],

@@ -1,6 +1,7 @@
-import type { FastifySchemaCompiler } from 'fastify'
 import type { z } from 'zod'
-import { type FieldError, Refusal } from '../privacy/refusal.ts'
+import { type FieldError, Refusal } from '../../privacy/refusal.ts'
+import { ruleOf } from '../../privacy/rule.ts'
+import { parseJsonBody } from './json-body.ts'
 
 /*
  * Validation of requests. The cost of refusing one is bounded: a body of 64 KiB can break rules in twenty thousand places, and
@@ -13,16 +14,24 @@ const MOST_ERRORS = 20
 /** Values in a request, with those in its objects and lists, up to which all of its errors are looked for. */
 const MOST_VALUES = 400
 
-/** Stops at the first error. */
-const FIRST_ERROR: z.core.ParseContextInternal<z.core.$ZodIssue> = { abortEarly: true }
+const ALL_ERRORS: z.core.ParseContext<z.core.$ZodIssue> = { error: ruleOf }
 
-/** Validates the parts of requests by their zod schemas. Fastify's validator compiler. */
-export const validatorCompiler: FastifySchemaCompiler<z.ZodType> =
-  ({ schema }) =>
-  (data: unknown) => {
-    const checked = validated(schema, data)
-    return checked.success ? { value: checked.data } : { error: validationRefusal(checked) }
-  }
+/** Stops at the first error. */
+const FIRST_ERROR: z.core.ParseContextInternal<z.core.$ZodIssue> = { ...ALL_ERRORS, abortEarly: true }
+
+/**
+ * Reads a JSON body by its schema. Computations call it for bodies that would hold up the event loop.
+ * @param text undefined for a request without a body
+ * @throws Refusal `malformed-json`, or `invalid-request` naming the rules that were broken.
+ */
+export function readBody<Schema extends z.ZodType>(
+  schema: Schema,
+  text: string | undefined,
+): z.output<Schema> {
+  const checked = validated(schema, text === undefined ? undefined : parseJsonBody(text))
+  if (checked.success) return checked.data
+  throw validationRefusal(checked)
+}
 
 /** A value that a schema accepts, or its issues. */
 type Validated<Output> =
@@ -52,7 +61,7 @@ export function validated<Schema extends z.ZodType>(
   const first = schema.safeParse(data, FIRST_ERROR)
   if (first.success) return first
   if (hasManyValues(data)) return { success: false, issues: first.error.issues, stopped: true }
-  const all = schema.safeParse(data)
+  const all = schema.safeParse(data, ALL_ERRORS)
   return all.success ? all : { success: false, issues: all.error.issues, stopped: false }
 }
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { batch as batchSchema, query as querySchema } from '../../schemas/answers/query.ts'
-import { validated, validationRefusal } from '../../src/http/validation.ts'
+import { batch as batchSchema, query as querySchema } from '../../../schemas/answers/query.ts'
+import { validated, validationRefusal } from '../../../src/platform/bodies/validation.ts'
 
 const many = <Item>(length: number, item: Item) => Array.from({ length }, () => item)
 const refusalOf = (schema: z.ZodType, data: unknown) => {
