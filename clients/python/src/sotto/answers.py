@@ -9,8 +9,8 @@ import pandas as pd
 
 from . import drawing, frames, notebook
 from .amounts import Amount
-from .estimates import Estimate, Row
-from .values import read_half_width, show_label, show_number
+from .estimates import Computable, Estimate, Row
+from .values import read_half_width, show_confidence, show_label, show_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -74,7 +74,7 @@ class Answer:
 
     def cost_line(self) -> str:
         """Return a sentence about confidence, price and budget."""
-        confidence = f"{self.confidence * 100:.6g}% confidence"
+        confidence = show_confidence(self.confidence)
         if self.dummy:
             return f"{confidence} · from made-up rows, free; over the data it costs {self.price}"
         if self.replayed:
@@ -95,14 +95,17 @@ class Answer:
         return notebook.answer_html(self._values_html(), self.lines())
 
 
-class Value(Answer):
-    """Answer that is one value."""
+class Value(Computable, Answer):
+    """Answer that is one value. `Computable` says how to compute with it."""
 
     def __init__(self, document: Mapping[str, Any], question: Mapping[str, Any], replayed: bool) -> None:
         super().__init__(document, question, replayed)
         accuracy = document["accuracy"]
         value, unit = document["result"]["value"], accuracy.get("unit")
-        self.estimate = Estimate.read(value, accuracy["halfWidth"], unit, accuracy.get("interval"))
+        self.estimate = Estimate.read(value, accuracy["halfWidth"], unit, accuracy.get("interval"), self.confidence)
+
+    def _estimate(self) -> Estimate:
+        return self.estimate
 
     @property
     def value(self) -> Any:
@@ -113,9 +116,6 @@ class Value(Answer):
     def interval(self) -> tuple[Any, Any] | None:
         """Where the true value lies, cut at what the declaration makes impossible; None for a quantile."""
         return self.estimate.interval
-
-    def __float__(self) -> float:
-        return float(self.value)
 
     def _shown(self) -> str:
         return str(self.estimate)
@@ -147,9 +147,16 @@ class Table(Answer):
         result = document["result"]
         if "cells" in result:
             width = document["accuracy"]["halfWidth"]
-            self.rows = [Row(cell["key"], {"count": _count(cell["value"], width)}) for cell in result["cells"]]
+            # The half-width of the largest groups holds for all of them together.
+            parts = (Estimate(None, width, confidence=self.confidence),) if self.kind == "topGroups" else ()
+            counts = [_count(cell["value"], width, self.confidence, parts) for cell in result["cells"]]
+            self.rows = [
+                Row(cell["key"], {"count": count}) for cell, count in zip(result["cells"], counts, strict=True)
+            ]
         else:
-            self.rows = [Row(group["key"], _values_of(group["values"], names)) for group in result["groups"]]
+            self.rows = [
+                Row(group["key"], _values_of(group["values"], names, self.confidence)) for group in result["groups"]
+            ]
 
     @property
     def statistics(self) -> list[str]:
@@ -188,15 +195,15 @@ class Table(Answer):
         return notebook.table_html(self.rows)
 
 
-def _count(value: float, half_width: float | None) -> Estimate:
+def _count(value: float, half_width: float | None, confidence: float, parts: tuple[Estimate, ...]) -> Estimate:
     # A count is never negative.
     interval = None if half_width is None else (max(0, value - half_width), max(0, value + half_width))
-    return Estimate(value, half_width, interval=interval)
+    return Estimate(value, half_width, interval=interval, confidence=confidence, parts=parts)
 
 
-def _values_of(values: Mapping[str, Any], names: Mapping[str, str] | None) -> dict[str, Estimate]:
+def _values_of(values: Mapping[str, Any], names: Mapping[str, str] | None, confidence: float) -> dict[str, Estimate]:
     estimates = {
-        name: Estimate.read(part["value"], part["halfWidth"], part.get("unit"), part.get("interval"))
+        name: Estimate.read(part["value"], part["halfWidth"], part.get("unit"), part.get("interval"), confidence)
         for name, part in values.items()
     }
     return estimates if names is None else {name: estimates[sent] for name, sent in names.items()}
@@ -208,12 +215,15 @@ class Regression(Answer):
     def __init__(self, document: Mapping[str, Any], question: Mapping[str, Any], replayed: bool) -> None:
         super().__init__(document, question, replayed)
         result = document["result"]
-        self.intercept = Estimate(result["intercept"]["value"], result["intercept"]["halfWidth"])
-        self.coefficients = {
-            part["column"]: Estimate(part["value"], part["halfWidth"]) for part in result["coefficients"]
-        }
+        # The half-widths of a regression hold for all coefficients together.
+        self._joint = Estimate(None, None, confidence=self.confidence)
+        self.intercept = self._term(result["intercept"])
+        self.coefficients = {part["column"]: self._term(part) for part in result["coefficients"]}
         """Coefficients by predictor."""
         self.ridge: float = result["ridge"]
+
+    def _term(self, part: Mapping[str, Any]) -> Estimate:
+        return Estimate(part["value"], part["halfWidth"], confidence=self.confidence, parts=(self._joint,))
 
     def _series(self) -> tuple[list[str], dict[str, list[Estimate]]]:
         return list(self.coefficients), {"coefficient": list(self.coefficients.values())}
@@ -268,7 +278,10 @@ class Percentiles(Answer):
         # One percentile that is not in a list is answered as one value.
         found = result.get("percentiles") or [{"p": question.get("p"), "value": result.get("value")}]
         self.values = {
-            part["p"]: Estimate.read(part["value"], accuracy["halfWidth"], accuracy.get("unit")) for part in found
+            part["p"]: Estimate.read(
+                part["value"], accuracy["halfWidth"], accuracy.get("unit"), confidence=self.confidence
+            )
+            for part in found
         }
         """Estimates by percentage. Their half-widths are numbers of rows, or of people."""
 

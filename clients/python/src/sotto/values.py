@@ -144,6 +144,11 @@ def show_number(value: Any) -> str:
     return f"{value:,.2f}" if abs(value) >= 1_000 else f"{value:.6g}"
 
 
+def show_confidence(confidence: float) -> str:
+    """Return a confidence in words: `95% confidence`."""
+    return f"{confidence * 100:.6g}% confidence"
+
+
 def show_label(label: Any) -> str:
     """Return the label of a group as people read it: a category, a period, a bin, or `<NA>` for a missing value."""
     if label is None:
