@@ -14,10 +14,13 @@ import {
   col,
   connect,
   count,
+  difference,
+  type Estimate,
   mean,
   PROBLEM_CODES,
   Problem,
   proportion,
+  ratio,
   records,
   UnexpectedResponse,
 } from '../../clients/typescript/src/sotto.ts'
@@ -278,10 +281,12 @@ describe('answers', () => {
     expect(answer.rows[0]?.values.pay.value).toBe(5)
     expect(answer.rows[0]?.values.again.value).toBe(10)
     expect(answer.rows[0]?.values.old.value).toBe(0.5)
-    expect(records({ rows: [{ key: { Sex: 'F' }, values: { n: { value: 10, halfWidth: 3 } } }] })).toEqual([
-      { Sex: 'F', n: 10, nHalfWidth: 3 },
-    ])
-    const median = { value: 41, halfWidth: 3, unit: 'rows' } as const
+    expect(
+      records({
+        rows: [{ key: { Sex: 'F' }, values: { n: { value: 10, halfWidth: 3, confidence: 0.95 } } }],
+      }),
+    ).toEqual([{ Sex: 'F', n: 10, nHalfWidth: 3 }])
+    const median = { value: 41, halfWidth: 3, unit: 'rows', confidence: 0.95 } as const
     expect(records({ rows: [{ key: { Sex: 'F' }, values: { median } }] })).toEqual([
       { Sex: 'F', median: 41, medianRankHalfWidth: 3 },
     ])
@@ -321,6 +326,121 @@ describe('answers', () => {
     expect(await practice.count({ epsilon: 0.1 })).toMatchObject({ dummy: true, id: undefined })
     expect(sent[0]?.url).toMatch(/\/queries\?on=dummy&rows=500$/)
     await expect(practice.session({ threshold: 1, positives: 1, epsilon: 1 })).rejects.toThrow('practised')
+  })
+})
+
+describe('as text', () => {
+  const textOf = async (kind: string, result: object, further: object = {}) => {
+    const { census } = standIn(answerOf(kind, result, further))
+    return String(await census.ask({ kind: kind as 'count', body: { kind, p: 50 } }))
+  }
+  const cost = '(95% confidence · price: epsilon 0.1 · left: epsilon 9)'
+  const accuracyOf = (halfWidth: number | null, unit?: string) => ({
+    accuracy: { confidence: 0.95, halfWidth, expectedAbsoluteError: null, unit },
+  })
+  const day = { value: '2024-03-03' }
+  const estimate = { value: 5, halfWidth: 1 }
+
+  test.each([
+    ['count', { value: 2531 }, {}, '2,531 ± 30'],
+    ['mean', { value: 46.1234 }, accuracyOf(0.6183), '46.12 ± 0.62'],
+    ['mean', { value: 0.5 }, accuracyOf(null), '0.5'],
+    ['mean', day, accuracyOf(6.2, 'days'), '2024-03-03 ± 6.2 days'],
+    ['median', { value: 45 }, accuracyOf(77.25, 'rows'), '45 (rank ± 77.25 rows)'],
+    ['percentile', { value: 45 }, accuracyOf(77.25, 'rows'), '50%: 45 (rank ± 77.25 rows)'],
+    ['histogram', { cells: [{ key: { Sex: null }, value: 7 }] }, {}, 'null: count 7 ± 30'],
+    [
+      'histogram',
+      { cells: [{ key: { Age: { lower: 0, upper: 9, upperIncluded: true } }, value: 7 }] },
+      {},
+      '[0, 9]: count 7 ± 30',
+    ],
+    ['groupBy', { groups: [{ key: { A: 1, B: 2 }, values: { n: estimate } }] }, {}, '1 / 2: n 5 ± 1'],
+    [
+      'linearRegression',
+      { intercept: estimate, coefficients: [{ column: 'Age', ...estimate }] },
+      {},
+      'intercept: 5 ± 1\nAge: 5 ± 1',
+    ],
+    ['noisyMax', { selected: [{ candidate: 'F' }, { candidate: 'M' }] }, {}, '1. F\n2. M'],
+    ['keySelection', { keys: [{ key: 'a' }, { key: 'b' }], truncated: false }, {}, 'a, b'],
+    ['unheardOf', { other: 1 }, {}, '{"other":1}'],
+  ])('%s %j', async (kind, result, further, text) => {
+    expect(await textOf(kind, result, further)).toBe(`${text}\n${cost}`)
+  })
+
+  test('of groups with the names of the analyst', async () => {
+    const { census } = standIn(
+      answerOf('groupBy', { groups: [{ key: { Sex: 'F' }, values: { count: estimate } }] }),
+    )
+    const answer = await census.groupBy('Sex').agg({ n: count() }).run({ epsilon: 0.1 })
+    expect(String(answer)).toBe(`F: n 5 ± 1\n${cost}`)
+    expect([String(answer.rows[0]), String(answer.rows[0]?.values.n)]).toEqual(['F: n 5 ± 1', '5 ± 1'])
+  })
+
+  test('of a batch, a replay, made-up rows and a budget in rho', async () => {
+    const { accuracy, coverage, result, kind } = counted
+    const part = { kind, result, accuracy, coverage, price: { epsilon: 0.1, delta: 1e-6 } }
+    const { census } = standIn({ ...counted, answers: [part] })
+    expect(String((await census.batch([count({ epsilon: 0.1 })])).answers[0])).toContain(
+      'price: epsilon 0.1, delta 0.000001 ·',
+    )
+    const replay = Response.json(counted, { headers: { 'idempotent-replayed': 'true' } })
+    expect(String(await standIn(replay).census.count({ epsilon: 0.1 }))).toContain(
+      'replayed, paid: epsilon 0.1 · left then: epsilon 9',
+    )
+    expect(await textOf('count', { value: 1 }, { dummy: true })).toContain(
+      'made-up rows, would cost: epsilon',
+    )
+    expect(await textOf('count', { value: 1 }, { cost: { rho: 0.5 } })).toContain('price: rho 0.5 ·')
+  })
+})
+
+describe('computing', () => {
+  const estimate = (value: number, halfWidth: number | null): Estimate => ({
+    value,
+    halfWidth,
+    confidence: 0.95,
+  })
+
+  test('a difference and a ratio hold with the confidence that both answers hold', async () => {
+    const { census } = standIn(counted)
+    const old = await census.count({ epsilon: 0.1 })
+    const rest = difference(3000, old)
+    expect(rest).toEqual({
+      value: 469,
+      halfWidth: 30,
+      confidence: 0.95,
+      interval: { lower: 439, upper: 499 },
+    })
+    expect(String(rest)).toBe('469 ± 30')
+    expect(difference(old, estimate(100, 20))).toMatchObject({ value: 2431, halfWidth: 50, confidence: 0.9 })
+    expect(ratio(estimate(200, 30), estimate(100, 20))).toEqual({
+      value: 2,
+      halfWidth: 230 / 80 - 2,
+      confidence: 0.9,
+      interval: { lower: 170 / 120, upper: 230 / 80 },
+    })
+  })
+
+  test.each([estimate(20, 30), estimate(30, 30), estimate(-5, 10), estimate(20, null)])(
+    'a divisor that may be 0 leaves no bound: %j',
+    (divisor) => {
+      const quotient = ratio(estimate(200, 30), divisor)
+      expect(quotient).toEqual({ value: 200 / Number(divisor.value), halfWidth: null, confidence: 0.9 })
+    },
+  )
+
+  test('a declared interval is kept', () => {
+    const few = { ...estimate(5, 30), interval: { lower: 0, upper: 35 } }
+    expect(difference(few, 10).interval).toEqual({ lower: -10, upper: 25 })
+  })
+
+  test('ranks and times are refused', () => {
+    expect(() => difference({ ...estimate(5, 7), unit: 'rows' }, 1)).toThrow('quantiles')
+    expect(() => ratio({ value: '2024-01-01', halfWidth: 1, unit: 'days', confidence: 0.95 }, 1)).toThrow(
+      'times',
+    )
   })
 })
 
@@ -489,7 +609,7 @@ describe('a bundle', () => {
 
   test('of the whole client is small', async () => {
     const code = await bundled("import * as sotto from 'sotto-client'; globalThis.sotto = sotto")
-    expect(gzipSync(code).length).toBeLessThan(7_000)
+    expect(gzipSync(code).length).toBeLessThan(7_500)
   })
 
   test('contains only what is used', async () => {

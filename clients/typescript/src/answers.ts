@@ -1,5 +1,6 @@
 import type { Kind } from './query.ts'
 import type { components } from './schema.ts'
+import { printable, printableAnswer, printableRow } from './text.ts'
 
 type Schemas = components['schemas']
 
@@ -12,7 +13,7 @@ export type Amount = Schemas['PrivacyLoss'] | Schemas['Rho']
 /** Category, boolean, period, bin, or null for the rows without a value. Only the last bin has `upperIncluded`. */
 export type CellLabel = Schemas['SelectionResult']['selected'][number]['candidate']
 
-/** A noisy value. With the confidence of its answer, it differs from the true value by at most the half-width. */
+/** A noisy value. With its confidence, it differs from the true value by at most the half-width. `String` shows both. */
 export interface Estimate<Value = number | string> {
   /** Number; ISO 8601 text in UTC for a column of dates or timestamps. */
   readonly value: Value
@@ -22,9 +23,11 @@ export interface Estimate<Value = number | string> {
   readonly unit?: 'rows' | 'people' | 'days' | 'seconds'
   /** Where the true value lies: the half-width around the measured value, cut at what the declaration makes impossible. */
   readonly interval?: { readonly lower: Value; readonly upper: Value }
+  /** Probability with which half-width and interval hold. */
+  readonly confidence: number
 }
 
-/** What every answer states. */
+/** What every answer states. `String` shows it, with the values. */
 interface Facts {
   /** Identifies the release. Undefined for an answer of a batch, and for one from made-up rows. */
   readonly id: string | undefined
@@ -35,7 +38,7 @@ interface Facts {
   /** Half-width that all values share; null if each has its own, or none is known. */
   readonly halfWidth: number | null
   /** Unit of the half-width, if it is not that of the value. */
-  readonly unit?: Estimate['unit']
+  readonly unit?: NonNullable<Estimate['unit']>
   /** What the half-widths cover and what not, in words. */
   readonly coverage: string
   /** Amount that was charged when the answer was first given. For made-up rows, what it would cost. */
@@ -55,7 +58,7 @@ export interface ValueAnswer<K extends Kind, Value> extends Facts {
   readonly kind: K
   readonly value: Value
   /** Where the true value lies; absent for the quantiles, whose half-width is about a rank. */
-  readonly interval?: Estimate<Value>['interval']
+  readonly interval?: NonNullable<Estimate<Value>['interval']>
 }
 
 /** A row for each cell or group: its label in each key column, and its statistics by name. */
@@ -146,7 +149,7 @@ export function readAnswer(document: AnswerDocument, replayed: boolean, asked?: 
     dummy,
     raw: document,
   }
-  return { ...facts, ...valuesOf(document, accuracy, document.question ?? asked) } as Answer
+  return printableAnswer({ ...facts, ...valuesOf(document, accuracy, document.question ?? asked) } as Answer)
 }
 
 /** Answers to several queries that were charged together. */
@@ -171,20 +174,22 @@ export function readBatch(document: BatchDocument, replayed: boolean, asked?: re
     dummy,
   }
   const questions = document.question?.queries ?? asked
-  const answers = document.answers.map((part, place) => ({
-    ...shared,
-    ...accuracyOf(part.accuracy),
-    coverage: part.coverage.statement,
-    id: undefined,
-    price: part.price,
-    raw: part,
-    ...valuesOf(part, part.accuracy, questions?.[place]),
-  }))
+  const answers = document.answers.map((part, place) =>
+    printableAnswer({
+      ...shared,
+      ...accuracyOf(part.accuracy),
+      coverage: part.coverage.statement,
+      id: undefined,
+      price: part.price,
+      raw: part,
+      ...valuesOf(part, part.accuracy, questions?.[place]),
+    } as unknown as Answer),
+  )
   return {
     ...shared,
     id: dummy ? undefined : document.id,
     price: priceOf(document),
-    answers: answers as unknown as readonly Answer[],
+    answers,
     raw: document,
   }
 }
@@ -204,6 +209,9 @@ function accuracyOf({
 /** Returns the kind and the values of a document. A kind that this package does not know has its raw result only. */
 function valuesOf(document: Content, accuracy: Schemas['Accuracy'], asked: Asked | undefined): object {
   const { kind, result } = document
+  const { confidence } = accuracy
+  const held = <Value extends Omit<Estimate, 'confidence'>>(estimate: Value) =>
+    printable({ ...estimate, confidence })
   if ('cells' in result) {
     const { halfWidth } = accuracy
     // A count is never negative.
@@ -212,13 +220,26 @@ function valuesOf(document: Content, accuracy: Schemas['Accuracy'], asked: Asked
       halfWidth === null
         ? { value, halfWidth }
         : { value, halfWidth, interval: { lower: end(value - halfWidth), upper: end(value + halfWidth) } }
-    const rows = result.cells.map(({ key, value }) => ({ key, values: { count: countOf(value) } }))
+    const rows = result.cells.map(({ key, value }) =>
+      printableRow({ key, values: { count: held(countOf(value)) } }),
+    )
     return { kind, rows }
   }
-  if ('groups' in result) return { kind, rows: result.groups }
+  if ('groups' in result) {
+    const rows = result.groups.map(({ key, values }) => {
+      const each = Object.entries(values).map(([name, estimate]) => [name, held(estimate)])
+      return printableRow({ key, values: Object.fromEntries(each) })
+    })
+    return { kind, rows }
+  }
   if ('coefficients' in result) {
-    const byColumn = result.coefficients.map(({ column, ...estimate }) => [column, estimate])
-    return { ...result, kind, coefficients: Object.fromEntries(byColumn) }
+    const byColumn = result.coefficients.map(({ column, ...estimate }) => [column, held(estimate)])
+    return {
+      ...result,
+      kind,
+      intercept: held(result.intercept),
+      coefficients: Object.fromEntries(byColumn),
+    }
   }
   if ('value' in result && accuracy.interval !== undefined)
     return { kind, ...result, interval: accuracy.interval }

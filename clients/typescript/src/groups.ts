@@ -1,8 +1,9 @@
-import type { GroupsAnswer } from './answers.ts'
+import type { GroupsAnswer, Row } from './answers.ts'
 import type { Grouping } from './columns.ts'
 import type { Json } from './decimal.ts'
 import { type Query, query, type SupposableOptions } from './query.ts'
 import type { components } from './schema.ts'
+import { printableAnswer, printableRow } from './text.ts'
 
 /** A query that can be a statistic of groups, such as `mean('Earnings')`. */
 export type Statistic = Query<components['schemas']['GroupStatistic']['kind']>
@@ -72,9 +73,11 @@ export function renamed<Name extends string>(
   answer: GroupsAnswer,
   names: ReadonlyMap<string, string>,
 ): GroupsAnswer<Name> {
-  const rows = answer.rows.map(({ key, values }) => ({
-    key,
-    values: Object.fromEntries([...names].map(([name, sent]) => [name, values[sent]])),
-  }))
-  return { ...answer, rows: rows as unknown as GroupsAnswer<Name>['rows'] }
+  const rows = answer.rows.map(({ key, values }) =>
+    printableRow({
+      key,
+      values: Object.fromEntries([...names].map(([name, sent]) => [name, values[sent]])),
+    } as Row<Name>),
+  )
+  return printableAnswer({ ...answer, rows }) as GroupsAnswer<Name>
 }

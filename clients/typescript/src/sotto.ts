@@ -31,6 +31,8 @@ export type {
 export { connect } from './client.ts'
 export type { Cells, Column, ColumnName, Grouping, Period, Predicate, Value, Where } from './columns.ts'
 export { col } from './columns.ts'
+export type { Operand } from './computing.ts'
+export { difference, ratio } from './computing.ts'
 export type { ConnectionOptions, Key } from './connection.ts'
 export type { Decimal } from './decimal.ts'
 export type { ProblemCode, ProblemDocument } from './problem.ts'
