@@ -84,6 +84,19 @@ def test_html_is_escaped_and_bounded() -> None:
     assert "40 more rows" in html
 
 
+def test_regressions_and_results_of_computing_show_their_error_bars() -> None:
+    result = {"intercept": {"value": 1, "halfWidth": 2}, "coefficients": [], "ridge": 0}
+    result["coefficients"] = [{"column": "A<e", "value": 3, "halfWidth": None}]
+    html = read_answer(answer_document(result=result), {"kind": "linearRegression"})._repr_html_()
+    assert html.count("<svg") == 2
+    assert "A&lt;e" in html
+    assert "1 ± 2" in html
+    difference = Estimate(100, 10) - Estimate(60, 5)
+    assert "40 ± 15" in difference._repr_html_()
+    assert "90% confidence" in difference._repr_html_()
+    assert "<svg" in difference._repr_html_()
+
+
 def test_the_last_bin_contains_its_upper_edge() -> None:
     first = {"lower": "2023-01-01", "upper": "2024-01-01"}
     last = {"lower": "2024-01-01", "upper": "2024-12-31", "upperIncluded": True}

@@ -243,6 +243,10 @@ class Regression(Answer):
             }
         )
 
+    def _values_html(self) -> str:
+        parts = {"intercept": self.intercept, **self.coefficients}
+        return notebook.table_html([Row({"term": name}, {"value": estimate}) for name, estimate in parts.items()])
+
 
 class Selection(Answer):
     """Selected candidates, best first. Their counts are not released."""

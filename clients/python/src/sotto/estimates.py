@@ -163,6 +163,12 @@ class Estimate(Computable):
     def __repr__(self) -> str:
         return f"Estimate({self}, {show_confidence(self.confidence)})"
 
+    def _repr_html_(self) -> str:
+        # Here, because the module draws estimates.
+        from . import notebook
+
+        return notebook.answer_html(notebook.value_html(self), [show_confidence(self.confidence)])
+
 
 def _estimate_of(operand: Any) -> Estimate | None:
     """Return an operand as an estimate: a number or time is certain. None for anything else."""
