@@ -26,26 +26,47 @@ export const slug = z
 export const hexId = z.string().regex(/^[0-9a-f]{32}$/, 'must be 32 hexadecimal digits')
 
 /**
- * Creates the schema of the length of a page in a query string. It is text there, and coercion would accept `0x10`.
- * @param pattern matches the whole numbers from 1 to `most`
+ * Creates the query parameters of a list.
+ * @param cursor schema of the place where a page begins, which is text that only the service understands
  */
-export function pageLimit(pattern: RegExp, most: number) {
-  return z.string().regex(pattern, `must be a whole number from 1 to ${most}`).default('50').transform(Number)
+function pageQueryOf<Cursor extends z.ZodType>(cursor: Cursor) {
+  return z.strictObject({
+    // Coercion would accept `0x10`.
+    limit: z
+      .string()
+      .regex(/^([1-9]\d?|[1-4]\d\d|500)$/, 'must be a whole number from 1 to 500')
+      .default('50')
+      .transform(Number)
+      .describe('Largest number of entries, from 1 to 500. A page may have fewer.'),
+    cursor: cursor
+      .optional()
+      .describe('Continues a list. Pass the `next` of the previous page, with the same other parameters.'),
+  })
 }
 
-/** Number of the event or question before which a page begins, in a query string. */
-export const pageBefore = z
-  .string()
-  .regex(/^[1-9]\d{0,14}$/, 'must be a whole number of at least 1')
-  .transform(Number)
-  .optional()
+const CURSOR_RULE = 'must be the `next` of a page'
 
-/** The {@link pageBefore} of the next page. */
-export const nextBefore = z
-  .int()
-  .min(1)
+/** Query parameters of a list that is held whole. Its cursor is the name of the last entry of a page. */
+export const pageQuery = pageQueryOf(z.string().min(1).max(200))
+
+/** Query parameters of a list of numbered entries, newest first. Its cursor is the number of the last entry of a page. */
+export const numberedPageQuery = pageQueryOf(
+  z
+    .string()
+    .regex(/^[1-9]\d{0,14}$/, CURSOR_RULE)
+    .transform(Number),
+)
+
+/** Query parameters of the list of releases. Its cursor is the time and the id of the last entry of a page. */
+export const releasePageQuery = pageQueryOf(z.string().regex(/^\d{1,16}-[0-9a-f]{32}$/, CURSOR_RULE))
+
+/** The place of the next page. */
+export const next = z
+  .string()
   .optional()
-  .describe('Value of `before` for the next page. Absent on the last page.')
+  .describe(
+    'Value of `cursor` for the next page, whose address the header `Link` contains. Absent on the last page.',
+  )
 
 /** First event of a chain that is not sound. */
 export const brokenChain = z.strictObject({

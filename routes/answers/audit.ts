@@ -4,6 +4,7 @@ import {
   auditedReleases,
   auditRequest,
 } from '../../schemas/answers/audit.ts'
+import { pageQuery } from '../../schemas/values.ts'
 import {
   type AuditDependencies,
   type AuditDraw,
@@ -20,6 +21,7 @@ import { mayUse } from '../../src/http/access/principal.ts'
 import { principalOf } from '../../src/http/access/roles.ts'
 import { bodyText, leaveBodiesAsText } from '../../src/http/bodies.ts'
 import { isGivenUp, termsOf } from '../../src/http/caller.ts'
+import { pageOf } from '../../src/http/paging.ts'
 import { Refusal } from '../../src/privacy/refusal.ts'
 
 interface AuditOptions extends AuditDependencies {
@@ -50,14 +52,17 @@ export const auditRoutes: FastifyPluginAsyncZod<AuditOptions> = async (app, depe
         operationId: 'listAuditDatasets',
         summary: 'List the neighbouring datasets for audits',
         description: 'Pairs of neighbouring synthetic datasets, with all their rows.',
+        querystring: pageQuery,
         response: { 200: auditedDatasetsSchema },
       },
     },
-    async (request) => {
+    async (request, reply) => {
       const principal = principalOf(request)
-      return {
-        datasets: auditedDatasets((id) => (mayUse(principal, id) ? catalog.get(id)?.dataset : undefined)),
-      }
+      const permitted = auditedDatasets((id) =>
+        mayUse(principal, id) ? catalog.get(id)?.dataset : undefined,
+      )
+      const { items, next } = pageOf(request, reply, permitted, ({ id }) => id)
+      return { datasets: items, next }
     },
   )
 

@@ -13,6 +13,7 @@ import { permittedDataset, requireOpened } from '../../src/http/access/permitted
 import { mayUse, type Principal } from '../../src/http/access/principal.ts'
 import { principalOf } from '../../src/http/access/roles.ts'
 import { sendAnswer } from '../../src/http/caller.ts'
+import { linkNext } from '../../src/http/paging.ts'
 import type { Budgets } from '../../src/ledger/contract/budgets.ts'
 import type { Chain } from '../../src/ledger/contract/chain.ts'
 import type { ReleaseSelection, Releases, StoredRelease } from '../../src/ledger/contract/releases.ts'
@@ -46,7 +47,7 @@ export const releasesRoutes: FastifyPluginAsyncZod<ReleasesOptions> = async (app
     },
     async (request, reply) => {
       const page = await ledger.releases(await selectionOf(ledger, principalOf(request), request.query))
-      if (page.next !== undefined) reply.header('link', nextLink(request, cursorOf(page.next)))
+      if (page.next !== undefined) linkNext(request, reply, cursorOf(page.next))
       // Requests without `format` are answered by their header.
       if (request.query.format === undefined) reply.header('vary', 'accept')
       if (!isCsv(request, request.query))
@@ -152,11 +153,4 @@ function sinceEpoch(time: string | undefined): number | undefined {
 function isCsv(request: FastifyRequest, { format }: ReleasesQuery): boolean {
   if (format !== undefined) return format === 'csv'
   return request.type(['application/json', 'text/csv']) === 'text/csv'
-}
-
-/** Link to the next page (RFC 8288), relative to the address of the request. */
-function nextLink({ url }: FastifyRequest, cursor: string): string {
-  const { pathname, searchParams } = new URL(url, 'http://localhost')
-  searchParams.set('cursor', cursor)
-  return `<${pathname}?${searchParams}>; rel="next"`
 }

@@ -4,7 +4,6 @@ import { candidates } from '../../schemas/answers/disclosure.ts'
 import {
   openedSession,
   sessionAnswer,
-  sessionPageQuery,
   sessionParameters,
   sessionPreview,
   sessionQuestion,
@@ -13,7 +12,7 @@ import {
 } from '../../schemas/answers/sparse-vector.ts'
 import { datasetParameters } from '../../schemas/datasets/dataset.ts'
 import { notPractised } from '../../schemas/datasets/dummy.ts'
-import { jsonText } from '../../schemas/values.ts'
+import { jsonText, numberedPageQuery } from '../../schemas/values.ts'
 import type { AnswerDependencies } from '../../src/answers/answer.ts'
 import { previewSession } from '../../src/answers/preview.ts'
 import { createSparseVectorSessions, showSession } from '../../src/answers/session.ts'
@@ -26,6 +25,7 @@ import {
 } from '../../src/http/access/permitted-datasets.ts'
 import { EVERYONE, principalOf } from '../../src/http/access/roles.ts'
 import { callerOf, idempotencyHeaders, sendAnswer } from '../../src/http/caller.ts'
+import { linkNext } from '../../src/http/paging.ts'
 import { defined } from '../../src/privacy/defined.ts'
 
 interface SparseVectorOptions extends AnswerDependencies {
@@ -143,16 +143,18 @@ export const sparseVectorRoutes: FastifyPluginAsyncZod<SparseVectorOptions> = as
         summary: 'Get a session and its answers',
         description: 'Answers are listed newest first. The example is the example session.',
         params: parameters,
-        querystring: sessionPageQuery,
+        querystring: numberedPageQuery,
         response: { 200: sessionSchema },
       },
     },
-    async (request) => {
-      const { limit, before } = request.query
+    async (request, reply) => {
+      const { limit, cursor } = request.query
       const principal = principalOf(request)
       await requirePermittedSession(ledger, principal, request.params.id)
-      const page = defined({ limit, beforeQuestion: before })
-      return showSession(ledger, principal.name, request.params.id, page)
+      const page = defined({ limit, beforeQuestion: cursor })
+      const session = await showSession(ledger, principal.name, request.params.id, page)
+      linkNext(request, reply, session.next)
+      return session
     },
   )
 }

@@ -1,10 +1,12 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { allotmentRequest, analystList, analystSpending } from '../../schemas/budgets/budget.ts'
 import { analystParameters, datasetParameters } from '../../schemas/datasets/dataset.ts'
+import { pageQuery } from '../../schemas/values.ts'
 import { describeSpending } from '../../src/answers/documents/costs.ts'
 import type { Authenticator } from '../../src/http/access/identity.ts'
 import { permittedDataset, requireBalances, requireOpened } from '../../src/http/access/permitted-datasets.ts'
 import { EVERYONE, principalOf } from '../../src/http/access/roles.ts'
+import { pageOf } from '../../src/http/paging.ts'
 import type { Budgets, NewAllotment } from '../../src/ledger/contract/budgets.ts'
 import type { Chain } from '../../src/ledger/contract/chain.ts'
 import { amountNumbers } from '../../src/privacy/accounting.ts'
@@ -32,18 +34,19 @@ export const analystsRoutes: FastifyPluginAsyncZod<AnalystsOptions> = async (
         description:
           'Custodians and auditors see every analyst who has spent something or has an allotment. Analysts see themselves.',
         params: datasetParameters,
+        querystring: pageQuery,
         response: { 200: analystList },
       },
     },
-    async (request) => {
+    async (request, reply) => {
       const principal = principalOf(request)
       const dataset = permittedDataset(principal, request.params.dataset)
-      if (principal.role === 'analyst') {
-        const { analyst } = await requireBalances(ledger, principal, dataset)
-        return { analysts: [describeSpending(analyst)] }
-      }
-      const { spending } = requireOpened(await ledger.head(dataset), dataset)
-      return { analysts: spending.map(describeSpending) }
+      const spending =
+        principal.role === 'analyst'
+          ? [(await requireBalances(ledger, principal, dataset)).analyst]
+          : requireOpened(await ledger.head(dataset), dataset).spending
+      const { items, next } = pageOf(request, reply, spending, ({ principal: name }) => name)
+      return { analysts: items.map(describeSpending), next }
     },
   )
 

@@ -15,6 +15,7 @@ import type { Timing } from '../../src/core/dataset/dataset.ts'
 import type { Catalog } from '../../src/datasets/catalog/catalog.ts'
 import { permittedDataset, requireOpened } from '../../src/http/access/permitted-datasets.ts'
 import { principalOf } from '../../src/http/access/roles.ts'
+import { linkNext, nextNumber } from '../../src/http/paging.ts'
 import type { Budgets } from '../../src/ledger/contract/budgets.ts'
 import type { Chain, LedgerEntry } from '../../src/ledger/contract/chain.ts'
 import type { Sessions } from '../../src/ledger/contract/sessions.ts'
@@ -55,18 +56,23 @@ export const ledgerRoutes: FastifyPluginAsyncZod<LedgerOptions> = async (
         response: { 200: ledgerPage },
       },
     },
-    async (request) => {
+    async (request, reply) => {
       const dataset = permittedDataset(principalOf(request), request.params.dataset)
       requireOpened(await ledger.budget(dataset), dataset)
-      const { limit, before, analyst } = request.query
+      const { limit, cursor, analyst } = request.query
       const { name, role } = principalOf(request)
       const principal = role === 'analyst' ? name : analyst
-      const entries = await ledger.entries(dataset, defined({ limit, beforeSequence: before, principal }))
+      const entries = await ledger.entries(dataset, defined({ limit, beforeSequence: cursor, principal }))
       const timing = catalog.get(dataset)?.dataset.timing ?? TIMING_OF_WITHDRAWN
       const shown = entries.map((entry) =>
         describeEntry(role === 'analyst' ? { ...entry, at: shownTime(entry.at, timing) } : entry),
       )
-      return { entries: shown, next: nextOf(entries, limit) }
+      const next = nextNumber(
+        entries.map(({ sequence }) => sequence),
+        limit,
+      )
+      linkNext(request, reply, next)
+      return { entries: shown, next }
     },
   )
 
@@ -146,12 +152,6 @@ export const ledgerRoutes: FastifyPluginAsyncZod<LedgerOptions> = async (
 
 /** Rounds the times of a withdrawn dataset, whose declaration is no longer known. */
 const TIMING_OF_WITHDRAWN: Timing = { slotMs: 1_000 }
-
-/** Where the next page begins, newest first: before the oldest event of a full page, unless that is the first of all. */
-export function nextOf(events: readonly { readonly sequence: number }[], limit: number): number | undefined {
-  const oldest = events.at(-1)?.sequence
-  return events.length === limit && oldest !== 1 ? oldest : undefined
-}
 
 /** Sends JSON Lines. */
 export function sendLines(reply: FastifyReply, lines: Readable): FastifyReply {

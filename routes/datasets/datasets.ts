@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { dataset, datasetList, datasetParameters } from '../../schemas/datasets/dataset.ts'
+import { pageQuery } from '../../schemas/values.ts'
 import { readSuspensionReason } from '../../src/answers/attempt.ts'
 import { isLive } from '../../src/core/dataset/dataset.ts'
 import type { CatalogEntry } from '../../src/core/dataset/entry.ts'
@@ -9,6 +10,7 @@ import type { WatchedConnections } from '../../src/datasets/connections/watch.ts
 import { requireDataset } from '../../src/http/access/permitted-datasets.ts'
 import { mayUse, type Principal } from '../../src/http/access/principal.ts'
 import { EVERYONE, principalOf } from '../../src/http/access/roles.ts'
+import { pageOf } from '../../src/http/paging.ts'
 import type { Chain } from '../../src/ledger/contract/chain.ts'
 import type { Suspensions } from '../../src/ledger/contract/suspension.ts'
 
@@ -45,13 +47,15 @@ export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (
         operationId: 'listDatasets',
         summary: 'List the datasets',
         description: 'Lists the datasets that the caller may use.',
+        querystring: pageQuery,
         response: { 200: datasetList },
       },
     },
-    async (request) => {
+    async (request, reply) => {
       const principal = principalOf(request)
       const permitted = catalog.list().filter(({ dataset: { id } }) => mayUse(principal, id))
-      return { datasets: await Promise.all(permitted.map((entry) => presentFacts(entry, principal))) }
+      const { items, next } = pageOf(request, reply, permitted, ({ dataset: { id } }) => id)
+      return { datasets: await Promise.all(items.map((entry) => presentFacts(entry, principal))), next }
     },
   )
 

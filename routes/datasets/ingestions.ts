@@ -1,9 +1,11 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { ingestionList, ingestionParameters } from '../../schemas/datasets/ingestions.ts'
+import { pageQuery } from '../../schemas/values.ts'
 import type { Registry } from '../../src/datasets/registration/registry.ts'
 import { mayUse, type Principal } from '../../src/http/access/principal.ts'
 import { principalOf } from '../../src/http/access/roles.ts'
+import { pageOf } from '../../src/http/paging.ts'
 import { Refusal } from '../../src/privacy/refusal.ts'
 
 interface IngestionsOptions {
@@ -26,10 +28,14 @@ export const ingestionsRoutes: FastifyPluginAsyncZod<IngestionsOptions> = async 
         description:
           'Lists the registrations and versions whose source waits for its turn or is being ingested, with their progress. ' +
           'With several replicas, each lists its own.',
+        querystring: pageQuery,
         response: { 200: ingestionList },
       },
     },
-    async (request) => ({ ingestions: permitted(principalOf(request)) }),
+    async (request, reply) => {
+      const { items, next } = pageOf(request, reply, permitted(principalOf(request)), ({ id }) => id)
+      return { ingestions: items, next }
+    },
   )
 
   app.delete(

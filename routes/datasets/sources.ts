@@ -2,8 +2,10 @@ import fastifyMultipart from '@fastify/multipart'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { sourceParameters, upload, uploadList, uploadRequest } from '../../schemas/datasets/sources.ts'
+import { pageQuery } from '../../schemas/values.ts'
 import type { Uploads } from '../../src/datasets/registration/uploads.ts'
 import { principalOf } from '../../src/http/access/roles.ts'
+import { pageOf } from '../../src/http/paging.ts'
 import { type Refusal, refuseField } from '../../src/privacy/refusal.ts'
 
 interface SourcesOptions {
@@ -33,10 +35,15 @@ export const sourcesRoutes: FastifyPluginAsyncZod<SourcesOptions> = async (app, 
         operationId: 'listSources',
         summary: 'List your uploads',
         description: 'Lists the uploads of the caller that have not expired.',
+        querystring: pageQuery,
         response: { 200: uploadList },
       },
     },
-    async (request) => ({ sources: await uploads.list(principalOf(request).name) }),
+    async (request, reply) => {
+      const uploaded = await uploads.list(principalOf(request).name)
+      const { items, next } = pageOf(request, reply, uploaded, ({ id }) => id)
+      return { sources: items, next }
+    },
   )
 
   app.delete(

@@ -10,11 +10,13 @@ import {
   versionList,
   versionQuery,
 } from '../../schemas/datasets/dataset.ts'
+import { pageQuery } from '../../schemas/values.ts'
 import type { CoverageMeasurement } from '../../src/answers/coverage.ts'
 import type { Catalog } from '../../src/datasets/catalog/catalog.ts'
 import type { Registry } from '../../src/datasets/registration/registry.ts'
 import { permittedDataset, requireDataset } from '../../src/http/access/permitted-datasets.ts'
 import { EVERYONE, principalOf } from '../../src/http/access/roles.ts'
+import { pageOf } from '../../src/http/paging.ts'
 import { publicFacts } from './datasets.ts'
 import { admit, registeredFacts, requireAnsweredBody } from './registrations.ts'
 
@@ -40,12 +42,14 @@ export const versionsRoutes: FastifyPluginAsyncZod<VersionsOptions> = async (
         description:
           'The versions since the registration. The number of rows is listed only where it is public.',
         params: datasetParameters,
+        querystring: pageQuery,
         response: { 200: versionList },
       },
     },
-    async (request) => {
+    async (request, reply) => {
       const { versions } = requireDataset(catalog, principalOf(request), request.params.dataset)
-      return { versions: versions.toReversed() }
+      const { items, next } = pageOf(request, reply, versions.toReversed(), ({ version }) => version)
+      return { versions: items, next }
     },
   )
 

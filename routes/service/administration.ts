@@ -1,10 +1,12 @@
 import { Readable } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
-import { exportedEvents, ledgerHead, ledgerQuery } from '../../schemas/budgets/ledger.ts'
+import { exportedEvents, ledgerHead } from '../../schemas/budgets/ledger.ts'
 import { actsPage, administrationVerification } from '../../schemas/service/administration.ts'
+import { numberedPageQuery } from '../../schemas/values.ts'
 import { describeReceipt } from '../../src/answers/documents/costs.ts'
 import { principalOf } from '../../src/http/access/roles.ts'
+import { linkNext, nextNumber } from '../../src/http/paging.ts'
 import type { Acts } from '../../src/ledger/contract/acts.ts'
 import { ADMINISTRATION } from '../../src/ledger/contract/acts.ts'
 import type { Chain } from '../../src/ledger/contract/chain.ts'
@@ -15,7 +17,7 @@ import type { HeadSigner } from '../../src/ledger/signature.ts'
 import { verifyLedger } from '../../src/ledger/verification.ts'
 import { defined } from '../../src/privacy/defined.ts'
 import { Refusal } from '../../src/privacy/refusal.ts'
-import { nextOf, sendLines } from '../budgets/ledger.ts'
+import { sendLines } from '../budgets/ledger.ts'
 
 interface AdministrationOptions {
   readonly ledger: Acts & Chain & Pick<Sessions, 'sessionAnswers'>
@@ -52,14 +54,19 @@ export const administrationRoutes: FastifyPluginAsyncZod<AdministrationOptions> 
         description:
           'Newest first: keys, refused sign-ins, registrations, refused sources, withdrawals, grants, allotments, suspensions and ' +
           'resumptions.',
-        querystring: ledgerQuery,
+        querystring: numberedPageQuery,
         response: { 200: actsPage },
       },
     },
-    async (request) => {
-      const { limit, before } = request.query
-      const events = await ledger.acts(defined({ limit, beforeSequence: before }))
-      return { events, next: nextOf(events, limit) }
+    async (request, reply) => {
+      const { limit, cursor } = request.query
+      const events = await ledger.acts(defined({ limit, beforeSequence: cursor }))
+      const next = nextNumber(
+        events.map(({ sequence }) => sequence),
+        limit,
+      )
+      linkNext(request, reply, next)
+      return { events, next }
     },
   )
 

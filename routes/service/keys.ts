@@ -1,10 +1,12 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { issuedKey, keyList, keyParameters, keyRequest, rotationRequest } from '../../schemas/service/keys.ts'
+import { pageQuery } from '../../schemas/values.ts'
 import type { KeyActRecorder } from '../../src/http/access/identity.ts'
 import { DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS } from '../../src/http/access/keys/key-changes.ts'
 import type { IssuedKey, KeyStore } from '../../src/http/access/keys/keys.ts'
 import { principalOf } from '../../src/http/access/roles.ts'
+import { pageOf } from '../../src/http/paging.ts'
 
 interface KeysOptions {
   readonly keys: KeyStore
@@ -26,10 +28,15 @@ export const keysRoutes: FastifyPluginAsyncZod<KeysOptions> = async (app, { keys
         description:
           'Contains neither keys nor digests. A custodian whose key is limited to datasets sees only keys that are limited to ' +
           'some of these.',
+        querystring: pageQuery,
         response: { 200: keyList },
       },
     },
-    async (request) => ({ keys: await keys.list(principalOf(request)) }),
+    async (request, reply) => {
+      const managed = await keys.list(principalOf(request))
+      const { items, next } = pageOf(request, reply, managed, ({ id }) => id)
+      return { keys: items, next }
+    },
   )
 
   app.post(

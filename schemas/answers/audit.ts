@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { columnName, columns, datasetId, privacyUnit } from '../datasets/dataset.ts'
-import { listOf, neighbours } from '../values.ts'
+import { listOf, neighbours, next } from '../values.ts'
 import { batch, query } from './query.ts'
 import { sessionQuestion, sessionRequest } from './sparse-vector.ts'
 
@@ -15,6 +15,7 @@ export const auditedDatasets = z
         people: listOf(z.record(z.string(), z.union([z.number(), z.string()]))),
       }),
     ),
+    next,
   })
   .meta({
     id: 'AuditedDatasets',

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { amount } from '../budgets/budget.ts'
 import { datasetId } from '../datasets/dataset.ts'
-import { hexId, jsonText, listOf, pageLimit } from '../values.ts'
+import { hexId, jsonText, listOf, next, releasePageQuery } from '../values.ts'
 import { answer, batchAnswer, provenance } from './answer.ts'
 import { QUERY_KINDS } from './query.ts'
 import { openedSession } from './sparse-vector.ts'
@@ -29,7 +29,7 @@ const time = z.union(
 )
 
 /** GET /v1/releases */
-export const releasesQuery = z.strictObject({
+export const releasesQuery = releasePageQuery.extend({
   dataset: datasetId.optional().describe('Returns only releases on this dataset.'),
   kind: releaseKind
     .optional()
@@ -42,14 +42,6 @@ export const releasesQuery = z.strictObject({
     .describe('Returns only releases of this analyst. Analysts list their own releases only.'),
   from: time.optional().describe('Returns only releases that were answered at this time or later.'),
   to: time.optional().describe('Returns only releases that were answered before this time.'),
-  cursor: z
-    .string()
-    .regex(/^\d{1,16}-[0-9a-f]{32}$/, 'must be the `next` of a page')
-    .optional()
-    .describe('Continues a list. Pass the `next` of the previous page, with the same other parameters.'),
-  limit: pageLimit(/^([1-9]\d?|1\d\d|200)$/, 200).describe(
-    'Largest number of releases, from 1 to 200. A page with large answers has fewer.',
-  ),
   format: z
     .enum(['json', 'csv'])
     .optional()
@@ -85,13 +77,13 @@ const listedRelease = z
 export const releasePage = z
   .strictObject({
     releases: listOf(listedRelease).describe('Newest first.'),
-    next: z.string().optional().describe('Value of `cursor` for the next page. Absent on the last page.'),
+    next,
   })
   .meta({ id: 'ReleasePage', description: 'Releases, newest first.' })
 
 /** GET /v1/releases */
 export const releaseList = {
-  description: 'Releases, newest first. The header `Link` has the address of the next page.',
+  description: 'Releases, newest first.',
   content: {
     'application/json': { schema: releasePage },
     'text/csv': {

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { MAX_QUERY_EPSILON } from '../../src/privacy/loss.ts'
 import { amount, debit, priceOfReplay, receipt } from '../budgets/budget.ts'
 import { datasetId } from '../datasets/dataset.ts'
-import { hexId, listOf, neighbours, nextBefore, pageBefore, pageLimit, time } from '../values.ts'
+import { hexId, listOf, neighbours, next, time } from '../values.ts'
 import { contribution, coverageReport, freshness, offered, provenance } from './answer.ts'
 import { releaseRisk } from './disclosure.ts'
 import { countedContribution, where } from './query.ts'
@@ -55,14 +55,6 @@ export const sessionQuestion = z.strictObject({ where }).meta({
   id: 'SessionQuestion',
   description: 'Asks if the number of rows (or people) that satisfy the predicate is at least the threshold.',
   examples: [{ where: { column: 'Age', op: '>=', value: 60 } }],
-})
-
-/** GET /v1/sparse-vector-sessions/{id} */
-export const sessionPageQuery = z.strictObject({
-  limit: pageLimit(/^([1-9]\d?|100)$/, 100).describe('Maximum number of answers, from 1 to 100.'),
-  before: pageBefore.describe(
-    'Returns only answers to questions with a smaller number. Pass the `next` of the previous page.',
-  ),
 })
 
 const share = z.strictObject({
@@ -190,6 +182,6 @@ export const session = z
     ...provenance,
     answered: z.int().min(0).describe('Number of answered questions.'),
     answers: listOf(z.strictObject(questionAnswer)).describe('Newest first.'),
-    next: nextBefore,
+    next,
   })
   .meta({ id: 'Session', description: 'Session and its answers, newest first.' })

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { MAX_BUDGET_EPSILON } from '../../src/privacy/loss.ts'
-import { listOf } from '../values.ts'
+import { listOf, next } from '../values.ts'
 
 /** Amount of epsilon. */
 export const epsilonAmount = z.number().min(0).max(MAX_BUDGET_EPSILON).describe('Epsilon, exact to 1e-9.')
@@ -104,7 +104,7 @@ export const analystSpending = z
 
 /** GET /v1/datasets/{dataset}/analysts */
 export const analystList = z
-  .strictObject({ analysts: listOf(analystSpending) })
+  .strictObject({ analysts: listOf(analystSpending), next })
   .meta({ id: 'AnalystList', description: 'Spending of analysts.' })
 
 /** Budget to open. */

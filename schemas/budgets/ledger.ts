@@ -1,17 +1,9 @@
 import { z } from 'zod'
-import { brokenChain, listOf, nextBefore, pageBefore, pageLimit, time } from '../values.ts'
+import { brokenChain, listOf, next, numberedPageQuery, time } from '../values.ts'
 import { amount, analystSpending, loss, receipt } from './budget.ts'
 
 /** GET /v1/datasets/{dataset}/ledger */
-export const ledgerQuery = z.strictObject({
-  limit: pageLimit(/^([1-9]\d?|[1-4]\d\d|500)$/, 500).describe('Maximum number of entries, from 1 to 500.'),
-  before: pageBefore.describe(
-    'Returns only entries with a smaller sequence number. Pass the `next` of the previous page.',
-  ),
-})
-
-/** GET /v1/datasets/{dataset}/ledger */
-export const entriesQuery = ledgerQuery.extend({
+export const entriesQuery = numberedPageQuery.extend({
   analyst: z
     .string()
     .min(1)
@@ -80,7 +72,7 @@ export const EVENT_MEANINGS: Readonly<Record<z.output<typeof entry>['kind'], str
 export const ledgerPage = z
   .strictObject({
     entries: listOf(entry).describe('Newest first.'),
-    next: nextBefore,
+    next,
   })
   .meta({ id: 'LedgerPage', description: 'Events, newest first.' })
 

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import { z } from 'zod'
-import { listOf, slug } from '../values.ts'
+import { listOf, next, slug } from '../values.ts'
 
 /** Name of a connection, as its operator chooses it. */
 export const connectionName = slug
@@ -131,6 +131,7 @@ export const connectionList = z
           ),
       }),
     ),
+    next,
   })
   .meta({ id: 'ConnectionList', description: 'The databases whose tables can be registered.' })
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { budgetRisk, candidates } from '../answers/disclosure.ts'
 import { budgetRequest } from '../budgets/budget.ts'
-import { listOf, neighbours, slug, time } from '../values.ts'
+import { listOf, neighbours, next, slug, time } from '../values.ts'
 import { connectionName, tableName } from './connections.ts'
 import { suspensionReason } from './suspension.ts'
 
@@ -918,10 +918,11 @@ export const versionList = z
         coverage: coverage.optional(),
       }),
     ).describe('The newest first.'),
+    next,
   })
-  .meta({ id: 'VersionList', description: 'All versions of the present registration of a dataset.' })
+  .meta({ id: 'VersionList', description: 'Versions of the present registration of a dataset.' })
 
 /** GET /v1/datasets */
 export const datasetList = z
-  .strictObject({ datasets: listOf(dataset) })
-  .meta({ id: 'DatasetList', description: 'All registered datasets with their public facts.' })
+  .strictObject({ datasets: listOf(dataset), next })
+  .meta({ id: 'DatasetList', description: 'Registered datasets with their public facts, by id.' })

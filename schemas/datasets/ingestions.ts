@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { hexId, listOf, time } from '../values.ts'
+import { hexId, listOf, next, time } from '../values.ts'
 import { datasetId } from './dataset.ts'
 
 /** Path parameter of the paths below /v1/ingestions/{ingestion}. */
@@ -31,5 +31,5 @@ export const ingestion = z
 
 /** GET /v1/ingestions */
 export const ingestionList = z
-  .strictObject({ ingestions: listOf(ingestion) })
+  .strictObject({ ingestions: listOf(ingestion), next })
   .meta({ id: 'IngestionList', description: 'Ingestions of datasets that the caller may use, newest first.' })

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { listOf, time } from '../values.ts'
+import { listOf, next, time } from '../values.ts'
 import { uploadId } from './dataset.ts'
 
 /** Path parameter of the paths below /v1/sources/{source}. */
@@ -33,5 +33,5 @@ export const upload = z
 
 /** GET /v1/sources */
 export const uploadList = z
-  .strictObject({ sources: listOf(upload) })
+  .strictObject({ sources: listOf(upload), next })
   .meta({ id: 'UploadList', description: 'Uploads of the caller, newest first.' })

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { brokenChain, listOf, nextBefore, time } from '../values.ts'
+import { brokenChain, listOf, next, time } from '../values.ts'
 
 const act = z
   .strictObject({
@@ -62,7 +62,7 @@ export const ACT_MEANINGS: Readonly<Record<z.output<typeof act>['kind'], string>
 export const actsPage = z
   .strictObject({
     events: listOf(act).describe('Newest first.'),
-    next: nextBefore,
+    next,
   })
   .meta({ id: 'AdministrativeActs', description: 'Administrative acts, newest first.' })
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { datasetId } from '../datasets/dataset.ts'
-import { listOf, role, slug, time } from '../values.ts'
+import { listOf, next, role, slug, time } from '../values.ts'
 
 const name = slug.describe(
   'Principal that the key identifies. Releases, spending and allotments belong to this name.',
@@ -89,7 +89,7 @@ export const apiKey = z
 
 /** GET /v1/keys */
 export const keyList = z
-  .strictObject({ keys: listOf(apiKey) })
+  .strictObject({ keys: listOf(apiKey), next })
   .meta({ id: 'KeyList', description: 'API keys, oldest first.' })
 
 /** Response to the creation and to a rotation. */

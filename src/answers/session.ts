@@ -393,6 +393,6 @@ export async function showSession(
     positivesLeft: session.positivesLeft,
     answered: session.answered,
     answers: answers.map(({ answer }) => JSON.parse(answer)),
-    ...(more ? { next: oldest.question } : {}),
+    ...(more ? { next: String(oldest.question) } : {}),
   }
 }

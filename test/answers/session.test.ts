@@ -587,7 +587,7 @@ test('a session is returned with its answers, newest first, in pages', async () 
       { question: 3, above: false, where: age(2) },
       { question: 2, above: true, where: age(110), gap: expect.any(Number) },
     ],
-    next: 2,
+    next: '2',
   })
   expect(shown).not.toHaveProperty('budget')
   const rest = await showSession(ledger, 'ada', session, { limit: 2, beforeQuestion: 2 })

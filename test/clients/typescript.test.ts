@@ -444,6 +444,12 @@ describe('computing', () => {
   })
 })
 
+test('lists are read whole', async () => {
+  const { client, sent } = standIn({ datasets: [{ id: 'a' }], next: 'a' }, { datasets: [{ id: 'b' }] })
+  expect(await client.datasets()).toEqual([{ id: 'a' }, { id: 'b' }])
+  expect(sent.map(({ url }) => new URL(url).search)).toEqual(['?limit=500', '?limit=500&cursor=a'])
+})
+
 test('the history is read page by page', async () => {
   const { client, sent } = standIn(
     { releases: [{ id: 'a' }, { id: 'b' }], next: 'n 1' },

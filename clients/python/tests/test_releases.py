@@ -58,6 +58,17 @@ def test_history_reads_all_pages_and_becomes_a_frame() -> None:
     assert "rho" not in frame
 
 
+def test_datasets_are_read_from_all_pages() -> None:
+    facts = {"title": "T", "columns": [], "privacyUnit": {"kind": "row"}}
+    pages = [{"datasets": [{"id": "a", **facts}], "next": "a"}, {"datasets": [{"id": "b", **facts}]}]
+    service = Service(*(httpx.Response(200, json=document) for document in pages))
+    assert [dataset.id for dataset in service.client.datasets()] == ["a", "b"]
+    assert [dict(request.url.params) for request in service.requests] == [
+        {"limit": "500"},
+        {"limit": "500", "cursor": "a"},
+    ]
+
+
 def test_history_ends_at_its_limit() -> None:
     service = Service(page(entry("a"), entry("b"), next="n1"))
     assert len(service.client.history(limit=2)) == 2

@@ -1,4 +1,11 @@
-import { type ConnectionOptions, jsonOf, type Key, openConnection, type Request } from './connection.ts'
+import {
+  type ConnectionOptions,
+  jsonOf,
+  type Key,
+  openConnection,
+  type Request,
+  wholeList,
+} from './connection.ts'
 import type { components } from './schema.ts'
 
 export type { ConnectionOptions, Key } from './connection.ts'
@@ -69,7 +76,7 @@ export function administer(
   }
   const at = (dataset: string, place = '') => `/v1/datasets/${encodeURIComponent(dataset)}${place}`
   return {
-    datasets: () => get('/v1/datasets'),
+    datasets: async () => ({ datasets: await wholeList(connection, 'datasets', { path: '/v1/datasets' }) }),
     suspension: (dataset) => get(at(dataset, '/suspension')),
     upload: (file, name) => {
       const form = new FormData()
@@ -81,8 +88,12 @@ export function administer(
     register: (registration, ingestion) => post('/v1/datasets', registration, ingestion),
     publish: (dataset, version, ingestion) => post(at(dataset, '/versions'), version, ingestion),
     measureCoverage: (dataset) => post(at(dataset, '/coverage'), undefined),
-    ingestions: () => get('/v1/ingestions'),
-    versions: (dataset) => get(at(dataset, '/versions')),
+    ingestions: async () => ({
+      ingestions: await wholeList(connection, 'ingestions', { path: '/v1/ingestions' }),
+    }),
+    versions: async (dataset) => ({
+      versions: await wholeList(connection, 'versions', { path: at(dataset, '/versions') }),
+    }),
     withdraw: (dataset) => remove(at(dataset)),
     budget: (dataset) => get(at(dataset, '/budget')),
     grant: (dataset, grant) => post(at(dataset, '/grants'), grant),

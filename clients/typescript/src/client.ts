@@ -15,7 +15,9 @@ import {
   jsonOf,
   type Key,
   openConnection,
+  pagesOf,
   type Request,
+  wholeList,
 } from './connection.ts'
 import { type Decimal, wire } from './decimal.ts'
 import { groupQuery, renamed, type Statistic } from './groups.ts'
@@ -116,10 +118,7 @@ export interface Client {
 export function connect(url: string, key: Key, options: ConnectionOptions = {}): Client {
   const send = openConnection(url, key, options)
   return {
-    datasets: async ({ signal } = {}) => {
-      const reply = await send({ method: 'GET', path: '/v1/datasets', signal })
-      return jsonOf<{ readonly datasets: readonly Schemas['Dataset'][] }>(reply).datasets
-    },
+    datasets: ({ signal } = {}) => wholeList(send, 'datasets', { path: '/v1/datasets', signal }),
     dataset: (id, practice) => datasetOf(send, id, practice),
     release: async (reference, { signal } = {}) => {
       const document = jsonOf<AnswerDocument | BatchDocument | Schemas['OpenedSession']>(
@@ -376,17 +375,6 @@ async function* listReleases(
   { signal, ...filter }: HistoryFilter & { readonly dataset?: string },
 ): AsyncGenerator<Release> {
   const parameters = wire(filter) as Readonly<Record<string, string>>
-  for (let cursor: string | undefined; ; ) {
-    const page = jsonOf<Schemas['ReleasePage']>(
-      await send({
-        method: 'GET',
-        path: '/v1/releases',
-        parameters: { ...parameters, ...(cursor === undefined ? {} : { cursor }) },
-        signal,
-      }),
-    )
-    yield* page.releases
-    if (page.next === undefined) return
-    cursor = page.next
-  }
+  const pages = pagesOf<Schemas['ReleasePage']>(send, { path: '/v1/releases', parameters, signal })
+  for await (const { releases } of pages) yield* releases
 }

@@ -235,3 +235,47 @@ export function jsonOf<Document>(reply: Reply): Document {
     throw new UnexpectedResponse(`${reply.address} does not answer as Sotto does: the response is not JSON`)
   }
 }
+
+/** Request for a list. */
+type ListRequest = Pick<Request, 'path' | 'parameters' | 'signal'>
+
+/** Page of a list. */
+interface Page {
+  readonly next?: string | undefined
+}
+
+/** Reads a list page by page. */
+export async function* pagesOf<Read extends Page>(
+  send: Connection,
+  { parameters, ...request }: ListRequest,
+): AsyncGenerator<Read> {
+  for (let cursor: string | undefined; ; ) {
+    const page = jsonOf<Read>(
+      await send({ method: 'GET', ...request, parameters: { ...parameters, cursor } }),
+    )
+    yield page
+    if (page.next === undefined) return
+    cursor = page.next
+  }
+}
+
+/** Largest number of entries of a page. */
+const MOST_ENTRIES = 500
+
+/**
+ * Reads all pages of a list.
+ * @param name name of the list in a page
+ */
+export async function wholeList<Entry>(
+  send: Connection,
+  name: string,
+  request: ListRequest,
+): Promise<Entry[]> {
+  const entries: Entry[] = []
+  const pages = pagesOf<Page & Readonly<Record<string, readonly Entry[]>>>(send, {
+    ...request,
+    parameters: { limit: MOST_ENTRIES },
+  })
+  for await (const { [name]: page = [] } of pages) entries.push(...page)
+  return entries
+}

@@ -1250,8 +1250,8 @@ export interface components {
         AdministrativeActs: {
             /** @description Newest first. */
             events: components["schemas"]["AdministrativeAct"][];
-            /** @description Value of `before` for the next page. Absent on the last page. */
-            next?: number;
+            /** @description Value of `cursor` for the next page, whose address the header `Link` contains. Absent on the last page. */
+            next?: string;
         };
         /** @description Only for an analyst with an allotment: the analyst's share of the cap. */
         Allotment: {
@@ -1281,6 +1281,8 @@ export interface components {
         /** @description Spending of analysts. */
         AnalystList: {
             analysts: components["schemas"]["AnalystSpending"][];
+            /** @description Value of `cursor` for the next page, whose address the header `Link` contains. Absent on the last page. */
+            next?: string;
         };
         /** @description Amount that an analyst has spent, and their allotment. */
         AnalystSpending: {
@@ -1899,6 +1901,8 @@ export interface components {
                 /** @description True if the last check could reach the database and sign in. Checks repeat every 10 seconds. */
                 reachable: boolean;
             }[];
+            /** @description Value of `cursor` for the next page, whose address the header `Link` contains. Absent on the last page. */
+            next?: string;
         };
         /**
          * @description Number of rows or of people in each cell of the full cross product of two or more columns.
@@ -2354,9 +2358,11 @@ export interface components {
              */
             suspended?: "failures" | "table-changed";
         };
-        /** @description All registered datasets with their public facts. */
+        /** @description Registered datasets with their public facts, by id. */
         DatasetList: {
             datasets: components["schemas"]["Dataset"][];
+            /** @description Value of `cursor` for the next page, whose address the header `Link` contains. Absent on the last page. */
+            next?: string;
         };
         /** @description Dates between public bounds. A time of day in the source is cut off. */
         DateColumn: {
@@ -3289,6 +3295,8 @@ export interface components {
         /** @description Ingestions of datasets that the caller may use, newest first. */
         IngestionList: {
             ingestions: components["schemas"]["Ingestion"][];
+            /** @description Value of `cursor` for the next page, whose address the header `Link` contains. Absent on the last page. */
+            next?: string;
         };
         /** @description Whole numbers between public bounds. */
         IntegerColumn: {
@@ -3399,6 +3407,8 @@ export interface components {
         /** @description API keys, oldest first. */
         KeyList: {
             keys: components["schemas"]["ApiKey"][];
+            /** @description Value of `cursor` for the next page, whose address the header `Link` contains. Absent on the last page. */
+            next?: string;
         };
         /**
          * @description Key to create.
@@ -3581,8 +3591,8 @@ export interface components {
         LedgerPage: {
             /** @description Newest first. */
             entries: components["schemas"]["LedgerEntry"][];
-            /** @description Value of `before` for the next page. Absent on the last page. */
-            next?: number;
+            /** @description Value of `cursor` for the next page, whose address the header `Link` contains. Absent on the last page. */
+            next?: string;
         };
         /** @description What the measurement of the rows that `maxRows` leaves out costs. It is charged to the budget after each version of a file or a snapshot is published, and for a live table when a custodian asks for it. Only where the privacy unit is a person. Default: 1 % of the epsilon of the budget. */
         LeftOut: {
@@ -5031,7 +5041,7 @@ export interface components {
         ReleasePage: {
             /** @description Newest first. */
             releases: components["schemas"]["ListedRelease"][];
-            /** @description Value of `cursor` for the next page. Absent on the last page. */
+            /** @description Value of `cursor` for the next page, whose address the header `Link` contains. Absent on the last page. */
             next?: string;
         };
         /** @description Bound on the probability that an adversary who knows everyone but one person, with all rows, guesses that person (docs/disclosure-risk.md). Computed from the privacy loss alone, without data. */
@@ -5380,8 +5390,8 @@ export interface components {
                 /** @description Head of the hash chain before this answer was recorded. */
                 receipt: components["schemas"]["Receipt"];
             }[];
-            /** @description Value of `before` for the next page. Absent on the last page. */
-            next?: number;
+            /** @description Value of `cursor` for the next page, whose address the header `Link` contains. Absent on the last page. */
+            next?: string;
         };
         /** @description Accuracy of the answers, computed without data. */
         SessionAccuracy: {
@@ -6185,6 +6195,8 @@ export interface components {
         /** @description Uploads of the caller, newest first. */
         UploadList: {
             sources: components["schemas"]["Upload"][];
+            /** @description Value of `cursor` for the next page, whose address the header `Link` contains. Absent on the last page. */
+            next?: string;
         };
         /**
          * @description A file to upload.
@@ -6383,7 +6395,7 @@ export interface components {
             sequence: number;
             reason: string;
         };
-        /** @description All versions of the present registration of a dataset. */
+        /** @description Versions of the present registration of a dataset. */
         VersionList: {
             /** @description The newest first. */
             versions: {
@@ -6396,6 +6408,8 @@ export interface components {
                 people?: number;
                 coverage?: components["schemas"]["Coverage"];
             }[];
+            /** @description Value of `cursor` for the next page, whose address the header `Link` contains. Absent on the last page. */
+            next?: string;
         };
         /** @description Visits of made-up patients to a clinic, with the columns patient_id, visited, region, age, diagnosis, cost, emergency. */
         VisitsSource: {
@@ -6506,7 +6520,12 @@ export interface operations {
     };
     listDatasets: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Largest number of entries, from 1 to 500. A page may have fewer. */
+                limit?: string;
+                /** @description Continues a list. Pass the `next` of the previous page, with the same other parameters. */
+                cursor?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -6725,7 +6744,12 @@ export interface operations {
     };
     listVersions: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Largest number of entries, from 1 to 500. A page may have fewer. */
+                limit?: string;
+                /** @description Continues a list. Pass the `next` of the previous page, with the same other parameters. */
+                cursor?: string;
+            };
             header?: never;
             path: {
                 /** @description Id of the dataset. */
@@ -6864,7 +6888,12 @@ export interface operations {
     };
     listIngestions: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Largest number of entries, from 1 to 500. A page may have fewer. */
+                limit?: string;
+                /** @description Continues a list. Pass the `next` of the previous page, with the same other parameters. */
+                cursor?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -6941,7 +6970,12 @@ export interface operations {
     };
     listConnections: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Largest number of entries, from 1 to 500. A page may have fewer. */
+                limit?: string;
+                /** @description Continues a list. Pass the `next` of the previous page, with the same other parameters. */
+                cursor?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -6979,7 +7013,12 @@ export interface operations {
     };
     listSources: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Largest number of entries, from 1 to 500. A page may have fewer. */
+                limit?: string;
+                /** @description Continues a list. Pass the `next` of the previous page, with the same other parameters. */
+                cursor?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -7357,7 +7396,12 @@ export interface operations {
     };
     listAnalysts: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Largest number of entries, from 1 to 500. A page may have fewer. */
+                limit?: string;
+                /** @description Continues a list. Pass the `next` of the previous page, with the same other parameters. */
+                cursor?: string;
+            };
             header?: never;
             path: {
                 /** @description Id of the dataset. */
@@ -7489,10 +7533,10 @@ export interface operations {
     listLedgerEntries: {
         parameters: {
             query?: {
-                /** @description Maximum number of entries, from 1 to 500. */
+                /** @description Largest number of entries, from 1 to 500. A page may have fewer. */
                 limit?: string;
-                /** @description Returns only entries with a smaller sequence number. Pass the `next` of the previous page. */
-                before?: string;
+                /** @description Continues a list. Pass the `next` of the previous page, with the same other parameters. */
+                cursor?: string;
                 /** @description Returns only entries that this analyst caused. Analysts see their own entries only. */
                 analyst?: string;
             };
@@ -7659,7 +7703,12 @@ export interface operations {
     };
     listKeys: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Largest number of entries, from 1 to 500. A page may have fewer. */
+                limit?: string;
+                /** @description Continues a list. Pass the `next` of the previous page, with the same other parameters. */
+                cursor?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -7900,10 +7949,10 @@ export interface operations {
     listAdministrativeActs: {
         parameters: {
             query?: {
-                /** @description Maximum number of entries, from 1 to 500. */
+                /** @description Largest number of entries, from 1 to 500. A page may have fewer. */
                 limit?: string;
-                /** @description Returns only entries with a smaller sequence number. Pass the `next` of the previous page. */
-                before?: string;
+                /** @description Continues a list. Pass the `next` of the previous page, with the same other parameters. */
+                cursor?: string;
             };
             header?: never;
             path?: never;
@@ -8263,6 +8312,10 @@ export interface operations {
     listReleases: {
         parameters: {
             query?: {
+                /** @description Largest number of entries, from 1 to 500. A page may have fewer. */
+                limit?: string;
+                /** @description Continues a list. Pass the `next` of the previous page, with the same other parameters. */
+                cursor?: string;
                 /** @description Returns only releases on this dataset. */
                 dataset?: string;
                 /** @description Returns only releases of this kind of query, `batch`, or `sparseVector` for sessions. */
@@ -8273,10 +8326,6 @@ export interface operations {
                 from?: string;
                 /** @description Returns only releases that were answered before this time. */
                 to?: string;
-                /** @description Continues a list. Pass the `next` of the previous page, with the same other parameters. */
-                cursor?: string;
-                /** @description Largest number of releases, from 1 to 200. A page with large answers has fewer. */
-                limit?: string;
                 /** @description Format of the list. Default: `csv` for a request that prefers it by `Accept`, otherwise `json`. */
                 format?: "json" | "csv";
             };
@@ -8286,7 +8335,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Releases, newest first. The header `Link` has the address of the next page. */
+            /** @description Releases, newest first. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8670,10 +8719,10 @@ export interface operations {
     getSession: {
         parameters: {
             query?: {
-                /** @description Maximum number of answers, from 1 to 100. */
+                /** @description Largest number of entries, from 1 to 500. A page may have fewer. */
                 limit?: string;
-                /** @description Returns only answers to questions with a smaller number. Pass the `next` of the previous page. */
-                before?: string;
+                /** @description Continues a list. Pass the `next` of the previous page, with the same other parameters. */
+                cursor?: string;
             };
             header?: never;
             path: {

@@ -10,6 +10,7 @@ import {
   UnexpectedResponse,
 } from 'sotto-client'
 import { currentToken, forgetCredential } from './credential.ts'
+import { withFurtherPages } from './pages.ts'
 import type { Schemas } from './schemas.ts'
 
 /** Times that a read is repeated after a lost connection, or a refusal that says that waiting helps. */
@@ -18,8 +19,14 @@ const READ_ATTEMPTS = 3
 /** Client for questions. It repeats a question whose connection was lost, which is charged once. */
 export const client = connect('/', () => currentToken() ?? '')
 
-/** Typed requests for everything that is not a question. They throw what the client throws. */
-export const requests = createFetchClient<paths>({ baseUrl: '/', fetch: send })
+/**
+ * Typed requests for everything that is not a question. They throw what the client throws. A list without a `limit` is
+ * read whole.
+ */
+export const requests = createFetchClient<paths>({
+  baseUrl: '/',
+  fetch: async (request) => withFurtherPages(request, await send(request), send),
+})
 
 /** Returns the body of a response of {@link requests}: `await bodyOf(requests.POST(…))`. */
 export async function bodyOf<Body>(response: Promise<{ data?: Body }>): Promise<NonNullable<Body>> {

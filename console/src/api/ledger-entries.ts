@@ -19,16 +19,16 @@ export function useLedgerEntries(dataset: string) {
 
 async function readEntries(dataset: string, signal: AbortSignal): Promise<readonly Schemas['LedgerEntry'][]> {
   const entries: Schemas['LedgerEntry'][] = []
-  let before: number | undefined
+  let cursor: string | undefined
   for (let page = 0; page < MOST_PAGES; page += 1) {
-    const query = { limit: String(PAGE_SIZE), ...(before === undefined ? {} : { before: String(before) }) }
+    const query = { limit: String(PAGE_SIZE), ...(cursor === undefined ? {} : { cursor }) }
     const { data } = await requests.GET('/v1/datasets/{dataset}/ledger', {
       params: { path: { dataset }, query },
       signal,
     })
     entries.push(...(data?.entries ?? []))
-    before = data?.next
-    if (before === undefined) break
+    cursor = data?.next
+    if (cursor === undefined) break
   }
   return entries
 }

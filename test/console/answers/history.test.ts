@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { cursorOfLink, withFurtherPages } from '../../../console/src/api/pages.ts'
 import { formatMinute, formatTime } from '../../../console/src/format/time.ts'
 import {
   answerText,
@@ -7,7 +8,7 @@ import {
 } from '../../../console/src/pages/answers/answer-text.ts'
 import { KIND_NAMES, predicateText, questionText } from '../../../console/src/pages/answers/question-text.ts'
 import { asksTheSame, compareAnswers } from '../../../console/src/pages/history/compare/comparison.ts'
-import { cursorOfLink, wholeCsv } from '../../../console/src/pages/history/history-csv.ts'
+import { wholeCsv } from '../../../console/src/pages/history/history-csv.ts'
 import {
   addressOf,
   askAgainAddress,
@@ -243,6 +244,26 @@ describe('the download', () => {
     expect(cursorOfLink('</v1/releases?kind=count&cursor=12-ab>; rel="next"')).toBe('12-ab')
     expect(cursorOfLink(null)).toBeUndefined()
   })
+})
+
+test('a list without a limit is read whole, and a page as it is', async () => {
+  const pages = [['a', 'b'], ['c'], ['d']]
+  const sent: string[] = []
+  const send = async (request: Request) => {
+    const { search, searchParams } = new URL(request.url)
+    sent.push(search)
+    const at = Number(searchParams.get('cursor') ?? 0)
+    const next = at < 2 ? { next: String(at + 1) } : {}
+    const headers = { link: `</v1/keys?cursor=${at + 1}>; rel="next"` }
+    return Response.json({ keys: pages[at], ...next }, at < 2 ? { headers } : {})
+  }
+  const read = async (address: string) => {
+    const request = new Request(address)
+    return (await withFurtherPages(request, await send(request), send)).json()
+  }
+  expect(await read('http://localhost/v1/keys')).toEqual({ keys: ['a', 'b', 'c', 'd'] })
+  expect(sent).toEqual(['', '?limit=500&cursor=1', '?limit=500&cursor=2'])
+  expect(await read('http://localhost/v1/keys?limit=1')).toEqual({ keys: ['a', 'b'], next: '1' })
 })
 
 describe('the budget over time', () => {

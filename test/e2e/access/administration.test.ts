@@ -33,8 +33,8 @@ test('administrative acts are listed, exported and verified for auditors and cus
   expect(entries).toContainEqual(expect.objectContaining({ sequence, hash, kind: 'granted' }))
 
   const page = await read('events?limit=1').expect(200)
-  expect(page.body).toEqual({ events: [body.events[0]], next: body.events[0].sequence })
-  const rest = await read(`events?before=${page.body.next}`).expect(200)
+  expect(page.body).toEqual({ events: [body.events[0]], next: String(body.events[0].sequence) })
+  const rest = await read(`events?cursor=${page.body.next}`).expect(200)
   expect(rest.body.events).toEqual(body.events.slice(1))
 
   const { text } = await read('export').buffer().expect(200)

@@ -307,11 +307,11 @@ describe('the ledger', () => {
     const whole = (await service.as('auditor').get('/v1/datasets/census/ledger?limit=500').expect(200)).body
       .entries
     const paged = []
-    let next: number | undefined
+    let next: string | undefined
     do {
       const { body } = await service
         .as('auditor')
-        .get(`/v1/datasets/census/ledger?limit=7${next === undefined ? '' : `&before=${next}`}`)
+        .get(`/v1/datasets/census/ledger?limit=7${next === undefined ? '' : `&cursor=${next}`}`)
         .expect(200)
       paged.push(...body.entries)
       next = body.next
@@ -360,7 +360,7 @@ describe('the ledger', () => {
     }
   })
 
-  test.each(['limit=0', 'limit=x', 'limit=0x10', 'limit=501', 'before=-1', 'other=1'])(
+  test.each(['limit=0', 'limit=x', 'limit=0x10', 'limit=501', 'cursor=-1', 'other=1'])(
     '%s is refused',
     async (text) => {
       const { body } = await service.as('auditor').get(`/v1/datasets/census/ledger?${text}`).expect(400)

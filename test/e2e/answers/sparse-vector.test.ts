@@ -112,7 +112,7 @@ describe('a session', () => {
     expect(body.answers[2].where).toEqual({ column: 'year', op: '>=', value: 42 })
     const page = (await show(session.id, '?limit=3')).body
     expect(page.answers).toEqual(body.answers.slice(0, 3))
-    expect((await show(session.id, `?limit=3&before=${page.next}`)).body.answers).toEqual(
+    expect((await show(session.id, `?limit=3&cursor=${page.next}`)).body.answers).toEqual(
       body.answers.slice(3),
     )
   })
@@ -228,7 +228,7 @@ describe('is refused', () => {
     expect((await show(id)).body.answered).toBe(0)
   })
 
-  test.each(['limit=0', 'limit=101', 'limit=x', 'before=0', 'other=1'])('a page of %s', async (query) => {
+  test.each(['limit=0', 'limit=501', 'limit=x', 'cursor=0', 'other=1'])('a page of %s', async (query) => {
     expect((await show('0'.repeat(32), `?${query}`)).body.code).toBe('invalid-request')
   })
 

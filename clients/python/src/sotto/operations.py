@@ -50,10 +50,32 @@ class ServiceOperations:
         headers = {} if idempotency_key is None else {"Idempotency-Key": idempotency_key}
         return exchange(Request("POST", path, body, parameters or {}, headers), self.retries)
 
+    def _list(
+        self,
+        path: str,
+        name: str,
+        filters: Mapping[str, Any] | None = None,
+        *,
+        most: int = sys.maxsize,
+        page: int = 500,
+    ) -> Operation[list[Any]]:
+        """Read a list page by page, and at most `most` entries of it."""
+        entries: list[Any] = []
+        cursor: str | None = None
+        while len(entries) < most:
+            limit = min(page, most - len(entries))
+            reply = yield from self._get(path, cursor=cursor, limit=limit, **(filters or {}))
+            document = reply.json()
+            entries += document[name]
+            cursor = document.get("next")
+            if cursor is None:
+                break
+        return entries
+
     def datasets(self) -> Operation[list[DatasetFacts]]:
         """Return the public facts of all datasets."""
-        reply = yield from self._get("/v1/datasets")
-        return [DatasetFacts(document) for document in reply.json()["datasets"]]
+        entries = yield from self._list("/v1/datasets", "datasets")
+        return [DatasetFacts(entry) for entry in entries]
 
     def release(self, id: str) -> Operation[Answer | Batch]:
         """Return a stored answer again, at no cost."""
@@ -93,24 +115,9 @@ class ServiceOperations:
         at `from_` or later, and before `to`: dates or times.
         """
         period = {name: _time_text(at) for name, at in (("from", from_), ("to", to)) if at is not None}
-        releases: list[Release] = []
-        cursor: str | None = None
-        while len(releases) < limit:
-            reply = yield from self._get(
-                "/v1/releases",
-                dataset=dataset,
-                kind=kind,
-                analyst=analyst,
-                cursor=cursor,
-                limit=min(100, limit - len(releases)),
-                **period,
-            )
-            page = reply.json()
-            releases += [Release(entry) for entry in page["releases"]]
-            cursor = page.get("next")
-            if cursor is None:
-                break
-        return History(releases)
+        filters = {"dataset": dataset, "kind": kind, "analyst": analyst, **period}
+        entries = yield from self._list("/v1/releases", "releases", filters, most=limit, page=100)
+        return History([Release(entry) for entry in entries])
 
 
 def _release_id(release: Answer | Batch | str) -> str:

@@ -35,8 +35,8 @@ interface Shown {
 /** Reads the page of the list from the address, and the analyst whose events it shows. */
 function usePage() {
   const [parameters] = useSearchParams()
-  const { before, analyst } = Object.fromEntries(parameters)
-  return defined({ limit: PAGE_SIZE, before: before || undefined, analyst: analyst || undefined })
+  const { cursor, analyst } = Object.fromEntries(parameters)
+  return defined({ limit: PAGE_SIZE, cursor: cursor || undefined, analyst: analyst || undefined })
 }
 
 /** Events of a dataset, newest first. */
@@ -124,9 +124,9 @@ function shownEntry(entry: LedgerEntry, questions: ReadonlyMap<string | undefine
 
 /** Administrative acts, newest first. */
 export function ActTimeline() {
-  const { limit, before } = usePage()
+  const { limit, cursor } = usePage()
   const { data, error, refetch } = api.useQuery('get', '/v1/administration/events', {
-    params: { query: { limit, ...(before === undefined ? {} : { before }) } },
+    params: { query: { limit, ...(cursor === undefined ? {} : { cursor }) } },
   })
   if (error !== null) return <ProblemNotice error={error} onRetry={refetch} />
   if (data === undefined) return <Loading what="the acts" />
@@ -143,7 +143,7 @@ function shownAct(act: Act): Shown {
       <>
         {factsText(act)}{' '}
         {typeof facts.sequence === 'number' && (
-          <Link href={`/audit/${subject}?before=${facts.sequence + 1}`}>
+          <Link href={`/audit/${subject}?cursor=${facts.sequence + 1}`}>
             event {facts.sequence} of {subject}
           </Link>
         )}
@@ -154,12 +154,12 @@ function shownAct(act: Act): Shown {
 
 interface TimelineProps {
   readonly events: readonly Shown[]
-  readonly next: number | undefined
+  readonly next: string | undefined
 }
 
 function Timeline({ events, next }: TimelineProps) {
   const [location] = useLocation()
-  const { before, analyst } = usePage()
+  const { cursor, analyst } = usePage()
   const of = analyst === undefined ? {} : { analyst }
   const hrefOf = (page: Readonly<Record<string, string>>) =>
     `${location}?${new URLSearchParams({ ...of, ...page })}`
@@ -179,8 +179,8 @@ function Timeline({ events, next }: TimelineProps) {
         </section>
       ))}
       <nav className={styles.pages} aria-label="Pages">
-        {before !== undefined && <ButtonLink href={hrefOf({})}>Newest</ButtonLink>}
-        {next !== undefined && <ButtonLink href={hrefOf({ before: String(next) })}>Older</ButtonLink>}
+        {cursor !== undefined && <ButtonLink href={hrefOf({})}>Newest</ButtonLink>}
+        {next !== undefined && <ButtonLink href={hrefOf({ cursor: next })}>Older</ButtonLink>}
       </nav>
     </>
   )

@@ -19,10 +19,3 @@ export async function wholeCsv(readPage: (cursor?: string) => Promise<CsvPage>):
   }
   return text
 }
-
-/** Returns the cursor in the header `Link` of a page (RFC 8288), or undefined on the last page. */
-export function cursorOfLink(link: string | null): string | undefined {
-  const address = /<([^>]*)>;\s*rel="next"/.exec(link ?? '')?.[1]
-  if (address === undefined) return undefined
-  return new URL(address, 'http://localhost').searchParams.get('cursor') ?? undefined
-}

@@ -1,6 +1,7 @@
 import { useState } from 'react'
 import { Link, useLocation, useSearchParams } from 'wouter'
 import { api, requests, useMe } from '../../api/api.ts'
+import { cursorOfLink } from '../../api/pages.ts'
 import { saveFile } from '../../api/save-file.ts'
 import { ActionButton } from '../../components/forms/action-button.tsx'
 import { Button } from '../../components/forms/button.tsx'
@@ -11,7 +12,7 @@ import { formatAmount } from '../../format/amount.ts'
 import { answerText } from '../answers/answer-text.ts'
 import { capitalised, questionText } from '../answers/question-text.ts'
 import styles from './history.module.css'
-import { cursorOfLink, wholeCsv } from './history-csv.ts'
+import { wholeCsv } from './history-csv.ts'
 import {
   addressOf,
   askAgainAddress,

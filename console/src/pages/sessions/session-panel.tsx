@@ -23,18 +23,18 @@ const PAGE_SIZE = '50'
 interface SessionPanelProps {
   readonly id: string
   readonly dataset: Dataset
-  /** Number of the question before which the list of answers begins; undefined for the newest. */
-  readonly before: string | undefined
+  /** Page of the answers; undefined for the newest. */
+  readonly cursor: string | undefined
   /** True if terms that were paid before led back to the session. */
   readonly wasReplayed: boolean
 }
 
 /** A session: what is left of it, its next question, and its answers. */
-export function SessionPanel({ id, dataset, before, wasReplayed }: SessionPanelProps) {
+export function SessionPanel({ id, dataset, cursor, wasReplayed }: SessionPanelProps) {
   const { data, error, refetch } = api.useQuery(
     'get',
     '/v1/sparse-vector-sessions/{id}',
-    { params: { path: { id }, query: { limit: PAGE_SIZE, ...(before === undefined ? {} : { before }) } } },
+    { params: { path: { id }, query: { limit: PAGE_SIZE, ...(cursor === undefined ? {} : { cursor }) } } },
     { placeholderData: (previous) => previous },
   )
   const leave = <ButtonLink href={`/datasets/${dataset.id}/sessions`}>Leave the session</ButtonLink>
@@ -65,7 +65,7 @@ export function SessionPanel({ id, dataset, before, wasReplayed }: SessionPanelP
           <NextQuestion session={data} dataset={dataset} onAnswer={refetch} />
         </div>
       </Section>
-      <AnswersSection session={data} dataset={dataset.id} isNewest={before === undefined} />
+      <AnswersSection session={data} dataset={dataset.id} isNewest={cursor === undefined} />
     </>
   )
 }
@@ -196,7 +196,7 @@ function AnswersSection({ session, dataset, isNewest }: AnswersSectionProps) {
       <Pages
         label="Pages of the answers"
         newest={isNewest ? undefined : addressOf({})}
-        older={next === undefined ? undefined : addressOf({ before: String(next) })}
+        older={next === undefined ? undefined : addressOf({ cursor: next })}
       />
     </Section>
   )

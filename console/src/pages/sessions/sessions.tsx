@@ -27,7 +27,7 @@ export default function Sessions({ dataset }: DatasetPart) {
         key={id}
         id={id}
         dataset={dataset}
-        before={parameters.get('before') ?? undefined}
+        cursor={parameters.get('cursor') ?? undefined}
         wasReplayed={opened?.id === id && opened.replayed}
       />
     )
