@@ -94,6 +94,17 @@ export const VARIABLES = {
       )
       .transform((value) => value.split(',')),
   ),
+  allowedOrigins: optional(
+    'SOTTO_ALLOWED_ORIGINS',
+    'Origins of pages that may call the service from a browser, separated by commas.',
+    z
+      .string()
+      .refine(
+        (value) => value.split(',').every(isOrigin),
+        'must be origins such as https://notebooks.example.org, separated by commas without spaces, and not *',
+      )
+      .transform((value) => value.split(',')),
+  ),
   dataDirectory: variable(
     'SOTTO_DATA_DIR',
     'data',
@@ -590,6 +601,11 @@ function isNetwork(value: string): boolean {
   const longest = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1
   if (rest.length > 0 || longest < 0) return false
   return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) >= 1 && Number(bits) <= longest)
+}
+
+/** True for the origin of a page as browsers send it, such as `https://notebooks.example.org`. */
+function isOrigin(value: string): boolean {
+  return isPlainHttpUrl(value) && new URL(value).origin === value
 }
 
 function hasScheme(value: string): boolean {

@@ -169,6 +169,7 @@ async function openParts(
     traces: await openTraces(config.traces, SOFTWARE_VERSION, logger, opened),
     signIn: oidc,
     trustedProxies: config.trustedProxies,
+    allowedOrigins: config.allowedOrigins,
     metricsAccess: config.metricsPort === undefined ? defined({ key: config.metricsKey }) : undefined,
     consoleDirectory: existsSync(CONSOLE_DIRECTORY) ? CONSOLE_DIRECTORY : undefined,
     guideDirectory: existsSync(path.join(GUIDE_DIRECTORY, 'index.html')) ? GUIDE_DIRECTORY : undefined,

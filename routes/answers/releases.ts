@@ -48,8 +48,8 @@ export const releasesRoutes: FastifyPluginAsyncZod<ReleasesOptions> = async (app
     async (request, reply) => {
       const page = await ledger.releases(await selectionOf(ledger, principalOf(request), request.query))
       if (page.next !== undefined) linkNext(request, reply, cursorOf(page.next))
-      // Requests without `format` are answered by their header.
-      if (request.query.format === undefined) reply.header('vary', 'accept')
+      // Requests without `format` are answered by their header, and those of permitted pages name their origin.
+      if (request.query.format === undefined) reply.header('vary', 'accept, origin')
       if (!isCsv(request, request.query))
         return sendAnswer(reply, { body: releasesJson(page), replayed: false })
       return reply

@@ -13,6 +13,7 @@ import { parseJsonBody } from '../platform/bodies/json-body.ts'
 import type { Authenticator } from './access/identity.ts'
 import { requireRoles } from './access/roles.ts'
 import { createAllowedMethods } from './allowed-methods.ts'
+import { allowOrigins } from './allowed-origins.ts'
 import { validatorCompiler } from './bodies.ts'
 import { limitBodyTime } from './body-time.ts'
 import { commonHeaders } from './headers.ts'
@@ -35,6 +36,8 @@ export interface ServerParts extends CommonParts {
   readonly requestLimits: RequestLimits
   /** Addresses and CIDR blocks of proxies whose `X-Forwarded-For` is trusted. */
   readonly trustedProxies?: readonly string[]
+  /** Origins of pages that may call the service. */
+  readonly allowedOrigins?: readonly string[]
   readonly metrics: Metrics
   readonly clock: { readonly nowMs: () => number }
   /**
@@ -144,6 +147,7 @@ export async function createServer(parts: ServerParts, longestBodyMs: number) {
     reply.headers(headers)
     done()
   })
+  if (parts.allowedOrigins !== undefined) await allowOrigins(app, parts.allowedOrigins)
   const keyless: KeylessLimit = await limitRequests(app, requestLimits)
   app.setErrorHandler(async (error, request, reply) =>
     sendProblem(await keyless.countRefused(error, request, reply), request, reply),
