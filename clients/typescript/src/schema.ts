@@ -8817,7 +8817,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Disclosure risk of a release. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8859,7 +8859,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Default Response */
+            /** @description Epsilon for an accepted risk. */
             200: {
                 headers: {
                     [name: string]: unknown;
