@@ -9,17 +9,19 @@ COPY console ./console
 RUN npm ci --ignore-scripts --no-audit --no-fund
 
 FROM tools AS console
-# What runs in the browser of the service's code: the verifier of the ledger, and the one that shares no code with it; the texts of bins.
+# Some of the service's code runs in the browser as well: verifiers of the ledger, texts of bins, series over time.
 COPY examples/verify_export.py ./examples/
-COPY src/core/planner/language/bin-text.ts ./src/core/planner/language/
-COPY src/ledger ./src/ledger
-COPY src/privacy ./src/privacy
+COPY src ./src
 RUN node node_modules/vite/bin/vite.js build console
 
 FROM tools AS guide
 COPY guide ./guide
 COPY bench/README.md ./bench/
-COPY examples/README.md ./examples/
+COPY deploy/README.md ./deploy/
+COPY examples/README.md examples/clinic.md examples/comparison.md ./examples/
+COPY release/README.md ./release/
+COPY test/attacks.md ./test/
+COPY test/reliability/README.md ./test/reliability/
 COPY CHANGELOG.md CONTRIBUTING.md SECURITY.md ./
 COPY docs ./docs
 # The proofs are beside the code.

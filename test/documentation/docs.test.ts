@@ -128,6 +128,14 @@ test('every page of the documentation is in a group of the navigation of the gui
   expect(PAGES.filter((name) => name.startsWith('docs/') && !PAGES_OF_GUIDE.has(name))).toEqual([])
 })
 
+test('the image builds the guide from all of its pages', () => {
+  const stages = readFileSync(path.join(root, 'Dockerfile'), 'utf8').split(/^FROM /m)
+  const stage = stages.find((each) => / AS guide\n/.test(each)) ?? ''
+  const copied = [...stage.matchAll(/^COPY (.+) \S+$/gm)].flatMap(([, files = '']) => files.split(' '))
+  const isCopied = (page: string) => copied.some((name) => page === name || page.startsWith(`${name}/`))
+  expect([...PAGES_OF_GUIDE].filter((page) => !isCopied(page))).toEqual([])
+})
+
 test('links between pages of the guide stay in it, and those to other files become text', () => {
   const page = 'docs/privacy.md'
   expect(linkInSite('problems.md#forbidden', page)).toBe('/problems.md#forbidden')
