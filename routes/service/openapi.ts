@@ -3,6 +3,7 @@ import type { RouteOptions } from 'fastify'
 import { createJsonSchemaTransform, createJsonSchemaTransformObject } from 'fastify-type-provider-zod'
 import type { OpenAPIV3_1 } from 'openapi-types'
 import { stringify } from 'yaml'
+import { STABILITY } from '../../schemas/service/api.ts'
 import { problemResponses } from '../../schemas/service/problem.ts'
 import { linkTo } from '../../schemas/studies/plots.ts'
 import type { Role } from '../../src/http/access/principal.ts'
@@ -127,7 +128,8 @@ export function openApiOptions(issuer?: string): FastifyDynamicSwaggerOptions {
         description:
           'Answers statistical queries over registered datasets with differential privacy.\n\n' +
           'To try the operations, press **Authorize** and paste the keys from the data folder (`analyst.key`, ' +
-          '`custodian.key`). Every operation has an example that works with the demo dataset.',
+          '`custodian.key`). Every operation has an example that works with the demo dataset.\n\n' +
+          STABILITY,
       },
       servers: [{ url: '/' }],
       tags: Object.values(TAGS),

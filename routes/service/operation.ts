@@ -1,6 +1,8 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import { apiReport, STABILITY } from '../../schemas/service/api.ts'
 import type { WatchedConnections } from '../../src/datasets/connections/watch.ts'
+import { SOFTWARE_VERSION } from '../../src/platform/software-version.ts'
 
 interface OperationOptions {
   /** Tests if the service can answer queries. */
@@ -40,7 +42,7 @@ const readiness = z
   .strictObject({ status: z.enum(['ready', 'not ready']), verification, connections: connectionCounts })
   .meta({ id: 'Readiness', description: 'Readiness of the service.' })
 
-/** Liveness and readiness, for operators. */
+/** Liveness and readiness, for operators, and the version of the API. */
 export const operationRoutes: FastifyPluginAsyncZod<OperationOptions> = async (app, options) => {
   app.get(
     '/healthz',
@@ -54,6 +56,27 @@ export const operationRoutes: FastifyPluginAsyncZod<OperationOptions> = async (a
       },
     },
     async () => ({ status: 'ok' as const }),
+  )
+
+  app.get(
+    '/v1/',
+    {
+      schema: {
+        tags: ['Operation'],
+        operationId: 'getApi',
+        summary: 'Version of the API, and what stays the same',
+        description: 'Needs no key.',
+        security: [],
+        response: { 200: apiReport },
+      },
+    },
+    async () => ({
+      version: 'v1' as const,
+      softwareVersion: SOFTWARE_VERSION,
+      stable: Number.parseInt(SOFTWARE_VERSION, 10) >= 1,
+      statement: STABILITY,
+      links: { description: '/openapi.json', guide: '/guide/', versions: '/guide/versions.html' } as const,
+    }),
   )
 
   app.get(

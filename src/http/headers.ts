@@ -18,9 +18,12 @@ export const CONTENT_POLICY_TEXT = DIRECTIVES.join(';')
 /** Time for which browsers use HTTPS only, in seconds: 180 days. */
 const HTTPS_ONLY_SECONDS = 15_552_000
 
+/** Where the API is described, for people and for programs (RFC 8631). */
+export const DOCUMENTATION_LINKS = '</guide/>; rel="service-doc", </openapi.json>; rel="service-desc"'
+
 /**
  * Returns the headers of every response: a strict content security policy, no sniffing of media types, no frames, no
- * referrer, and no storage by caches, because almost every response depends on a key. They depend on no request, so that
+ * referrer, no storage by caches, because almost every response depends on a key, and links to the documentation. They depend on no request, so that
  * they are made once.
  * @param https true if the service itself speaks TLS; behind a proxy, the proxy sets `Strict-Transport-Security`
  */
@@ -35,6 +38,7 @@ export function commonHeaders(https: boolean): Readonly<Record<string, string>> 
   })
   setHeaders(response.req, response, () => undefined)
   response.setHeader('cache-control', 'no-store')
+  response.setHeader('link', DOCUMENTATION_LINKS)
   return Object.fromEntries(
     Object.entries(response.getHeaders()).map(([name, value]) => [name, String(value)]),
   )

@@ -1,5 +1,6 @@
 import type { FastifyReply } from 'fastify'
 import { refuseField } from '../privacy/refusal.ts'
+import { DOCUMENTATION_LINKS } from './headers.ts'
 
 /*
  * Pages of lists. Every list takes `limit` and `cursor`, and returns `next`, the cursor of the next page, which the
@@ -60,5 +61,5 @@ export function linkNext(
   if (next === undefined) return
   const { pathname, searchParams } = new URL(url, 'http://localhost')
   searchParams.set('cursor', next)
-  reply.header('link', `<${pathname}?${searchParams}>; rel="next"`)
+  reply.header('link', `<${pathname}?${searchParams}>; rel="next", ${DOCUMENTATION_LINKS}`)
 }

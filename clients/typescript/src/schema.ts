@@ -21,6 +21,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Version of the API, and what stays the same
+         * @description Needs no key.
+         */
+        get: operations["getApi"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/readyz": {
         parameters: {
             query?: never;
@@ -1369,6 +1389,25 @@ export interface components {
          *     }
          */
         Answer: components["schemas"]["NumberAnswer"] | components["schemas"]["ValueAnswer"] | components["schemas"]["TableAnswer"] | components["schemas"]["GroupsAnswer"] | components["schemas"]["RegressionAnswer"] | components["schemas"]["SelectionAnswer"] | components["schemas"]["PercentilesAnswer"] | components["schemas"]["KeysAnswer"];
+        /** @description Version of the API, and what clients can rely on. */
+        Api: {
+            /** @constant */
+            version: "v1";
+            /** @description Version of Sotto that answers. */
+            softwareVersion: string;
+            /** @description True from version 1.0.0 of the service. */
+            stable: boolean;
+            /** @description What stays the same between versions, in words. */
+            statement: string;
+            links: {
+                /** @constant */
+                description: "/openapi.json";
+                /** @constant */
+                guide: "/guide/";
+                /** @constant */
+                versions: "/guide/versions.html";
+            };
+        };
         /** @description An API key, without the key itself. */
         ApiKey: {
             /** @description The name and a number. An id is never used again. */
@@ -6447,6 +6486,26 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Status"];
+                };
+            };
+        };
+    };
+    getApi: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Api"];
                 };
             };
         };

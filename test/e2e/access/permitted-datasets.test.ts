@@ -122,6 +122,7 @@ test('a dataset of others is answered as an unknown one by every operation with 
 
 /** Operations without a dataset in their path. Those marked with true reach a dataset otherwise, and are tested below. */
 const OTHER_OPERATIONS: Readonly<Record<string, boolean>> = {
+  getApi: false,
   getHealth: false,
   getReadiness: false,
   getMetrics: false,

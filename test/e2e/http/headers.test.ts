@@ -29,6 +29,17 @@ test.each([
   expect(response.headers.has('strict-transport-security')).toBe(false)
 })
 
+test('every response leads to the guide and the description, and GET /v1/ says what stays the same', async () => {
+  const response = await fetch(`${service.url}/v1/`)
+  expect(response.headers.get('link')).toBe(
+    '</guide/>; rel="service-doc", </openapi.json>; rel="service-desc"',
+  )
+  const api = (await response.json()) as { statement: string; stable: boolean; softwareVersion: string }
+  expect(api.stable).toBe(!api.softwareVersion.startsWith('0.'))
+  const description = await (await fetch(`${service.url}/openapi.json`)).json()
+  expect((description as { info: { description: string } }).info.description).toContain(api.statement)
+})
+
 test('Swagger UI may load and run its own files only, and is never framed', async () => {
   const response = await fetch(`${service.url}/docs/`)
   expect(response.status).toBe(200)

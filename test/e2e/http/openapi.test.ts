@@ -49,6 +49,7 @@ test('it is OpenAPI 3.1 and lists every operation', () => {
   expect(document.openapi).toBe('3.1.0')
   expect(operations().map(({ method, path: template }) => `${method} ${template}`)).toEqual([
     'get /healthz',
+    'get /v1/',
     'get /readyz',
     'get /metrics',
     'get /v1/datasets',
