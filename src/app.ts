@@ -92,10 +92,23 @@ export async function buildApp(dependencies: AppDependencies): Promise<FastifyIn
   await app.register(fastifySwagger, openApiOptions(signIn?.issuer))
   await app.register(fastifySwaggerUi, docsPageOptions(signIn))
   await registerRoutes(app, dependencies, ready)
-  app.get('/openapi.yaml', { schema: { hide: true } }, async (_request, reply) =>
-    reply.type('application/yaml').send(openApiYaml(app.swagger())),
-  )
+  serveDescription(app, '/openapi.json', 'application/json; charset=utf-8', JSON.stringify)
+  serveDescription(app, '/openapi.yaml', 'application/yaml', openApiYaml)
   return app
+}
+
+/** Serves the description of the API, whose text is made once: that takes tens of milliseconds. */
+function serveDescription(
+  app: FastifyInstance,
+  address: string,
+  mediaType: string,
+  textOf: (document: object) => string,
+): void {
+  let text: string | undefined
+  app.get(address, { schema: { hide: true } }, async (_request, reply) => {
+    text ??= textOf(app.swagger())
+    return reply.type(mediaType).send(text)
+  })
 }
 
 /** Registers the routes, each plugin with the parts that it takes. */
