@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { must } from '../src/privacy/must.ts'
 
-/** What is read of a JSON Schema. */
+/** The keywords of a JSON Schema that the reference pages show. */
 interface JsonSchema {
   readonly $ref?: string
   readonly $defs?: Readonly<Record<string, JsonSchema>>
@@ -27,7 +27,7 @@ interface JsonSchema {
 export interface Field {
   /** Its name; in an object, with the names of the fields around it: `accuracy.halfWidth`. */
   readonly name: string
-  /** What it takes, in Markdown. */
+  /** The values that it accepts, in Markdown. */
   readonly value: string
   readonly isRequired: boolean
   readonly meaning: string

@@ -1,6 +1,6 @@
 /**
  * Packs what is published: `npm run pack [folder]`. Builds console and guide, and writes the service and the TypeScript client as
- * `.tgz`, the Python client as wheel and sdist. Needs the npm registry for nothing, and PyPI for hatchling.
+ * `.tgz`, the Python client as wheel and sdist. Needs PyPI, for hatchling, and no other registry.
  */
 
 import { existsSync } from 'node:fs'

@@ -41,7 +41,7 @@ export default defineConfig({
   rewrites: pathInSite,
   outDir: path.join(ROOT, 'guide/dist'),
   cacheDir: path.join(ROOT, 'node_modules/.cache/guide'),
-  // To switch without transitions, it would add an inline style.
+  // Without transitions, a switch of the theme would add an inline style, which the content policy forbids.
   appearance: { disableTransition: false },
   // What is the same in every page is in a file of its own instead of an inline script.
   metaChunk: true,

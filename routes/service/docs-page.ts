@@ -65,7 +65,7 @@ function resolveAtOnce() {
       const own = Object.fromEntries(Object.entries(rest).map(([key, part]) => [key, resolved(part, within)]))
       if (typeof $ref !== 'string' || !$ref.startsWith(prefix)) return { ...value, ...own }
       const name = $ref.slice(prefix.length)
-      // A schema within itself is only named.
+      // A schema that contains itself would have no end: its name is shown instead.
       if (within.includes(name)) return { title: name, ...own }
       const target = resolved(at(['components', 'schemas', name]), [...within, name])
       return { title: name, ...(isObject(target) ? target : {}), ...own }

@@ -27,7 +27,7 @@ export interface Estimate<Value = number | string> {
   readonly confidence: number
 }
 
-/** What every answer states. `String` shows it, with the values. */
+/** Facts that every answer has. `String(answer)` shows them after the values. */
 interface Facts {
   /** Identifies the release. Undefined for an answer of a batch, and for one from made-up rows. */
   readonly id: string | undefined

@@ -25,7 +25,7 @@ interface EstimateKind<Kind extends EstimateName> {
   readonly estimator: (plan: AdditivePlan, estimate: EstimateOf<Kind>, solved: Solved) => Estimator
   /** True if the true value is a whole number. Default: false. */
   readonly isWhole?: (estimate: EstimateOf<Kind>) => boolean
-  /** What its true value cannot leave, by the declaration alone; in the unit of the value, or in days or seconds. */
+  /** Bounds of its true value that follow from the declaration; in the unit of the value, or in days or seconds. */
   readonly range: (estimate: EstimateOf<Kind>) => Range
   /** Present if its half-width depends on more of the data than the number of rows. */
   readonly unforeseeable?: true
@@ -143,7 +143,7 @@ export function isWhole<Kind extends EstimateName>(estimate: EstimateOf<Kind>): 
   return estimateKinds[estimate.kind].isWhole?.(estimate) === true
 }
 
-/** What the true value of an estimate cannot leave; in the unit of the value, or in days or seconds since 1970. */
+/** Bounds of the true value of an estimate; in the unit of the value, or in days or seconds since 1970. */
 export function rangeOf<Kind extends EstimateName>(estimate: EstimateOf<Kind>): Range {
   return estimateKinds[estimate.kind].range(estimate)
 }
