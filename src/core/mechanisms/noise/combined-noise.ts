@@ -1,4 +1,5 @@
 import erfcx from '@stdlib/math-base-special-erfcx'
+import { entry } from '../../../privacy/must.ts'
 import { numberFromRational } from '../../../privacy/rational.ts'
 import type { Measurement } from '../measurement.ts'
 import { normalHalfWidth } from './gaussian.ts'
@@ -13,6 +14,7 @@ import { normalHalfWidth } from './gaussian.ts'
  *   P(sum of w_i noise_i > t) <= P(sum of w_i X_i > t - sum of |w_i| u_i / 2)
  *
  * with X_i the continuous variables and u_i the output units. The continuous tail is exact. Proof: src/core/planner/additive/estimates/accuracy.md.
+ * For many terms, half a unit for each is more than the error of smoothing their exact distribution: see `smoothedHalfWidth`.
  */
 
 /** Noise of one number, in the unit that people read. */
@@ -46,7 +48,6 @@ export function noiseOf({ noise, fractionBits }: Measurement, gridUnit: number):
 /**
  * An upper bound of the probability that a combination exceeds a threshold. Exact, up to rounding, for a single term
  * with Laplace noise.
- * @throws RangeError for noises of different kinds.
  */
 export function tailBound(combination: readonly WeightedNoise[], threshold: number): number {
   const terms = combination.filter(({ weight }) => weight !== 0)
@@ -62,8 +63,18 @@ function tailOfTerms(terms: readonly WeightedNoise[], threshold: number): number
   if (terms.length === 1 && only.noise.kind === 'laplace') return latticeTail(only, threshold)
   const beyond = threshold - slackOf(terms)
   if (beyond <= 0) return 1
-  if (only.noise.kind === 'normal') return normalTail(beyond / deviationOf(terms))
-  return laplaceSum(terms).tail(beyond)
+  const [laplace, normal] = byKind(terms)
+  if (laplace.length === 0) return normalTail(beyond / deviationOf(normal))
+  return sumOf(laplace, normal).tail(beyond)
+}
+
+function byKind(
+  terms: readonly WeightedNoise[],
+): readonly [laplace: readonly WeightedNoise[], normal: readonly WeightedNoise[]] {
+  return [
+    terms.filter(({ noise }) => noise.kind === 'laplace'),
+    terms.filter(({ noise }) => noise.kind === 'normal'),
+  ]
 }
 
 /**
@@ -85,9 +96,56 @@ export function halfWidthBound(alpha: number): (combination: readonly WeightedNo
 function halfWidthOfTerms(terms: readonly WeightedNoise[], alpha: number, standardNormal: number): number {
   const [only] = terms
   if (only === undefined) return 0
-  if (only.noise.kind === 'normal') return deviationOf(terms) * standardNormal + slackOf(terms)
-  if (terms.length === 1) return latticeHalfWidth(only, alpha)
-  return laplaceSum(terms).halfWidth(alpha) + slackOf(terms)
+  if (terms.length === 1 && only.noise.kind === 'laplace') return latticeHalfWidth(only, alpha)
+  const [laplace, normal] = byKind(terms)
+  if (laplace.length === 0) return deviationOf(normal) * standardNormal + slackOf(terms)
+  if (laplace.length > MANY_TERMS) return smoothedHalfWidth(laplace, normal, alpha)
+  const halfWidth = sumOf(laplace, normal).halfWidth(alpha) + slackOf(terms)
+  return laplace.length > FEW_TERMS
+    ? Math.min(halfWidth, smoothedHalfWidth(laplace, normal, alpha))
+    : halfWidth
+}
+
+/** Up to this many terms, smoothing adds more to a half-width than half a unit for each term. */
+const FEW_TERMS = 8
+/** From this many terms on, smoothing always gives the smaller half-width. */
+const MANY_TERMS = 64
+
+/** Beyond this many standard deviations, a smoothing normal variable is ignored, but for its probability. */
+const SMOOTHING_REACH = 3
+
+/**
+ * A half-width from the exact distribution of discrete Laplace noises, smoothed by a normal variable G whose deviation is about
+ * the largest unit: P(|X| > h) P(|G| <= g) <= P(|X + G| > h - g), because X and G are independent. The characteristic
+ * function of each noise is (1 - q)^2 / (1 - 2 q cos v + q^2), and that of G suppresses its repetitions.
+ */
+function smoothedHalfWidth(
+  laplace: readonly WeightedNoise[],
+  normal: readonly WeightedNoise[],
+  alpha: number,
+): number {
+  const units = laplace.map(({ noise, weight }) => Math.abs(weight) * noise.unit)
+  const deviation = (Math.max(...units) * Math.sqrt(2 * Math.log(10 / INVERSION_ERROR))) / (2 * Math.PI)
+  const groups = Map.groupBy(
+    laplace,
+    (term) => `${Math.abs(term.weight) * term.noise.unit},${scaleUnitsOf(term)}`,
+  )
+  const factors = Array.from(groups.values(), (alike) => {
+    const first = entry(alike, 0)
+    const q = Math.exp(-1 / scaleUnitsOf(first))
+    return { unit: Math.abs(first.weight) * first.noise.unit, q, count: alike.length }
+  })
+  const sigma = Math.hypot(deviation, deviationOf(normal))
+  const reach = reachOf(laplace.map(scaleOf), sigma)
+  const transform = (u: number) =>
+    factors.reduce(
+      (product, { unit, q, count }) =>
+        product * ((1 - q) ** 2 / (1 - 2 * q * Math.cos(unit * u) + q * q)) ** count,
+      Math.exp(-0.5 * (sigma * u) ** 2),
+    )
+  const tail = (threshold: number) => invertedTail(transform, reach, threshold)
+  const within = 1 - 2 * normalTail(SMOOTHING_REACH)
+  return halfWidthOfTail(tail, reach, alpha * within) + SMOOTHING_REACH * deviation + slackOf(normal)
 }
 
 /** Laplace noise of a smaller scale than this, in units, is often exactly 0, unlike continuous noise. */
@@ -127,11 +185,12 @@ export function expectedAbsoluteBound(combination: readonly WeightedNoise[]): nu
   const terms = combination.filter(({ weight }) => weight !== 0)
   const [only] = terms
   if (only === undefined) return 0
-  if (only.noise.kind === 'normal') return deviationOf(terms) * Math.sqrt(2 / Math.PI)
-  if (terms.length === 1)
+  if (terms.length === 1 && only.noise.kind === 'laplace')
     return (Math.abs(only.weight) * only.noise.unit) / Math.sinh(1 / only.noise.scaleUnits)
+  const [laplace, normal] = byKind(terms)
+  if (laplace.length === 0) return deviationOf(normal) * Math.sqrt(2 / Math.PI)
   // U has mean 0, so adding it does not make the expected absolute value smaller.
-  return laplaceSum(terms).expectedAbsolute
+  return sumOf(laplace, normal).expectedAbsolute
 }
 
 /** Half an output unit for each term. */
@@ -146,7 +205,7 @@ function slackOf(terms: readonly WeightedNoise[]): number {
 function deviationOf(terms: readonly WeightedNoise[]): number {
   return Math.hypot(
     ...terms.map(({ noise, weight }) => {
-      if (noise.kind !== 'normal') throw new RangeError('noises of different kinds are not combined')
+      if (noise.kind !== 'normal') throw new RangeError('the noise is not normal')
       return weight * (noise.sigma + 2 * noise.unit)
     }),
   )
@@ -174,14 +233,13 @@ function latticeHalfWidth(term: WeightedNoise, alpha: number): number {
   return Math.max(0, Math.ceil(successor) - 1) * term.noise.unit * Math.abs(term.weight)
 }
 
-/** @throws RangeError for a noise of another kind. */
 function scaleUnitsOf({ noise }: WeightedNoise): number {
-  if (noise.kind !== 'laplace') throw new RangeError('noises of different kinds are not combined')
+  if (noise.kind !== 'laplace') throw new RangeError('the noise is not a Laplace noise')
   return noise.scaleUnits
 }
 
-/** A sum of independent Laplace variables. */
-interface LaplaceSum {
+/** A sum of independent Laplace variables, and of normal ones. */
+interface ContinuousSum {
   /** P(sum > threshold), rounded up, for a threshold above 0. */
   readonly tail: (threshold: number) => number
   /** The h with P(|sum| > h) = alpha, rounded up. */
@@ -193,61 +251,76 @@ interface LaplaceSum {
 /** Partial fractions with larger weights than this cancel each other, and lose the digits of the tail. */
 const LARGEST_WEIGHT = 1e6
 
-function laplaceSum(terms: readonly WeightedNoise[]): LaplaceSum {
-  const sum = poles(terms)
-  if (sum.every(({ weight }) => Math.abs(weight) <= LARGEST_WEIGHT))
+function sumOf(laplace: readonly WeightedNoise[], normal: readonly WeightedNoise[]): ContinuousSum {
+  const sum = poles(laplace)
+  if (normal.length === 0 && sum.every(({ weight }) => Math.abs(weight) <= LARGEST_WEIGHT))
     return {
       tail: (threshold) => laplaceTail(sum, threshold).probability,
       halfWidth: (alpha) => laplaceHalfWidth(sum, alpha),
       // The integral of the tail.
       expectedAbsolute: sum.reduce((total, { scale, weight }) => total + weight * scale, 0),
     }
-  const scales = terms.map(scaleOf)
-  const tail = (threshold: number) => invertedTail(scales, threshold)
+  const scales = laplace.map(scaleOf)
+  const sigma = deviationOf(normal)
+  const transform = (u: number) =>
+    scales.reduce((product, scale) => product / (1 + (scale * u) ** 2), Math.exp(-0.5 * (sigma * u) ** 2))
+  const reach = reachOf(scales, sigma)
+  const tail = (threshold: number) => invertedTail(transform, reach, threshold)
   return {
     tail,
-    halfWidth(alpha) {
-      let [below, above] = [0, reachOf(scales)]
-      while (above - below > 1e-6 * above) {
-        const middle = (below + above) / 2
-        if (2 * tail(middle) > alpha) below = middle
-        else above = middle
-      }
-      return above
-    },
+    halfWidth: (alpha) => halfWidthOfTail(tail, reach, alpha),
     // A sum of Laplace variables is a normal variable of random variance, and the square root is concave.
-    expectedAbsolute: Math.hypot(...scales.map((scale) => Math.SQRT2 * scale)) * Math.sqrt(2 / Math.PI),
+    expectedAbsolute:
+      Math.hypot(sigma, ...scales.map((scale) => Math.SQRT2 * scale)) * Math.sqrt(2 / Math.PI),
   }
+}
+
+/** The h with P(|sum| > h) = alpha for a symmetric variable, by halving. */
+function halfWidthOfTail(tail: (threshold: number) => number, reach: number, alpha: number): number {
+  let [below, above] = [0, reach]
+  while (above - below > 1e-6 * above) {
+    const middle = (below + above) / 2
+    if (2 * tail(middle) > alpha) below = middle
+    else above = middle
+  }
+  return above
 }
 
 /** The error of an inverted tail. */
 const INVERSION_ERROR = 1e-10
 
 /**
- * P(sum > threshold) of Laplace variables, many of whose scales are alike, rounded up: the characteristic function, product
- * of 1 / (1 + a_i^2 u^2), inverted at the points (k + 1/2) d. The error of the points is at most the probability of a sum
- * beyond 2 pi / d - threshold. Davies 1973, "Numerical inversion of a characteristic function", Biometrika 60.
+ * P(sum > threshold) of a symmetric variable, rounded up: its characteristic function, inverted at the points (k + 1/2) d. The
+ * error of the points is at most the probability of a sum beyond 2 pi / d - threshold. Davies 1973, "Numerical inversion of a
+ * characteristic function", Biometrika 60.
+ * @param transform the characteristic function, which falls at least as fast as u^-2
+ * @param reach a number that the sum hardly exceeds
  */
-function invertedTail(scales: readonly number[], threshold: number): number {
-  const distance = (2 * Math.PI) / (threshold + reachOf(scales))
+function invertedTail(transform: (u: number) => number, reach: number, threshold: number): number {
+  const distance = (2 * Math.PI) / (threshold + reach)
   let probability = 0.5
   for (let point = 0.5; ; point += 1) {
     const u = point * distance
-    const transform = scales.reduce((product, scale) => product / (1 + (scale * u) ** 2), 1)
-    probability -= (transform * Math.sin(u * threshold)) / (Math.PI * point)
-    // The rest is at most that of a geometric series, because the transform falls at least as fast as u^-2.
-    if (transform < INVERSION_ERROR / 10) break
+    const value = transform(u)
+    probability -= (value * Math.sin(u * threshold)) / (Math.PI * point)
+    // The rest is at most that of a geometric series.
+    if (value < INVERSION_ERROR / 10) break
   }
   return probability + INVERSION_ERROR
 }
 
 /**
- * A number that the sum exceeds with a probability below 1e-12. Chernoff 1952: P(sum > t) <= exp(-s t) times the product of
- * 1 / (1 - a_i^2 s^2), here with s half of what the largest scale allows.
+ * A number that the sum of Laplace variables and of a normal one exceeds with a probability below 1e-12. Chernoff 1952:
+ * P(sum > t) <= exp(-s t) exp(sigma^2 s^2 / 2) times the product of 1 / (1 - a_i^2 s^2), here with s at most half of what the
+ * largest scale allows.
  */
-function reachOf(scales: readonly number[]): number {
-  const half = 2 * Math.max(...scales)
-  return half * scales.reduce((sum, scale) => sum - Math.log1p(-((scale / half) ** 2)), Math.log(1e12))
+function reachOf(scales: readonly number[], sigma: number): number {
+  const exponent = Math.log(1e12)
+  const s = Math.min(0.5 / Math.max(...scales), Math.sqrt(2 * exponent) / sigma)
+  return (
+    scales.reduce((sum, scale) => sum - Math.log1p(-((scale * s) ** 2)), exponent + 0.5 * (sigma * s) ** 2) /
+    s
+  )
 }
 
 /** The scale of the Laplace variable that a noise is compared with, times its weight. */

@@ -255,6 +255,59 @@ function groupsReporter(plan: AdditivePlan): (noisy: Noisy) => Report {
   })
 }
 
+/** An estimate that was not made from a release of its plan. */
+export interface OtherEstimate extends Pick<Released, 'value' | 'halfWidth'> {
+  readonly expectedAbsoluteError: number | null
+}
+
+/**
+ * Reports estimates of a plan's values that were not made from a release of the plan. The half-width of a table is the
+ * largest of its cells.
+ * @param estimatesIn the estimates of a cell, in the order of the plan's
+ */
+export function reportOfEstimates(
+  plan: AdditivePlan,
+  estimatesIn: (cell: number) => readonly OtherEstimate[],
+): Report {
+  const stated = plan.estimates.map((estimate) => ({ estimate, unit: unitOfEstimate(estimate) }))
+  const shownIn = (cell: number) =>
+    estimatesIn(cell).map(({ value, halfWidth, expectedAbsoluteError }, place) => {
+      const { estimate, unit } = entry(stated, place)
+      const whole = temporalType(estimate) === undefined ? value : Math.round(value)
+      const width = shownHalfWidth(estimate, halfWidth)
+      return {
+        value: shown(estimate, whole),
+        error: { halfWidth: width, expectedAbsoluteError, ...unit },
+        interval: intervalOf(estimate, whole, width),
+      }
+    })
+  const { confidence } = plan
+  if (plan.shown.kind === 'value') {
+    const { value, error, interval } = entry(shownIn(0), 0)
+    return { result: { value }, accuracy: { confidence, ...error, interval } }
+  }
+  const keys = cellKeys(plan.groupings)
+  const cells = keys.map((_, cell) => shownIn(cell))
+  if (plan.shown.kind === 'cells') {
+    const errors = cells.map((estimates) => entry(estimates, 0).error)
+    const widest = errors.reduce((most, each) => (each.halfWidth > most.halfWidth ? each : most))
+    const result = {
+      cells: keys.map((key, cell) => ({ key, value: Number(entry(entry(cells, cell), 0).value) })),
+    }
+    return { result, accuracy: { confidence, ...widest } }
+  }
+  const groups = keys.map((key, cell) => {
+    const values = entry(cells, cell).map(({ value, error, interval }) => ({
+      value,
+      halfWidth: error.halfWidth,
+      interval,
+    }))
+    return { key, values: byName(plan, values) }
+  })
+  const errors = stated.map(({ unit }) => ({ ...unknownError(STATED_BY_VALUE), ...unit }))
+  return { result: { groups }, accuracy: accuracyOfEach(plan, errors, {}) }
+}
+
 /** Prepares the computation of the values of each statistic of a group, in the order of the plan's statistics. */
 export function groupValues(plan: AdditivePlan): (noisy: Noisy, cell: number) => readonly GroupValue[] {
   const releasedIn = releaser(plan)

@@ -76,7 +76,7 @@ function presentOf(
 }
 
 /** Smallest and largest value that ingestion stores. */
-function domainOf(column: Exclude<QueryableColumn, { type: 'string' }>): Interval {
+export function domainOf(column: Exclude<QueryableColumn, { type: 'string' }>): Interval {
   switch (column.type) {
     case 'integer':
     case 'number':

@@ -1,0 +1,110 @@
+import { greatestCommonDivisor } from '../../privacy/rational.ts'
+import type { LinearForm } from './linear-forms.ts'
+
+/*
+ * Identities between linear forms, by elimination in integers. An identity holds on all data, whatever multiple of another
+ * identity is added to it.
+ */
+
+/** Integer factors by places of forms; the sum of the forms times their factors is 0. */
+export type Identity = ReadonlyMap<number, bigint>
+
+/** A form that was reduced by others, with the factors that led to it. */
+interface Reduced {
+  readonly form: Map<number, bigint>
+  readonly factors: Map<number, bigint>
+}
+
+/** All identities between forms, and those of further forms with them. */
+export interface Identities {
+  /** A basis of the identities between the forms themselves. */
+  readonly between: readonly Identity[]
+  /** An identity of another form, whose place is {@link TARGET}, with the forms; `undefined` if there is none. */
+  readonly of: (form: LinearForm) => Identity | undefined
+}
+
+/** The place of the form that an identity is about. */
+export const TARGET = -1
+
+/** A number of steps of elimination that several computations share. A step changes one coefficient. */
+export interface Steps {
+  left: number
+}
+
+/**
+ * Finds the identities between forms. Forms whose reduction would exceed the steps take no part, which loses identities and
+ * makes none false. The work is bounded in steps and not in time, so that equal requests have equal results.
+ */
+export function identitiesOf(forms: readonly LinearForm[], steps: Steps): Identities {
+  const pivots: (Reduced & { readonly unknown: number })[] = []
+  const between: Identity[] = []
+  const reduce = (form: LinearForm, place: number): Reduced | undefined => {
+    const reduced = { form: new Map(form), factors: new Map([[place, 1n]]) }
+    // Each pivot is free of those before it, so that one pass in their order is enough.
+    for (const pivot of pivots) {
+      if (steps.left < 0) return undefined
+      eliminate(reduced, pivot, pivot.unknown, steps)
+    }
+    return reduced
+  }
+  for (const [place, form] of forms.entries()) {
+    const reduced = form.size === 0 ? undefined : reduce(form, place)
+    if (reduced === undefined) continue
+    const unknown = pivotOf(reduced.form)
+    if (unknown === undefined) between.push(reduced.factors)
+    else pivots.push({ ...reduced, unknown })
+  }
+  return {
+    between,
+    of(form) {
+      const reduced = reduce(form, TARGET)
+      return reduced?.form.size === 0 ? reduced.factors : undefined
+    },
+  }
+}
+
+/** Subtracts a multiple of a pivot, so that the unknown does not occur any more. */
+function eliminate(reduced: Reduced, pivot: Reduced, unknown: number, steps: Steps): void {
+  const here = reduced.form.get(unknown)
+  const there = pivot.form.get(unknown)
+  if (here === undefined || there === undefined) return
+  const divisor = greatestCommonDivisor(here, there)
+  const [keep, subtract] = [there / divisor, here / divisor]
+  for (const part of ['form', 'factors'] as const) {
+    const [target, source] = [reduced[part], pivot[part]]
+    if (keep !== 1n) for (const [key, value] of target) target.set(key, value * keep)
+    for (const [key, value] of source) {
+      const difference = (target.get(key) ?? 0n) - subtract * value
+      if (difference === 0n) target.delete(key)
+      else target.set(key, difference)
+    }
+    steps.left -= source.size + (keep === 1n ? 0 : target.size)
+  }
+  divideByCommon(reduced)
+}
+
+/** Keeps numbers small. */
+function divideByCommon({ form, factors }: Reduced): void {
+  let divisor = 0n
+  for (const part of [factors, form])
+    for (const value of part.values()) {
+      divisor = greatestCommonDivisor(divisor, value)
+      if (divisor === 1n) return
+    }
+  if (divisor > 1n)
+    for (const part of [factors, form]) for (const [key, value] of part) part.set(key, value / divisor)
+}
+
+/** The unknown with the smallest coefficient. */
+function pivotOf(form: LinearForm): number | undefined {
+  let best: number | undefined
+  let least: bigint | undefined
+  for (const [unknown, coefficient] of form) {
+    const size = coefficient < 0n ? -coefficient : coefficient
+    if (least !== undefined && size >= least) continue
+    best = unknown
+    least = size
+    if (size === 1n) break
+  }
+  return best
+}

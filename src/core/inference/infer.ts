@@ -1,0 +1,354 @@
+import { entry, must } from '../../privacy/must.ts'
+import type { Measurement } from '../mechanisms/measurement.ts'
+import { accuracy } from '../mechanisms/mechanism.ts'
+import {
+  expectedAbsoluteBound,
+  halfWidthBound,
+  type WeightedNoise,
+} from '../mechanisms/noise/combined-noise.ts'
+import { estimatorsOf, isLinear } from '../planner/additive/estimates/estimate-kinds.ts'
+import { columnRange } from '../planner/additive/estimates/estimator.ts'
+import { noiseAt, unitOf } from '../planner/additive/estimates/noisy-statistic.ts'
+import { type OtherEstimate, reportOfEstimates } from '../planner/additive/report.ts'
+import type { AdditivePlan, Estimate } from '../planner/additive/shape.ts'
+import { cellCount } from '../planner/language/aggregate.ts'
+import type { CellIntegers } from '../planner/language/reading.ts'
+import type { Report } from '../planner/report-kinds.ts'
+import { type Conditions, elementaryCells, withConditions } from './elementary-cells.ts'
+import { type Identities, identitiesOf, type Steps } from './identities.ts'
+import { type LinearForm, linearForms, numberedUnknowns } from './linear-forms.ts'
+import { type Interval, intervalOfRatio, partsOfRatio } from './ratios.ts'
+import { bestWeights, type Weights } from './weights.ts'
+
+/*
+ * Answers inferred from paid releases: the best linear unbiased estimate of every statistic that a question needs. Weights follow
+ * from conditions and variances, which are public, never from noisy values, so that estimates are unbiased and their
+ * half-widths hold. Proof and limits: inference.md.
+ */
+
+/** A paid release of sums and counts. */
+export interface PaidRelease {
+  /** Identifies what was measured: one id, however many releases show it. */
+  readonly id: string
+  /** The plan by which it was released, of the same version of the dataset as the question. */
+  readonly plan: AdditivePlan
+  /** Noisy integers as `integers[statistic][cell]`, in output units. */
+  readonly integers: CellIntegers
+}
+
+/** A measured integer: one cell of one statistic of a release. */
+interface Measured {
+  readonly release: PaidRelease
+  readonly statistic: number
+  readonly cell: number
+  readonly form: LinearForm
+}
+
+/** One term of an estimate: an integer of a release and its weight, as a multiple of 1 / denominator. */
+export interface Term {
+  readonly release: string
+  readonly statistic: number
+  readonly cell: number
+  readonly weight: bigint
+}
+
+/** The estimate of a statistic of the question in one cell: the sum of the terms / denominator, in grid units. */
+export interface StatisticEstimate {
+  readonly terms: readonly Term[]
+  readonly denominator: bigint
+  /** In squared grid units. */
+  readonly variance: number
+  readonly value: number
+}
+
+/** What paid releases say about a question. */
+export interface Inferred {
+  /** As `statistics[statistic][cell]`, of the question's aggregate. */
+  readonly statistics: readonly (readonly StatisticEstimate[])[]
+  readonly report: Report
+}
+
+/** Why paid releases do not answer a question. */
+export type NotInferred =
+  | { readonly kind: 'unsupported' }
+  | { readonly kind: 'too-many-cells' }
+  /** Places of the cells of the question that do not follow. */
+  | { readonly kind: 'missing'; readonly cells: readonly number[] }
+
+/** Limits of one inference. */
+export const INFERENCE_LIMITS = { cells: 4_096, releases: 500, steps: 5_000_000 } as const
+
+/** The best estimate of a question from paid releases, or why there is none. */
+export function infer(target: AdditivePlan, paid: readonly PaidRelease[]): Inferred | NotInferred {
+  if (
+    !target.estimates.every((estimate) => isLinearEstimate(estimate) || partsOfRatio(estimate) !== undefined)
+  )
+    return { kind: 'unsupported' }
+  const system = systemOf(target, paid)
+  if ('kind' in system) return system
+  const { forms, measured, identities, variances } = system
+  const missing = new Set<number>()
+  const weights = forms.map((cells) =>
+    cells.map((form, cell) => {
+      const found = bestWeights(form, identities, variances)
+      if (found === undefined) missing.add(cell)
+      return found
+    }),
+  )
+  if (missing.size > 0) return { kind: 'missing', cells: [...missing].sort((a, b) => a - b) }
+  const found = weights.map((cells) => cells.map((each) => must(each, 'the weights of a cell')))
+  const estimates = estimatesOf(target, found, measured)
+  return {
+    statistics: found.map((cells) => cells.map((each) => statisticEstimate(each, measured, variances))),
+    report: reportOfEstimates(target, estimates),
+  }
+}
+
+/** The forms of a question's statistics and of the measured integers, in the same unknowns. */
+interface System {
+  readonly forms: readonly (readonly LinearForm[])[]
+  readonly measured: readonly Measured[]
+  readonly identities: Identities
+  readonly variances: readonly number[]
+}
+
+function systemOf(target: AdditivePlan, paid: readonly PaidRelease[]): System | NotInferred {
+  const { aggregate, dataset } = target
+  const own = withConditions(new Map(), aggregate, dataset)
+  if (own === undefined) return { kind: 'unsupported' }
+  if (elementaryCells(own, dataset, INFERENCE_LIMITS.cells) === undefined) return { kind: 'too-many-cells' }
+  const { conditions, chosen } = chosenReleases(target, own, paid)
+  const cells = must(elementaryCells(conditions, dataset, INFERENCE_LIMITS.cells), 'elementary cells')
+  const unknowns = numberedUnknowns()
+  const formsOf = ({ aggregate }: AdditivePlan) =>
+    linearForms(aggregate, cellCount(aggregate), cells, unknowns, dataset)
+  const forms = formsOf(target)
+  const known = forms.filter((each) => each !== undefined)
+  if (known.length < forms.length) return { kind: 'unsupported' }
+  const all = chosen.flatMap((release) =>
+    formsOf(release.plan).flatMap((cells, statistic) =>
+      (cells ?? []).map((form, cell): Measured => ({ release, statistic, cell, form })),
+    ),
+  )
+  const measured = connected(all, known.flat())
+  const steps: Steps = { left: INFERENCE_LIMITS.steps }
+  return {
+    forms: known,
+    measured,
+    identities: identitiesOf(
+      measured.map(({ form }) => form),
+      steps,
+    ),
+    variances: measured.map(({ release, statistic }) =>
+      varianceOf(entry(release.plan.measurements, statistic)),
+    ),
+  }
+}
+
+/**
+ * Chooses releases, those about the question's columns first and otherwise in the order given, as long as their elementary cells
+ * are few enough.
+ */
+function chosenReleases(target: AdditivePlan, own: Conditions, paid: readonly PaidRelease[]) {
+  const { dataset } = target
+  const conditionsOf = (release: PaidRelease) => withConditions(new Map(), release.plan.aggregate, dataset)
+  const isWithin = (release: PaidRelease) =>
+    [...(conditionsOf(release)?.keys() ?? [])].every((column) => own.has(column))
+  const usable = paid.slice(0, INFERENCE_LIMITS.releases).filter(({ plan }) => isUnselected(plan))
+  const chosen: PaidRelease[] = []
+  let conditions = own
+  for (const release of [...usable.filter(isWithin), ...usable.filter((each) => !isWithin(each))]) {
+    const more = withConditions(conditions, release.plan.aggregate, dataset)
+    if (more === undefined || elementaryCells(more, dataset, INFERENCE_LIMITS.cells) === undefined) continue
+    conditions = more
+    chosen.push(release)
+  }
+  return { conditions, chosen }
+}
+
+/** False for a release that shows some of its cells because their noisy values are large. */
+function isUnselected({ shown }: AdditivePlan): boolean {
+  return !(shown.kind === 'cells' && shown.largest !== undefined)
+}
+
+/** The measured integers that are linked to some forms by common unknowns. */
+function connected(all: readonly Measured[], forms: readonly LinearForm[]): readonly Measured[] {
+  const byUnknown = new Map<number, number[]>()
+  for (const [place, { form }] of all.entries())
+    for (const unknown of form.keys()) byUnknown.set(unknown, [...(byUnknown.get(unknown) ?? []), place])
+  const reached = new Set<number>()
+  const seen = new Set<number>()
+  const queue = forms.flatMap((form) => [...form.keys()])
+  for (let unknown = queue.pop(); unknown !== undefined; unknown = queue.pop()) {
+    if (seen.has(unknown)) continue
+    seen.add(unknown)
+    for (const place of byUnknown.get(unknown) ?? []) {
+      if (reached.has(place)) continue
+      reached.add(place)
+      queue.push(...entry(all, place).form.keys())
+    }
+  }
+  return all.filter((_, place) => reached.has(place))
+}
+
+function varianceOf(measurement: Measurement): number {
+  return accuracy(measurement, 0.95).standardDeviation ** 2
+}
+
+function statisticEstimate(
+  { denominator, numerators }: Weights,
+  measured: readonly Measured[],
+  variances: readonly number[],
+): StatisticEstimate {
+  const terms = Array.from(numerators, ([place, weight]) => {
+    const { release, statistic, cell } = entry(measured, place)
+    return { release: release.id, statistic, cell, weight }
+  })
+  let variance = 0
+  for (const [place, weight] of numerators)
+    variance += (Number(weight) / Number(denominator)) ** 2 * entry(variances, place)
+  return { terms, denominator, variance, value: gridValueOf({ denominator, numerators }, measured) }
+}
+
+/** The estimate in grid units. */
+function gridValueOf({ denominator, numerators }: Weights, measured: readonly Measured[]): number {
+  let [numerator, bits] = [0n, 0]
+  for (const [place, weight] of numerators) {
+    const { release, statistic, cell } = entry(measured, place)
+    const { fractionBits } = entry(release.plan.measurements, statistic)
+    if (fractionBits > bits) [numerator, bits] = [numerator << BigInt(fractionBits - bits), fractionBits]
+    const integer = entry(entry(release.integers, statistic), cell)
+    numerator += weight * (integer << BigInt(bits - fractionBits))
+  }
+  return quotientOf(numerator, denominator << BigInt(bits))
+}
+
+/** The double nearest to a fraction, to within a few roundings, however large its parts are. */
+export function quotientOf(numerator: bigint, denominator: bigint): number {
+  const whole = numerator / denominator
+  const rest = ((numerator % denominator) << 64n) / denominator
+  return Number(whole) + Number(rest) / 2 ** 64
+}
+
+function isLinearEstimate(estimate: Estimate): boolean {
+  if (estimate.kind === 'count-distinct') return false
+  return estimate.kind === 'sum-from-middle' || isLinear(estimate)
+}
+
+/** Makes the estimates of the cells of a question. */
+function estimatesOf(
+  target: AdditivePlan,
+  weights: readonly (readonly Weights[])[],
+  measured: readonly Measured[],
+): (cell: number) => readonly OtherEstimate[] {
+  const estimators = estimatorsOf(target)
+  const units = target.measurements.map((_, place) => unitOf(target, place))
+  const weightsAt = (statistic: number, cell: number) => entry(entry(weights, statistic), cell)
+  const numberAt = (statistic: number, cell: number) =>
+    gridValueOf(weightsAt(statistic, cell), measured) * entry(units, statistic)
+  const alpha = 1 - target.confidence
+  const halfWidthOf = halfWidths(measured)
+  const noiseOf = (parts: readonly WeightedPart[]) => combinedNoise(parts, weightsAt, measured)
+  return (cell) =>
+    target.estimates.map((estimate, place) => {
+      const { value } = entry(estimators, place).released((statistic, other = cell) =>
+        numberAt(statistic, other),
+      )
+      const parts = linearParts(estimate, target, cell)
+      if (parts !== undefined) {
+        const noise = noiseOf(parts)
+        const together = 'together' in estimate ? (estimate.together ?? 1) : 1
+        return {
+          value,
+          halfWidth: halfWidthOf(noise, alpha / together),
+          expectedAbsoluteError: expectedAbsoluteBound(noise),
+        }
+      }
+      const needed = must(partsOfRatio(estimate), 'the parts of an estimate')
+      const at = (statistic: number, other = cell): Interval => {
+        const noise = noiseOf([{ statistic, cell: other, factor: entry(units, statistic) }])
+        const halfWidth = halfWidthOf(noise, alpha / needed.length)
+        const center = numberAt(statistic, other)
+        return { lowest: center - halfWidth, highest: center + halfWidth }
+      }
+      const { lowest, highest } = intervalOfRatio(estimate, at)
+      return { value, halfWidth: Math.max(highest - value, value - lowest, 0), expectedAbsoluteError: null }
+    })
+}
+
+/** A statistic of the question in a cell, and its factor in an estimate: the unit of the estimate for one grid unit. */
+interface WeightedPart {
+  readonly statistic: number
+  readonly cell: number
+  readonly factor: number
+}
+
+/** The statistics that an estimate adds up; `undefined` for an estimate that is not linear. */
+function linearParts(
+  estimate: Estimate,
+  target: AdditivePlan,
+  cell: number,
+): readonly WeightedPart[] | undefined {
+  if (!isLinearEstimate(estimate)) return undefined
+  const part = (statistic: number, factor = 1) => ({
+    statistic,
+    cell,
+    factor: factor * unitOf(target, statistic),
+  })
+  switch (estimate.kind) {
+    case 'sum-from-middle': {
+      const { sum, rows, column } = estimate
+      const { middle } = columnRange(column)
+      return [part(sum), ...(rows.kind === 'public' ? [] : [part(rows.statistic, middle * rows.scale)])]
+    }
+    case 'mean':
+    case 'share': {
+      const { sum, rows } = estimate
+      if (rows.kind !== 'public') throw new RangeError('the mean of a private number of rows is not linear')
+      return [part(sum, 1 / rows.value)]
+    }
+    case 'proportion':
+      return [part(estimate.statistic, 1 / estimate.rows)]
+    case 'count':
+    case 'sum':
+      return [part(estimate.statistic)]
+    default:
+      throw new RangeError('an estimate of this kind is not linear')
+  }
+}
+
+/** The noise of a combination of statistics. */
+function combinedNoise(
+  parts: readonly WeightedPart[],
+  weightsAt: (statistic: number, cell: number) => Weights,
+  measured: readonly Measured[],
+): readonly WeightedNoise[] {
+  const factors = new Map<number, number>()
+  for (const { statistic, cell, factor } of parts) {
+    const { denominator, numerators } = weightsAt(statistic, cell)
+    for (const [place, weight] of numerators)
+      factors.set(place, (factors.get(place) ?? 0) + (factor * Number(weight)) / Number(denominator))
+  }
+  return Array.from(factors, ([place, factor]) => {
+    const { release, statistic } = entry(measured, place)
+    // The factor is for one grid unit of the measured statistic.
+    return { noise: noiseAt(release.plan, statistic), weight: factor / unitOf(release.plan, statistic) }
+  })
+}
+
+/** Half-widths of combinations; equal ones are computed once. */
+function halfWidths(
+  measured: readonly Measured[],
+): (noise: readonly WeightedNoise[], alpha: number) => number {
+  const known = new Map<string, number>()
+  return (noise, alpha) => {
+    const text =
+      noise
+        .map(({ noise, weight }) => `${JSON.stringify(noise)}${Math.abs(weight)}`)
+        .sort()
+        .join() + alpha
+    const halfWidth = known.get(text) ?? (measured.length === 0 ? 0 : halfWidthBound(alpha)(noise))
+    known.set(text, halfWidth)
+    return halfWidth
+  }
+}

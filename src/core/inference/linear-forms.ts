@@ -1,0 +1,223 @@
+import { must } from '../../privacy/must.ts'
+import type { Dataset } from '../dataset/dataset.ts'
+import type { Aggregate, Predicate, Statistic } from '../planner/language/aggregate.ts'
+import { columnsOf, type ElementaryCells } from './elementary-cells.ts'
+
+/*
+ * Every exact integer of a sum or count is a linear form in unknown integers, such as the number of rows of an elementary
+ * cell. Two integers are about the same rows, bounded in the same way, exactly if they share the unknowns.
+ *
+ * For people, `maxRows` bounds the rows of a dataset before any question, and a smaller bound of a question applies to the
+ * rows that it selects. The unknowns of such a question name, beside the bound, which of a person's possible rows it
+ * selects: a person who differs in the columns that are constant per person has other unknowns, so questions that select
+ * the same rows but for these columns share them. A number of people is an unknown for each set of cells that a person's
+ * rows can be in: people add up over columns that are constant per person only.
+ */
+
+/** Integer coefficients of unknowns, by their numbers. */
+export type LinearForm = ReadonlyMap<number, bigint>
+
+/** Numbers for unknowns, which are texts. */
+export type Unknowns = (unknown: string) => number
+
+/** Numbers unknowns in the order in which they occur. */
+export function numberedUnknowns(): Unknowns {
+  const numbers = new Map<string, number>()
+  return (unknown) => {
+    const number = numbers.get(unknown) ?? numbers.size
+    numbers.set(unknown, number)
+    return number
+  }
+}
+
+/**
+ * The linear forms of the integers of an aggregate, as `forms[statistic][cell]`; `undefined` for a statistic that is no
+ * sum over rows or people.
+ */
+export function linearForms(
+  aggregate: Aggregate,
+  size: number,
+  cells: ElementaryCells,
+  unknowns: Unknowns,
+  dataset: Dataset,
+): readonly (readonly LinearForm[] | undefined)[] {
+  const selection = selectionOf(aggregate, cells, dataset)
+  return aggregate.statistics.map((statistic) => formsOf(statistic, size, selection, cells, unknowns))
+}
+
+/** The rows that an aggregate selects. */
+interface Selection {
+  /** The cell of the aggregate that an elementary cell belongs to; `undefined` if its rows are not selected. */
+  readonly placeOf: (cell: number) => number | undefined
+  /** Which rows of the people in a constant part are kept, as a text; empty if no bound of the question's own applies. */
+  readonly boundOf: (constant: number) => string
+}
+
+function selectionOf(
+  { where, groupBy, bounding }: Aggregate,
+  cells: ElementaryCells,
+  { privacyUnit }: Dataset,
+): Selection {
+  const isSelected = cells.satisfying(where)
+  const place = cells.placed(groupBy)
+  const placeOf = (cell: number) => (isSelected(cell) ? place(cell) : undefined)
+  const isUnbounded =
+    privacyUnit.kind === 'row' || (bounding.kind === 'rows' && bounding.rows >= privacyUnit.maxRows)
+  const texts = new Map<number, string>()
+  return {
+    placeOf,
+    boundOf(constant) {
+      if (isUnbounded) return ''
+      const known =
+        texts.get(constant) ?? JSON.stringify([bounding, selectedIn(constant, placeOf, cells, bounding)])
+      texts.set(constant, known)
+      return known
+    },
+  }
+}
+
+/** Which varying parts are selected; where a bound chooses among cells, with a number for each cell. */
+function selectedIn(
+  constant: number,
+  placeOf: Selection['placeOf'],
+  { varying }: ElementaryCells,
+  { kind }: Aggregate['bounding'],
+): string {
+  const numbers = new Map<number, number>()
+  return Array.from({ length: varying }, (_, part) => {
+    const place = placeOf(constant * varying + part)
+    if (place === undefined) return '-'
+    if (kind !== 'groups') return '+'
+    const number = numbers.get(place) ?? numbers.size
+    numbers.set(place, number)
+    return String(number)
+  }).join()
+}
+
+function formsOf(
+  statistic: Statistic,
+  size: number,
+  selection: Selection,
+  cells: ElementaryCells,
+  unknowns: Unknowns,
+): readonly LinearForm[] | undefined {
+  const forms = Array.from({ length: size }, () => new Map<number, bigint>())
+  const add = (place: number, unknown: readonly (string | number)[], coefficient: bigint) => {
+    if (coefficient === 0n) return
+    const form = must(forms[place], 'a cell')
+    const number = unknowns(JSON.stringify(unknown))
+    form.set(number, (form.get(number) ?? 0n) + coefficient)
+  }
+  const terms = termsOf(statistic)
+  if (terms === undefined) return undefined
+  const { placeOf, boundOf } = selection
+  const counts = cells.satisfying(statistic.kind === 'affine-count' ? undefined : conditionOf(statistic))
+  const values = columnsOf(statistic).map(cells.withValue)
+  const holds = cells.satisfying(conditionOf(statistic))
+  const placeIfCounted = (cell: number) =>
+    counts(cell) && values.every((test) => test(cell)) ? placeOf(cell) : undefined
+  for (let constant = 0; constant < cells.constant; constant += 1) {
+    const bound = boundOf(constant)
+    const cellsOfPeople = new Map<number, number[]>()
+    for (let part = 0; part < cells.varying; part += 1) {
+      const cell = constant * cells.varying + part
+      const place = placeIfCounted(cell)
+      if (place === undefined) continue
+      if (terms.of === 'people') cellsOfPeople.set(place, [...(cellsOfPeople.get(place) ?? []), part])
+      else
+        for (const { quantity, coefficient, where } of terms.each)
+          if (where !== true || holds(cell)) add(place, [quantity, bound, cell], coefficient)
+    }
+    for (const [place, parts] of cellsOfPeople)
+      for (const { quantity, coefficient } of terms.each)
+        add(place, [quantity, bound, constant, parts.join()], coefficient)
+  }
+  return forms
+}
+
+function conditionOf(statistic: Statistic): Predicate | undefined {
+  return 'where' in statistic ? statistic.where : undefined
+}
+
+/** What a row, or a person, adds to a statistic: coefficients of quantities. */
+interface Terms {
+  readonly of: 'rows' | 'people'
+  readonly each: readonly {
+    readonly quantity: string
+    readonly coefficient: bigint
+    /** True if only the rows that satisfy the condition of the statistic add it. */
+    readonly where?: true
+  }[]
+}
+
+/** The number of rows or people. */
+const NUMBER = 'number'
+
+function termsOf(statistic: Statistic): Terms | undefined {
+  switch (statistic.kind) {
+    case 'count':
+      return { of: 'rows', each: [{ quantity: NUMBER, coefficient: 1n }] }
+    case 'count-people':
+      return { of: 'people', each: [{ quantity: NUMBER, coefficient: 1n }] }
+    case 'affine-count': {
+      const { factor, offset } = statistic
+      return {
+        of: 'rows',
+        each: [
+          { quantity: NUMBER, coefficient: factor, where: true },
+          { quantity: NUMBER, coefficient: offset },
+        ],
+      }
+    }
+    case 'affine-sum':
+    case 'affine-square-sum': {
+      const { factor, offset, perPerson, column } = statistic
+      const value = perPerson === undefined ? sumOf(must(column, 'a column')) : quantityOf(perPerson)
+      return {
+        of: perPerson === undefined ? 'rows' : 'people',
+        each:
+          statistic.kind === 'affine-sum'
+            ? [
+                { quantity: value, coefficient: factor },
+                { quantity: NUMBER, coefficient: offset },
+              ]
+            : productTerms([value, factor, offset], [value, factor, offset]),
+      }
+    }
+    case 'affine-product-sum': {
+      const [one, other] = statistic.terms
+      return {
+        of: 'rows',
+        each: productTerms(
+          [sumOf(one.column), one.factor, one.offset],
+          [sumOf(other.column), other.factor, other.offset],
+        ),
+      }
+    }
+    case 'count-distinct':
+    case 'count-distinct-values':
+      return undefined
+  }
+}
+
+type Affine = readonly [quantity: string, factor: bigint, offset: bigint]
+
+/** (f x + o)(g y + p) = fg xy + fp x + og y + op. */
+function productTerms([x, f, o]: Affine, [y, g, p]: Affine): Terms['each'] {
+  return [
+    { quantity: JSON.stringify([x, y].sort()), coefficient: f * g },
+    { quantity: x, coefficient: f * p },
+    { quantity: y, coefficient: o * g },
+    { quantity: NUMBER, coefficient: o * p },
+  ]
+}
+
+/** The sum of a column. */
+function sumOf(column: string): string {
+  return JSON.stringify({ column })
+}
+
+/** The sum of a value of each person. */
+function quantityOf(value: object): string {
+  return JSON.stringify(value, (_, each) => (typeof each === 'bigint' ? String(each) : each))
+}

@@ -1,0 +1,166 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { Dataset } from '../../../src/core/dataset/dataset.ts'
+import { infer, type PaidRelease } from '../../../src/core/inference/infer.ts'
+import { aggregateRows, type StoredRow } from '../../engines/reference-engine.ts'
+import { PERSON, RANK } from '../../engines/reference-people.ts'
+import { rowOf } from '../planner/arbitraries.ts'
+import { patients, people } from '../planner/neighbours/people.ts'
+import { exactRelease, isInferred, planned } from './inferred.ts'
+
+const rowsOfPeople = people('add-remove')
+const ofPatients = patients('add-remove')
+
+/** Rows of people with one row to four; Sex and Region are constant per person. */
+const rowsOfPatients: fc.Arbitrary<readonly StoredRow[]> = fc
+  .array(fc.array(rowOf(ofPatients), { minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 12 })
+  .map((persons) =>
+    persons.flatMap((own, person) =>
+      own.map((row, rank) => ({
+        ...row,
+        Sex: own[0]?.Sex ?? null,
+        Region: own[0]?.Region ?? null,
+        [PERSON]: BigInt(person),
+        [RANK]: BigInt(rank + 1),
+      })),
+    ),
+  )
+
+const male = { column: 'Sex', op: '=', value: 'M' }
+const member = { column: 'Member', op: '=', value: true }
+const inNorth = { column: 'Region', op: '=', value: 'N' }
+const adult = { column: 'Age', op: '>=', value: 18 }
+const where = fc.constantFrom(
+  undefined,
+  male,
+  { op: 'not', predicate: male },
+  member,
+  { op: 'not', predicate: member },
+  inNorth,
+  adult,
+  { op: 'not', predicate: adult },
+  { op: 'and', predicates: [male, member] },
+  { op: 'or', predicates: [male, inNorth] },
+)
+const keys = fc.constantFrom(
+  ['Sex'],
+  ['Sex', 'Member'],
+  ['Member'],
+  ['Region'],
+  [{ column: 'Age', edges: [0, 18, 65, 120] }],
+  [{ column: 'Visited', by: 'month' }],
+  ['Sex', { column: 'Age', edges: [0, 18, 120] }],
+)
+const statistic = fc.constantFrom(
+  { kind: 'count' },
+  { kind: 'sum', column: 'Age' },
+  { kind: 'mean', column: 'Income' },
+  { kind: 'sum', column: 'Income' },
+  { kind: 'variance', column: 'Age' },
+  { kind: 'proportion', of: member, name: 'members' },
+)
+const ofRows = fc.oneof(
+  fc.record({ kind: fc.constant('count'), where }, { requiredKeys: ['kind'] }),
+  fc.record({
+    kind: fc.constantFrom('sum', 'mean', 'variance'),
+    column: fc.constantFrom('Age', 'Income'),
+    where,
+  }),
+  fc.record({ kind: fc.constant('groupBy'), keys, statistics: statistic.map((one) => [one]), where }),
+  fc.record({ kind: fc.constant('proportion'), of: fc.constantFrom(member, adult), where }),
+)
+const bounds = fc.constantFrom(undefined, undefined, { rows: 1 }, { rows: 2 }, { rows: 4 })
+const groupBounds = fc.constantFrom(undefined, { rows: 1 }, { groups: 1 }, { groups: 2, rowsPerGroup: 2 })
+const wherePersons = fc.constantFrom(
+  undefined,
+  undefined,
+  male,
+  { op: 'not', predicate: male },
+  member,
+  inNorth,
+)
+const ofPersons = fc.oneof(
+  fc.record({
+    kind: fc.constant('count'),
+    of: fc.constantFrom('people', 'rows'),
+    where: wherePersons,
+    contribution: bounds,
+  }),
+  fc.record({
+    kind: fc.constantFrom('sum', 'mean'),
+    column: fc.constant('Age'),
+    where: wherePersons,
+    contribution: bounds,
+  }),
+  fc.record({
+    kind: fc.constant('groupBy'),
+    keys,
+    statistics: fc.constantFrom(
+      [{ kind: 'count', of: 'people' }],
+      [{ kind: 'count' }],
+      [{ kind: 'sum', column: 'Age' }],
+    ),
+    where: wherePersons,
+    contribution: groupBounds,
+  }),
+)
+
+/** Checks that the identity behind every estimate holds on exact integers; returns whether there was an estimate. */
+function identityHolds(
+  target: object,
+  paid: readonly object[],
+  dataset: Dataset,
+  rows: readonly StoredRow[],
+): boolean {
+  const releases = paid.map((each, place) => exactRelease(each, dataset, rows, String(place)))
+  const question = planned(target, dataset)
+  const found = infer(question, releases)
+  if (!isInferred(found)) return false
+  const exact = aggregateRows(question.aggregate, rows)
+  for (const [statistic, cells] of found.statistics.entries())
+    for (const [cell, { terms, denominator }] of cells.entries()) {
+      const sum = terms.reduce((total, term) => {
+        const release = releases[Number(term.release)] as PaidRelease
+        const bits = BigInt(release.plan.measurements[term.statistic]?.fractionBits ?? 0)
+        return total + term.weight * ((release.integers[term.statistic]?.[term.cell] ?? 0n) >> bits)
+      }, 0n)
+      expect(sum).toBe((exact[statistic]?.[cell] ?? 0n) * denominator)
+    }
+  return true
+}
+
+describe('the identity behind every estimate holds on the exact integers', () => {
+  test('of rows', () => {
+    let estimates = 0
+    fc.assert(
+      fc.property(
+        ofRows,
+        fc.array(ofRows, { minLength: 3, maxLength: 8 }),
+        fc.array(rowOf(rowsOfPeople), { maxLength: 30 }),
+        (target, paid, rows) => {
+          if (identityHolds(target, paid, rowsOfPeople, rows)) estimates += 1
+        },
+      ),
+      { numRuns: 300 },
+    )
+    console.log('rows', estimates)
+    expect(estimates).toBeGreaterThan(20)
+  })
+
+  test('of people with skewed numbers of rows', () => {
+    let estimates = 0
+    fc.assert(
+      fc.property(
+        ofPersons,
+        fc.array(ofPersons, { minLength: 4, maxLength: 10 }),
+        rowsOfPatients,
+        (target, paid, rows) => {
+          if (identityHolds(target, paid, ofPatients, rows)) estimates += 1
+        },
+      ),
+      { numRuns: 300 },
+    )
+    console.log('people', estimates)
+    expect(estimates).toBeGreaterThan(20)
+  })
+})
