@@ -12,7 +12,7 @@ import re
 import sys
 
 LINE = re.compile(rb'^\{"event":(.*),"hash":"([0-9a-f]{64})"(?:,"request":(".*"))?\}$', re.DOTALL)
-REFERRING = ("charged", "shared", "session-answered")
+REFERRING = ("charged", "shared", "inferred", "session-answered")
 
 
 def sha256(data):

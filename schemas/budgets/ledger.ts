@@ -22,6 +22,7 @@ const entry = z
       'allotted',
       'charged',
       'shared',
+      'inferred',
       'denied',
       'retried',
       'answered',
@@ -56,6 +57,8 @@ export const EVENT_MEANINGS: Readonly<Record<z.output<typeof entry>['kind'], str
     'The source is registered under `otherDatasets` as well. `reason` states why this budget is separate.',
   charged: 'A cost was debited, before any data was read.',
   shared: "A cost was debited from an analyst's allotment only, for a release that another paid for.",
+  inferred:
+    'An answer that follows from releases of `parents`, which the analyst had paid for, was given. Nothing was debited, and no data was read.',
   denied:
     'The budget or the allotment was too small. Nothing was debited. At most 250 are recorded per analyst and dataset.',
   retried: 'Another attempt began under a charge.',

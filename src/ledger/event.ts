@@ -60,6 +60,8 @@ export interface LedgerEvent {
   readonly limit?: EventAmount
   /** In `shared`: id of the charge whose release is shared. */
   readonly sharedFrom?: string
+  /** In `inferred`: ids of the charges whose releases the answer follows from, in order. */
+  readonly parents?: readonly string[]
   /** In `allotted`: the analyst. */
   readonly analyst?: string
   /** SHA-256 of the stored answer's UTF-8, hexadecimal. */
@@ -102,6 +104,7 @@ export function canonicalEvent(event: LedgerEvent): string {
     loss: inOrder(event.loss),
     neighbours: event.neighbours,
     otherDatasets: event.otherDatasets,
+    parents: event.parents,
     previousHash: event.previousHash,
     principal: event.principal,
     privacyUnit: event.privacyUnit && { column: event.privacyUnit.column, kind: event.privacyUnit.kind },

@@ -40,7 +40,7 @@ async function withRequests(
 ): Promise<readonly EventWithRequest[]> {
   const events = page.map((stored) => ({ stored, event: JSON.parse(stored.canonical) as LedgerEvent }))
   const debited = events.flatMap(({ event: { kind, chargeId } }) =>
-    chargeId !== undefined && (kind === 'charged' || kind === 'shared') ? [chargeId] : [],
+    chargeId !== undefined && kind !== 'session-answered' && refersToRequest({ kind }) ? [chargeId] : [],
   )
   const requests = debited.length === 0 ? new Map<string, string>() : await ledger.requests(debited)
   const found: EventWithRequest[] = []

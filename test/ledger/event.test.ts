@@ -41,6 +41,7 @@ const FIELDS: { readonly [Field in keyof Required<LedgerEvent>]: fc.Arbitrary<Le
   ),
   synthetic: fc.boolean(),
   otherDatasets: fc.array(text),
+  parents: fc.array(text),
   sequence: count,
   previousHash: text,
   kind: fc.constantFrom(...EVENT_KINDS) as fc.Arbitrary<LedgerEvent['kind']>,

@@ -38,6 +38,8 @@ export interface LedgerEntry {
     | 'charged'
     /** An analyst was debited for a shared release. The dataset was not. */
     | 'shared'
+    /** An answer that follows from releases that were paid before. Nothing was debited. */
+    | 'inferred'
     | 'denied'
     | 'retried'
     | 'answered'

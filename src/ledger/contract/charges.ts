@@ -25,6 +25,11 @@ export interface ChargeRequest {
   readonly price: Amount
   /** True if analysts of the dataset share releases. */
   readonly sharing: boolean
+  /**
+   * Ids of the principal's own charges on the dataset from whose releases the answer follows, in order. The price is then 0, and
+   * no data is read.
+   */
+  readonly parents?: readonly string[]
   /** Time limit for this attempt. After it, a repeated request starts another attempt. */
   readonly leaseMs: number
   /** Within which a new debit must be made, by the clock of the ledger: from the first instant to before the second. */

@@ -219,10 +219,11 @@ const KEYS: {
     addActOn(keys, dataset)
     keys.analysts.add(dataset, analyst)
   },
-  charge(keys, { dataset, principal, idempotencyKey, requestHash, sharing, keyChosen }) {
+  charge(keys, { dataset, principal, idempotencyKey, requestHash, sharing, keyChosen, parents = [] }) {
     keys.datasets.add(dataset)
     keys.analysts.add(dataset, principal)
     if (sharing && !keyChosen) keys.questions.add(dataset, requestHash)
+    for (const parent of parents) keys.charges.add(parent)
     // Other texts have no id.
     if (![principal, idempotencyKey].every(isStorable)) return
     const id = chargeId(principal, idempotencyKey)

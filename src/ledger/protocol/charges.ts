@@ -3,6 +3,7 @@ import {
   addAmounts,
   coversAmount,
   isSameAmount,
+  noAmount,
   subtractAmounts,
 } from '../../privacy/accounting.ts'
 import { chargeId, sha256 } from '../canonical.ts'
@@ -28,6 +29,7 @@ import {
   answerOf,
   appendEvent,
   type Batch,
+  type EventFacts,
   setAnalyst,
   setSharedRelease,
   sharedReleaseOf,
@@ -152,6 +154,7 @@ function firstAttempt(
   if (price.accounting !== account.budget.cap.accounting)
     throw new RangeError("the price is not in the units of the dataset's accounting")
   if (account.suspended) return { kind: 'suspended' }
+  requireParents(batch, request)
   if (!isWithin(batch, request)) return { kind: 'other-time', nowMs: batch.nowMs }
   const analyst = analystOf(batch, account, principal)
   const { storedBytes } = analyst
@@ -177,14 +180,33 @@ function firstAttempt(
   batch.requests.set(id, request.request)
   const bytes = CHARGE_BYTES + Buffer.byteLength(request.request)
   debit(batch, account, withStoredBytes(analyst, bytes), row)
-  const event = appendEvent(
-    batch,
-    dataset,
-    sharedFrom === undefined
-      ? { ...eventFacts(row), kind: 'charged', attempt: 1 }
-      : { ...eventFacts(row), kind: 'shared', attempt: 1, sharedFrom },
-  )
+  const event = appendEvent(batch, dataset, {
+    ...eventFacts(row),
+    attempt: 1,
+    ...startOf(request, sharedFrom),
+  })
   return chargedOutcome(batch, row, event, shared)
+}
+
+/** The kind of the event that starts a charge, and the charges that it refers to. */
+function startOf(
+  { parents }: ChargeRequest,
+  sharedFrom: string | undefined,
+): Pick<EventFacts, 'kind' | 'parents' | 'sharedFrom'> {
+  if (parents !== undefined) return { kind: 'inferred', parents }
+  return sharedFrom === undefined ? { kind: 'charged' } : { kind: 'shared', sharedFrom }
+}
+
+/** @throws RangeError for an inferred answer with a price, or with a parent that the principal has not paid for. */
+function requireParents(batch: Batch, { parents, price, dataset, principal, sharing }: ChargeRequest): void {
+  if (parents === undefined) return
+  if (parents.length === 0 || sharing || !isSameAmount(price, noAmount(price.accounting)))
+    throw new RangeError('an inferred answer has parents and no price, and is not shared')
+  for (const id of parents) {
+    const parent = batch.charges.get(id)
+    if (parent?.state !== 'answered' || parent.dataset !== dataset || parent.principal !== principal)
+      throw new RangeError('an inferred answer follows from releases of the same analyst on the same dataset')
+  }
 }
 
 /**

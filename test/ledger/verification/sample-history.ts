@@ -2,7 +2,7 @@ import { sha256 } from '../../../src/ledger/canonical.ts'
 import type { LedgerEntry, StoredEvent } from '../../../src/ledger/contract/chain.ts'
 import type { LedgerEvent } from '../../../src/ledger/event.ts'
 import { canonicalEvent, eventAmount, eventLoss, FIRST_PREVIOUS_HASH } from '../../../src/ledger/event.ts'
-import { type Accounting, amountBoughtBy } from '../../../src/privacy/accounting.ts'
+import { type Accounting, amountBoughtBy, noAmount } from '../../../src/privacy/accounting.ts'
 import { loss } from '../support.ts'
 
 /** The fields of an event, except those that its position in the chain determines. */
@@ -20,6 +20,7 @@ export const EVENT_KINDS = Object.keys({
   allotted: true,
   charged: true,
   shared: true,
+  inferred: true,
   denied: true,
   retried: true,
   answered: true,
@@ -116,6 +117,13 @@ export function sampleHistory(
     answered('b', 'ada', 'second', 2),
     { kind: 'shared', ...paid('a of ben', 'ben'), sharedFrom: 'a' },
     answered('a of ben', 'ben', 'shared'),
+    {
+      kind: 'inferred',
+      ...paid('from both', 'ada'),
+      loss: eventAmount(noAmount(accounting)),
+      parents: ['a', 'b'],
+    },
+    answered('from both', 'ada', 'inferred'),
     { kind: 'charged', ...paid('session', 'ben') },
     answered('session', 'ben', 'opened'),
     asked(1, sessionAnswer),

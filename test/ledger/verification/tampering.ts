@@ -265,6 +265,11 @@ function tamperedHistories(accounting: Accounting): readonly Tampering[] {
     changed('a share of the answer to another question', 'shared', 0, { sharedFrom: 'b' }),
     changed('a share that was paid already', 'shared', 0, { chargeId: 'a' }),
     changed('a share without an amount', 'shared', 0, { loss: undefined }),
+    changed('an inferred answer that was charged', 'inferred', 0, { loss: eventAmount(price) }),
+    changed('an inferred answer without parents', 'inferred', 0, { parents: [] }),
+    changed('an inferred answer from a charge that was not made', 'inferred', 0, { parents: ['a', 'never'] }),
+    changed('an inferred answer from a denied charge', 'inferred', 0, { parents: ['a', 'dear'] }),
+    changed('an inferred answer from a release of another', 'inferred', 0, { parents: ['a', 'a of ben'] }),
     inserted('a share of a release that is not answered yet', placeOf(history, 'answered'), {
       ...at(placeOf(history, 'shared')),
     }),
@@ -356,7 +361,7 @@ function recordsOf(events: readonly StoredEvent[]): ReadonlyMap<string, ChargeRe
     const event: LedgerEvent = JSON.parse(canonical)
     const { kind, dataset, principal, chargeId: id = '', requestHash = '', attempt = 0, sharedFrom } = event
     const record = records.get(id)
-    if (kind === 'charged' || kind === 'shared' || kind === 'denied') {
+    if (kind === 'charged' || kind === 'shared' || kind === 'inferred' || kind === 'denied') {
       const state = kind === 'denied' ? 'denied' : 'charged'
       const facts = {
         id,
@@ -499,7 +504,7 @@ const LIVE_TESTS: readonly VerificationTest[] = ACCOUNTINGS.flatMap((accounting)
           { dataset: 'survey' },
           { principal: 'eve' },
           { requestHash: sha256('another') },
-          { price: addAmounts(price, price) },
+          { price: addAmounts(price, amountBoughtBy(accounting, loss('0.1', '0.00001'))) },
           { sharedFrom: sharedFrom === undefined ? 'b' : 'session' },
           { attempt: attempt - 1 },
           { attempt: attempt + 1, state: 'charged' },

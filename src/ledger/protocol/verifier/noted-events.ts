@@ -157,7 +157,7 @@ function reasonAgainstReceipt(
   if (hash !== hashOfEvent) return `event ${sequence} has another hash`
   // A session is paid when it is opened. The receipt of one of its answers is the head before the answer.
   if (answer === undefined || answer.question !== undefined) return undefined
-  const debits = event.kind === 'charged' || event.kind === 'shared' || event.kind === 'retried'
+  const debits = ['charged', 'shared', 'inferred', 'retried'].includes(event.kind)
   return debits && event.chargeId === answer.chargeId
     ? undefined
     : `event ${sequence} does not debit the charge of the answer`

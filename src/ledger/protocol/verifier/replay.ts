@@ -100,6 +100,7 @@ export function applyEvent(state: ReplayState, event: LedgerEvent): string | und
     case 'denied':
     case 'charged':
     case 'shared':
+    case 'inferred':
     case 'retried':
       if (state.suspended) return 'the dataset is suspended'
       return start(state, event)
@@ -245,13 +246,15 @@ function addCharge(replay: ReplayState, id: string, event: LedgerEvent, state: '
   })
 }
 
-/** Applies `charged` and `shared`. */
+/** Applies `charged`, `shared` and `inferred`. */
 function charge(state: ReplayState, event: LedgerEvent): string | undefined {
   const { budget, charges, analysts } = state
   const { kind, chargeId, principal, requestHash, sharedFrom } = event
   if (chargeId === undefined || (charges.get(chargeId)?.state ?? 'denied') !== 'denied')
     return 'the charge is already debited'
   const price = amountFromEvent(event.loss)
+  const reason = kind === 'inferred' ? reasonAgainstParents(state, event) : undefined
+  if (reason !== undefined) return reason
   const analyst = spendingOf(state, principal)
   const spent = addAmounts(analyst.spent, price)
   if (!coversAmount(analyst.allotment?.limit ?? budget.cap, spent)) return 'the allotment is exceeded'
@@ -268,6 +271,22 @@ function charge(state: ReplayState, event: LedgerEvent): string | undefined {
   }
   addCharge(state, chargeId, event, 'charged')
   return undefined
+}
+
+/** The reason why an answer cannot follow from the releases that its event names. */
+function reasonAgainstParents(
+  { charges, verifiedEvents }: ReplayState,
+  { principal, parents = [], loss }: LedgerEvent,
+): string | undefined {
+  const price = amountFromEvent(loss)
+  if (!isSameAmount(price, noAmount(price.accounting))) return 'an inferred answer is charged'
+  if (parents.length === 0) return 'the inferred answer has no parents'
+  const missing = parents.some((id) => {
+    const parent = charges.get(id)
+    if (parent === undefined && verifiedEvents > 0) return false
+    return parent?.state !== 'answered' || parent.principal !== principal
+  })
+  return missing ? 'the inferred answer follows from a release that its analyst does not have' : undefined
 }
 
 function spendingOf({ analysts, budget }: ReplayState, principal: string): AnalystSpending {

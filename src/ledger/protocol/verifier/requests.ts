@@ -9,7 +9,7 @@ import type { BrokenVerification, Verification } from './verifier.ts'
 
 /** True if an event has the hash of a request that is stored. */
 export function refersToRequest({ kind }: Pick<LedgerEvent, 'kind'>): boolean {
-  return kind === 'charged' || kind === 'shared' || kind === 'session-answered'
+  return kind === 'charged' || kind === 'shared' || kind === 'inferred' || kind === 'session-answered'
 }
 
 /** The number of events that refer to a request, and of those whose request was compared with its hash. */
