@@ -18,6 +18,7 @@ export function balancesOf(budget: Budget): Balances {
 export const nothingPaid = {
   ledger: {
     requests: async () => new Map<string, string>(),
+    releases: async () => ({ releases: [] }),
     unansweredRequests: async () => new Map<string, string>(),
   },
 }

@@ -268,6 +268,9 @@ export const noise = z
       threshold: z.number().describe('A key appears if its noisy count reaches the threshold.'),
     }),
     z.strictObject({ mechanism: z.literal('near-truncated-geometric'), neighbours }),
+    z
+      .strictObject({ mechanism: z.literal('combined'), neighbours })
+      .describe('The answer follows from several releases, which `inference` names.'),
   ])
   .meta({
     id: 'Noise',
@@ -451,6 +454,42 @@ const domain = z
   })
   .optional()
 
+const integers = z
+  .array(z.array(z.string().regex(/^-?[0-9]+$/)).readonly())
+  .readonly()
+  .optional()
+  .describe(
+    'Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one ' +
+      'number for each cell. Later answers can follow from them at no cost.',
+  )
+
+/** One term of an estimate: the release (its place in `releases`), the statistic, the cell and the weight. */
+const term = z.tuple([z.int().min(0), z.int().min(0), z.int().min(0), z.string()])
+
+const inference = z
+  .strictObject({
+    statement: z.string().describe('From which answers this one follows, in words.'),
+    releases: listOf(
+      z.strictObject({
+        id: z.string().describe('Release of yours, or `this` for the measurement of the answer itself.'),
+        measurement: z.string().describe('What it measured: the same in every release that shows it.'),
+      }),
+    ),
+    estimates: listOf(
+      listOf(z.strictObject({ value: z.number(), denominator: z.string(), terms: z.array(term).readonly() })),
+    ).describe(
+      'The estimate of each sum or count that the answer is made from, in each cell: the sum of weight times measured integer, ' +
+        'divided by the denominator, as an exact fraction. A term is [place in `releases`, statistic, cell, weight]; the integers ' +
+        'are those in `integers` of the releases.',
+    ),
+  })
+  .meta({
+    id: 'Inference',
+    description:
+      'How an answer follows from releases: the best linear unbiased estimate. Its weights depend on public facts only.',
+  })
+  .optional()
+
 const MEASURED = 'Values and their accuracy before post-processing. Present if the answer is post-processed.'
 
 /** Returns one variant of an answer: the kinds that share a result, and the fields of all answers. */
@@ -465,6 +504,7 @@ function variant<
       result: resultSchema,
       ...fields,
       domain,
+      integers,
       measured: z.strictObject({ result: resultSchema, accuracy }).optional().describe(MEASURED),
     })
     .meta({ id })
@@ -497,6 +537,11 @@ export const answerFacts = {
   contribution,
   coverage: coverageReport,
   question: askedQuery.optional(),
+  measurement: z
+    .string()
+    .optional()
+    .describe('Identifies what was measured: the same in every release that shows it.'),
+  inference,
   ...debit,
   ...freshness,
   ...provenance,
@@ -571,6 +616,30 @@ export const offered = {
   replaysUntil,
 }
 
+const offers = z
+  .strictObject({
+    free: z
+      .union([
+        z.strictObject({ reason: z.string().describe('Why nothing follows.') }),
+        z.strictObject({
+          result,
+          accuracy,
+          releases: listOf(z.string()).describe('Ids of the releases that it follows from.'),
+          statement: z.string(),
+        }),
+      ])
+      .describe('What your paid releases already say, at no cost.'),
+    topUp: z
+      .strictObject({ epsilon: z.number(), price: amount })
+      .optional()
+      .describe(
+        'What it costs to reach the accuracy, or the precision of the epsilon, asked for, counting what is paid. Absent where ' +
+          'nothing is known. 0 where it is reached already.',
+      ),
+    fresh: z.strictObject({ price: amount }).describe('What an answer with noise of its own costs.'),
+  })
+  .meta({ id: 'Offers', description: 'Ways to an answer; `use` chooses one.' })
+
 /** Response to a preview of a query. */
 export const preview = z
   .strictObject({
@@ -582,6 +651,7 @@ export const preview = z
     contribution,
     coverage: coverageReport,
     ...offered,
+    offers,
     disclosureRisk: releaseRisk,
   })
   .meta({ id: 'Preview', description: 'Cost, accuracy and disclosure risk of a query.' })

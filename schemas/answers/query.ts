@@ -266,8 +266,20 @@ const postprocess = z
   })
   .meta({ id: 'PostprocessingChoice', description: 'Post-processing of noisy values. It costs nothing.' })
 
+const use = z
+  .enum(['free', 'topUp', 'fresh'])
+  .optional()
+  .meta({
+    id: 'Use',
+    description:
+      'What is used of releases that you have paid for. `fresh`: nothing; the answer has noise of its own. `free`: the answer is ' +
+      'inferred from them alone, and costs nothing. `topUp`: only the precision that they lack is bought. Default: `free` if ' +
+      'they meet the `accuracy` asked for, and otherwise `fresh`, as always with a chosen Idempotency-Key. A preview states all three.',
+  })
+
 const additive = {
   ...rows,
+  use,
   mechanism: z
     .enum(['geometric', 'laplace', 'gaussian'])
     .optional()
@@ -332,6 +344,7 @@ export const requestTerms = {
   calibration: additive.calibration,
   delta: delta.optional(),
   contribution: rows.contribution,
+  use,
   supposed: supposed.optional(),
   postprocess: postprocess.optional(),
 }

@@ -1,6 +1,10 @@
+import { randomBytes } from 'node:crypto'
 import { type Dataset, isLive } from '../core/dataset/dataset.ts'
 import type { UniformSource } from '../core/mechanisms/samplers/uniform-source.ts'
 import type { PlanLimits } from '../core/planner/plans/plan-kind.ts'
+import { offerOf } from '../core/planner/price/accuracy-first.ts'
+import { priceOf } from '../core/planner/price/price.ts'
+import { requireWithinQueryLimits } from '../core/planner/price/query-limits.ts'
 import type { Engine } from '../engines/engine.ts'
 import type { Charge } from '../ledger/contract/charges.ts'
 import type { StoredRelease } from '../ledger/contract/releases.ts'
@@ -9,16 +13,18 @@ import type { Failure } from '../ledger/contract/suspension.ts'
 import { pace } from '../platform/concurrency/pace.ts'
 import { SOFTWARE_VERSION } from '../platform/software-version.ts'
 import type { Trace, TraceSink } from '../platform/tracing/trace.ts'
+import { noAmount } from '../privacy/accounting.ts'
 import { defined } from '../privacy/defined.ts'
-import { entry } from '../privacy/must.ts'
+import { entry, must } from '../privacy/must.ts'
 import { disconnected, type Turn, type TurnRequest } from './admission.ts'
-import { type Asked, askBatch, askQuery, type Query, releaseAll } from './asked.ts'
+import { type Asked, askBatch, askQuery, canonicalQuery, type Query, releaseAll } from './asked.ts'
 import { completeAttempt } from './attempt.ts'
 import { type ChargeDependencies, charge, onceAtATime, type Purchase } from './charge.ts'
 import { describeDebit, describeReplay } from './documents/costs.ts'
 import { AnswerFailure, isReachable, unreachable } from './failure.ts'
-import { endOf, type Identity } from './identity.ts'
-import { scanOf } from './release.ts'
+import { endOf, findRepeat, type Identity } from './identity.ts'
+import { inferredFacts, isMet, knownAbout, notInferred, toppedUpFacts, topUpOf, useOf } from './inference.ts'
+import { release, scanOf } from './release.ts'
 import { type Clock, releaseInTime, shownTime } from './release-time.ts'
 import { traced } from './traced.ts'
 
@@ -78,6 +84,8 @@ export function answer(dependencies: AnswerDependencies, question: Question): Pr
   const { dataset, query } = question
   return answerUnderCharge(dependencies, question, { name: 'query', kind: query.kind }, async (trace) => {
     const asked = await trace.step('plan', () => askQuery(query, dataset, dependencies))
+    const inferred = await trace.step('plan', () => inferredOrder(dependencies, question, asked, trace))
+    if (inferred !== undefined) return inferred
     const scan = scanOf(entry(asked.plans, 0), dependencies.engine)
     return { ...orderOf(dependencies, asked, trace), scan }
   })
@@ -101,6 +109,54 @@ export function answerBatch(dependencies: AnswerDependencies, batch: Batch): Pro
   })
 }
 
+/**
+ * The order for a query that uses paid releases; `undefined` for one that draws fresh noise. A further attempt at a charge finds
+ * the same releases, because only its answer would add one, and so the same request.
+ * @throws Refusal for a query that asks for what does not follow.
+ */
+async function inferredOrder(
+  dependencies: AnswerDependencies,
+  { principal, query, dataset, idempotencyKey }: Question,
+  asked: Asked,
+  trace: Trace,
+): Promise<Order | undefined> {
+  const { ledger, limits } = dependencies
+  const use = useOf(query, idempotencyKey)
+  if (use === 'fresh') return undefined
+  const planned = entry(asked.plans, 0)
+  if (use === 'free-if-met') {
+    const { paid } = await findRepeat(ledger, { principal, dataset, request: asked.canonical }, Date.now())
+    if (paid) return undefined
+  }
+  const known = await knownAbout(planned, principal, dependencies)
+  if (known.kind === 'unknown' || planned.kind !== 'additive') {
+    if (use === 'free' && known.kind === 'unknown') throw notInferred(planned, known)
+    return undefined
+  }
+  const met = isMet(planned, known, limits)
+  if (use === 'free-if-met' && !met) return undefined
+  const parents = [...new Set(known.parents.map(({ charge }) => charge))]
+  const measured = known.parents.map(({ id }) => id)
+  const common = { kind: asked.kind, question: asked.question, sharing: false, show: asked.show }
+  if (use === 'free' || met)
+    return {
+      ...common,
+      request: { ...asked.canonical, inferredFrom: measured },
+      price: noAmount(dataset.accounting),
+      parents,
+      compute: async () => ({ facts: inferredFacts(planned, known) }),
+    }
+  const lacking = must(topUpOf(planned, known, limits), 'a measurement that is lacking')
+  requireWithinQueryLimits(lacking, offerOf(lacking.query))
+  const compute = async (turn: Turn) => {
+    await trace.step('wait', turn.takePlace)
+    const released = await release(lacking, dependencies.engine, dependencies.noiseSource, trace)
+    return { facts: toppedUpFacts(planned, lacking, known, released) }
+  }
+  const request = { ...canonicalQuery(lacking), inferredFrom: measured }
+  return { ...common, request, price: priceOf(lacking, dataset.accounting), compute }
+}
+
 /** The order for queries: their data is read at a place at the engine. */
 function orderOf(dependencies: AnswerDependencies, asked: Asked, trace: Trace): Order {
   const { kind, canonical, question, price, plans, describe, show } = asked
@@ -112,7 +168,8 @@ function orderOf(dependencies: AnswerDependencies, asked: Asked, trace: Trace): 
 }
 
 /** Identity and price of a request, and the computation that follows once it is charged. */
-export interface Order extends Pick<Purchase, 'request' | 'question' | 'price' | 'sharing' | 'scan'> {
+export interface Order
+  extends Pick<Purchase, 'request' | 'question' | 'price' | 'sharing' | 'scan' | 'parents'> {
   /** The kind of release that the ledger lists. */
   readonly kind: string
   /** Computes the answer, in a turn. */
@@ -194,7 +251,8 @@ async function answerInTurn(
       outcome.kind === 'shared'
         ? { facts: sharedFacts(outcome.shared), session: undefined }
         : await compute(turn)
-    const document = { id, dataset: dataset.id, datasetVersion: dataset.version, ...facts, ...common }
+    const identified = { id, dataset: dataset.id, datasetVersion: dataset.version, ...facts }
+    const document = { ...identified, ...measurementOf(identified), ...common }
     return {
       document: outcome.kind === 'shared' ? show(document) : document,
       record: (body, answeredAtMs) =>
@@ -206,6 +264,12 @@ async function answerInTurn(
     }
   })
   return { body, replayed: false }
+}
+
+/** A random id for what an answer measured, so that it tells nothing about the charge; none for a shared release, which has one. */
+function measurementOf(facts: object): { readonly measurement?: string } {
+  const measures = 'integers' in facts || 'answers' in facts
+  return measures && !('measurement' in facts) ? { measurement: randomBytes(16).toString('hex') } : {}
 }
 
 /**

@@ -16,6 +16,7 @@ import { defined } from '../privacy/defined.ts'
 import { entry } from '../privacy/must.ts'
 import { withinField } from '../privacy/refusal.ts'
 import { batchShown, queryShown } from './documents/postprocessing.ts'
+import { integersOf } from './inference.ts'
 import { release, requireAccepted, yieldIfLarge } from './release.ts'
 
 export type Query = Parameters<typeof plan>[0]
@@ -150,6 +151,7 @@ export async function releaseOf(planned: Plan, { engine, noiseSource }: Reading,
     noise: noiseReport(planned),
     accuracy,
     domain: domainOf(planned),
+    integers: integersOf(planned, released),
     contribution,
     coverage: coverageReport(planned),
   })

@@ -41,6 +41,8 @@ export interface Purchase extends TurnRequest, Identified {
    * release may be shared.
    */
   readonly sharing: boolean
+  /** The charges from whose releases the answer follows, if it does; the price is then 0. */
+  readonly parents?: readonly string[] | undefined
   /** Bytes from which on the ledger stores nothing more for the principal on the dataset. Default: that of the service. */
   readonly maxStoredBytes?: number | undefined
 }
@@ -106,7 +108,7 @@ function chargeRequest(
   purchase: Purchase,
   { canonical, requestHash, key, period }: Identity,
 ): ChargeRequest {
-  const { principal, dataset, price, sharing, idempotencyKey } = purchase
+  const { principal, dataset, price, sharing, idempotencyKey, parents } = purchase
   const { maxStoredBytes = defaultMaxStoredBytes } = purchase
   return defined({
     dataset: dataset.id,
@@ -117,6 +119,7 @@ function chargeRequest(
     requestHash,
     request: canonical,
     price,
+    parents,
     sharing: sharing && dataset.sharing,
     leaseMs: Math.min(leaseMs + longestDelayMs(dataset.timing), MAX_LEASE_MS),
     within: period,

@@ -8,6 +8,7 @@ import { priceOf } from '../core/planner/price/price.ts'
 import { accuracyReport, noiseReport } from '../core/planner/report.ts'
 import { planSession, priceOfSession, type SessionRequest, sessionReport } from '../core/planner/session.ts'
 import type { Chain } from '../ledger/contract/chain.ts'
+import type { Releases } from '../ledger/contract/releases.ts'
 import { pace } from '../platform/concurrency/pace.ts'
 import { lossOfAmount } from '../privacy/accounting.ts'
 import { defined } from '../privacy/defined.ts'
@@ -16,6 +17,7 @@ import { canonicalBatch, canonicalQuery, type Limits, type Query, requireAllAcce
 import { type Balances, describeOffer } from './documents/costs.ts'
 import { describeReleaseRisk } from './documents/disclosure.ts'
 import { findRepeat } from './identity.ts'
+import { describeOffers, knownAbout } from './inference.ts'
 import { requireAccepted } from './release.ts'
 
 /** Principal of a preview, and the dataset that it is about. */
@@ -26,7 +28,7 @@ interface PreviewRequest {
 
 /** Where a preview finds out what is already paid. */
 interface PaidRequests {
-  readonly ledger: Pick<Chain, 'requests' | 'unansweredRequests'>
+  readonly ledger: Pick<Chain & Releases, 'requests' | 'unansweredRequests' | 'releases'>
 }
 
 /** The informed adversary of a preview. */
@@ -59,6 +61,7 @@ export async function preview(
     datasetVersion: dataset.version,
     ...described,
     ...describeOffer(priceOf(planned, dataset.accounting), repeat, balances),
+    offers: describeOffers(planned, await knownAbout(planned, principal, { ledger, limits }), limits),
     disclosureRisk: describeReleaseRisk({ dataset, granted: balances.budget.granted, ...adversary }, release),
   }
 }

@@ -1977,6 +1977,7 @@ export interface components {
             /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
             epsilon?: number;
             accuracy?: components["schemas"]["AccuracyTarget"];
+            use?: components["schemas"]["Use"];
             /**
              * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
              * @enum {string}
@@ -2022,6 +2023,7 @@ export interface components {
             /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
             epsilon?: number;
             accuracy?: components["schemas"]["AccuracyTarget"];
+            use?: components["schemas"]["Use"];
             /**
              * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
              * @enum {string}
@@ -2066,6 +2068,7 @@ export interface components {
             /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
             epsilon?: number;
             accuracy?: components["schemas"]["AccuracyTarget"];
+            use?: components["schemas"]["Use"];
             /**
              * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
              * @enum {string}
@@ -2106,6 +2109,7 @@ export interface components {
             /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
             epsilon?: number;
             accuracy?: components["schemas"]["AccuracyTarget"];
+            use?: components["schemas"]["Use"];
             /**
              * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
              * @enum {string}
@@ -2154,6 +2158,7 @@ export interface components {
             /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
             epsilon?: number;
             accuracy?: components["schemas"]["AccuracyTarget"];
+            use?: components["schemas"]["Use"];
             /**
              * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
              * @enum {string}
@@ -2209,6 +2214,7 @@ export interface components {
             /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
             epsilon?: number;
             accuracy?: components["schemas"]["AccuracyTarget"];
+            use?: components["schemas"]["Use"];
             /**
              * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
              * @enum {string}
@@ -2995,6 +3001,7 @@ export interface components {
             /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
             epsilon?: number;
             accuracy?: components["schemas"]["AccuracyTarget"];
+            use?: components["schemas"]["Use"];
             /**
              * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
              * @enum {string}
@@ -3076,6 +3083,9 @@ export interface components {
             contribution?: components["schemas"]["AppliedContribution"];
             coverage: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
+            /** @description Identifies what was measured: the same in every release that shows it. */
+            measurement?: string;
+            inference?: components["schemas"]["Inference"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
@@ -3096,6 +3106,8 @@ export interface components {
              */
             shared?: true;
             domain?: components["schemas"]["PostprocessingFacts"];
+            /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
+            integers?: string[][];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
                 result: components["schemas"]["GroupsResult"];
@@ -3113,6 +3125,8 @@ export interface components {
             /** @description Cost of the query on its own. */
             price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             domain?: components["schemas"]["PostprocessingFacts"];
+            /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
+            integers?: string[][];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
                 result: components["schemas"]["GroupsResult"];
@@ -3130,6 +3144,9 @@ export interface components {
             contribution?: components["schemas"]["AppliedContribution"];
             coverage: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
+            /** @description Identifies what was measured: the same in every release that shows it. */
+            measurement?: string;
+            inference?: components["schemas"]["Inference"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
@@ -3149,6 +3166,8 @@ export interface components {
              */
             dummy: true;
             domain?: components["schemas"]["PostprocessingFacts"];
+            /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
+            integers?: string[][];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
                 result: components["schemas"]["GroupsResult"];
@@ -3224,6 +3243,7 @@ export interface components {
             /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
             epsilon?: number;
             accuracy?: components["schemas"]["AccuracyTarget"];
+            use?: components["schemas"]["Use"];
             /**
              * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
              * @enum {string}
@@ -3284,6 +3304,28 @@ export interface components {
              * @enum {string}
              */
             onInvalidValue?: "dropRow" | "refuse";
+        };
+        /** @description How an answer follows from releases: the best linear unbiased estimate. Its weights depend on public facts only. */
+        Inference: {
+            /** @description From which answers this one follows, in words. */
+            statement: string;
+            releases: {
+                /** @description Release of yours, or `this` for the measurement of the answer itself. */
+                id: string;
+                /** @description What it measured: the same in every release that shows it. */
+                measurement: string;
+            }[];
+            /** @description The estimate of each sum or count that the answer is made from, in each cell: the sum of weight times measured integer, divided by the denominator, as an exact fraction. A term is [place in `releases`, statistic, cell, weight]; the integers are those in `integers` of the releases. */
+            estimates: {
+                value: number;
+                denominator: string;
+                terms: [
+                    number,
+                    number,
+                    number,
+                    string
+                ][];
+            }[][];
         };
         /** @description An ingestion that waits or runs. */
         Ingestion: {
@@ -3509,6 +3551,9 @@ export interface components {
             contribution?: components["schemas"]["AppliedContribution"];
             coverage: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
+            /** @description Identifies what was measured: the same in every release that shows it. */
+            measurement?: string;
+            inference?: components["schemas"]["Inference"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
@@ -3529,6 +3574,8 @@ export interface components {
              */
             shared?: true;
             domain?: components["schemas"]["PostprocessingFacts"];
+            /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
+            integers?: string[][];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
                 result: components["schemas"]["KeysResult"];
@@ -3546,6 +3593,8 @@ export interface components {
             /** @description Cost of the query on its own. */
             price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             domain?: components["schemas"]["PostprocessingFacts"];
+            /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
+            integers?: string[][];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
                 result: components["schemas"]["KeysResult"];
@@ -3563,6 +3612,9 @@ export interface components {
             contribution?: components["schemas"]["AppliedContribution"];
             coverage: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
+            /** @description Identifies what was measured: the same in every release that shows it. */
+            measurement?: string;
+            inference?: components["schemas"]["Inference"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
@@ -3582,6 +3634,8 @@ export interface components {
              */
             dummy: true;
             domain?: components["schemas"]["PostprocessingFacts"];
+            /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
+            integers?: string[][];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
                 result: components["schemas"]["KeysResult"];
@@ -3601,7 +3655,7 @@ export interface components {
         LedgerEntry: {
             sequence: number;
             /** @enum {string} */
-            kind: "opened" | "granted" | "cap-replaced" | "allotted" | "charged" | "shared" | "denied" | "retried" | "answered" | "failed" | "session-answered" | "session-failed" | "suspended" | "resumed" | "source-reused";
+            kind: "opened" | "granted" | "cap-replaced" | "allotted" | "charged" | "shared" | "inferred" | "denied" | "retried" | "answered" | "failed" | "session-answered" | "session-failed" | "suspended" | "resumed" | "source-reused";
             at: components["schemas"]["Time"];
             principal: string;
             /** @description Charge, which is also the id of the release or session that it paid for. */
@@ -3663,6 +3717,7 @@ export interface components {
             /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
             epsilon?: number;
             accuracy?: components["schemas"]["AccuracyTarget"];
+            use?: components["schemas"]["Use"];
             /**
              * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
              * @enum {string}
@@ -3767,6 +3822,7 @@ export interface components {
             /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
             epsilon?: number;
             accuracy?: components["schemas"]["AccuracyTarget"];
+            use?: components["schemas"]["Use"];
             /**
              * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
              * @enum {string}
@@ -4037,6 +4093,11 @@ export interface components {
             mechanism: "near-truncated-geometric";
             /** @enum {string} */
             neighbours: "add-remove" | "change-one";
+        } | {
+            /** @constant */
+            mechanism: "combined";
+            /** @enum {string} */
+            neighbours: "add-remove" | "change-one";
         };
         /**
          * @description Candidate with the most rows or people, without its count (report noisy max).
@@ -4100,6 +4161,9 @@ export interface components {
             contribution?: components["schemas"]["AppliedContribution"];
             coverage: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
+            /** @description Identifies what was measured: the same in every release that shows it. */
+            measurement?: string;
+            inference?: components["schemas"]["Inference"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
@@ -4120,6 +4184,8 @@ export interface components {
              */
             shared?: true;
             domain?: components["schemas"]["PostprocessingFacts"];
+            /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
+            integers?: string[][];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
                 result: components["schemas"]["NumberResult"];
@@ -4137,6 +4203,8 @@ export interface components {
             /** @description Cost of the query on its own. */
             price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             domain?: components["schemas"]["PostprocessingFacts"];
+            /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
+            integers?: string[][];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
                 result: components["schemas"]["NumberResult"];
@@ -4220,6 +4288,9 @@ export interface components {
             contribution?: components["schemas"]["AppliedContribution"];
             coverage: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
+            /** @description Identifies what was measured: the same in every release that shows it. */
+            measurement?: string;
+            inference?: components["schemas"]["Inference"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
@@ -4239,6 +4310,8 @@ export interface components {
              */
             dummy: true;
             domain?: components["schemas"]["PostprocessingFacts"];
+            /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
+            integers?: string[][];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
                 result: components["schemas"]["NumberResult"];
@@ -4248,6 +4321,29 @@ export interface components {
         /** @description Noisy number. */
         NumberResult: {
             value: number;
+        };
+        /** @description Ways to an answer; `use` chooses one. */
+        Offers: {
+            /** @description What your paid releases already say, at no cost. */
+            free: {
+                /** @description Why nothing follows. */
+                reason: string;
+            } | {
+                result: components["schemas"]["Result"];
+                accuracy: components["schemas"]["Accuracy"];
+                /** @description Ids of the releases that it follows from. */
+                releases: string[];
+                statement: string;
+            };
+            /** @description What it costs to reach the accuracy, or the precision of the epsilon, asked for, counting what is paid. Absent where nothing is known. 0 where it is reached already. */
+            topUp?: {
+                epsilon: number;
+                price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            };
+            /** @description What an answer with noise of its own costs. */
+            fresh: {
+                price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            };
         };
         /** @description Opened session with its cost and accuracy. */
         OpenedSession: {
@@ -4337,6 +4433,9 @@ export interface components {
             contribution?: components["schemas"]["AppliedContribution"];
             coverage: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
+            /** @description Identifies what was measured: the same in every release that shows it. */
+            measurement?: string;
+            inference?: components["schemas"]["Inference"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
@@ -4357,6 +4456,8 @@ export interface components {
              */
             shared?: true;
             domain?: components["schemas"]["PostprocessingFacts"];
+            /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
+            integers?: string[][];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
                 result: components["schemas"]["PercentilesResult"] | components["schemas"]["ValueResult"];
@@ -4374,6 +4475,8 @@ export interface components {
             /** @description Cost of the query on its own. */
             price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             domain?: components["schemas"]["PostprocessingFacts"];
+            /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
+            integers?: string[][];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
                 result: components["schemas"]["PercentilesResult"] | components["schemas"]["ValueResult"];
@@ -4391,6 +4494,9 @@ export interface components {
             contribution?: components["schemas"]["AppliedContribution"];
             coverage: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
+            /** @description Identifies what was measured: the same in every release that shows it. */
+            measurement?: string;
+            inference?: components["schemas"]["Inference"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
@@ -4410,6 +4516,8 @@ export interface components {
              */
             dummy: true;
             domain?: components["schemas"]["PostprocessingFacts"];
+            /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
+            integers?: string[][];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
                 result: components["schemas"]["PercentilesResult"] | components["schemas"]["ValueResult"];
@@ -4507,6 +4615,7 @@ export interface components {
             affordable: boolean;
             /** @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does. */
             replaysUntil?: components["schemas"]["Time"];
+            offers: components["schemas"]["Offers"];
             disclosureRisk: components["schemas"]["ReleaseRisk"];
         };
         /** @description Privacy loss (epsilon, delta). */
@@ -4624,6 +4733,7 @@ export interface components {
             /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
             epsilon?: number;
             accuracy?: components["schemas"]["AccuracyTarget"];
+            use?: components["schemas"]["Use"];
             /**
              * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
              * @enum {string}
@@ -4980,6 +5090,9 @@ export interface components {
             contribution?: components["schemas"]["AppliedContribution"];
             coverage: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
+            /** @description Identifies what was measured: the same in every release that shows it. */
+            measurement?: string;
+            inference?: components["schemas"]["Inference"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
@@ -5000,6 +5113,8 @@ export interface components {
              */
             shared?: true;
             domain?: components["schemas"]["PostprocessingFacts"];
+            /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
+            integers?: string[][];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
                 result: components["schemas"]["RegressionResult"];
@@ -5017,6 +5132,8 @@ export interface components {
             /** @description Cost of the query on its own. */
             price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             domain?: components["schemas"]["PostprocessingFacts"];
+            /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
+            integers?: string[][];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
                 result: components["schemas"]["RegressionResult"];
@@ -5034,6 +5151,9 @@ export interface components {
             contribution?: components["schemas"]["AppliedContribution"];
             coverage: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
+            /** @description Identifies what was measured: the same in every release that shows it. */
+            measurement?: string;
+            inference?: components["schemas"]["Inference"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
@@ -5053,6 +5173,8 @@ export interface components {
              */
             dummy: true;
             domain?: components["schemas"]["PostprocessingFacts"];
+            /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
+            integers?: string[][];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
                 result: components["schemas"]["RegressionResult"];
@@ -5267,6 +5389,9 @@ export interface components {
             contribution?: components["schemas"]["AppliedContribution"];
             coverage: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
+            /** @description Identifies what was measured: the same in every release that shows it. */
+            measurement?: string;
+            inference?: components["schemas"]["Inference"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
@@ -5287,6 +5412,8 @@ export interface components {
              */
             shared?: true;
             domain?: components["schemas"]["PostprocessingFacts"];
+            /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
+            integers?: string[][];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
                 result: components["schemas"]["SelectionResult"];
@@ -5304,6 +5431,8 @@ export interface components {
             /** @description Cost of the query on its own. */
             price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             domain?: components["schemas"]["PostprocessingFacts"];
+            /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
+            integers?: string[][];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
                 result: components["schemas"]["SelectionResult"];
@@ -5321,6 +5450,9 @@ export interface components {
             contribution?: components["schemas"]["AppliedContribution"];
             coverage: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
+            /** @description Identifies what was measured: the same in every release that shows it. */
+            measurement?: string;
+            inference?: components["schemas"]["Inference"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
@@ -5340,6 +5472,8 @@ export interface components {
              */
             dummy: true;
             domain?: components["schemas"]["PostprocessingFacts"];
+            /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
+            integers?: string[][];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
                 result: components["schemas"]["SelectionResult"];
@@ -5697,6 +5831,7 @@ export interface components {
             /** @description Delta that the Gaussian mechanism may use. Other mechanisms charge none of it. At most 18 fractional digits. */
             delta?: number;
             contribution?: components["schemas"]["Contribution"];
+            use?: components["schemas"]["Use"];
             supposed?: components["schemas"]["Suppositions"];
             postprocess?: components["schemas"]["PostprocessingChoice"];
         };
@@ -5719,6 +5854,7 @@ export interface components {
             /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
             epsilon?: number;
             accuracy?: components["schemas"]["AccuracyTarget"];
+            use?: components["schemas"]["Use"];
             /**
              * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
              * @enum {string}
@@ -5831,6 +5967,7 @@ export interface components {
             /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
             epsilon?: number;
             accuracy?: components["schemas"]["AccuracyTarget"];
+            use?: components["schemas"]["Use"];
             /**
              * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
              * @enum {string}
@@ -5894,6 +6031,9 @@ export interface components {
             contribution?: components["schemas"]["AppliedContribution"];
             coverage: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
+            /** @description Identifies what was measured: the same in every release that shows it. */
+            measurement?: string;
+            inference?: components["schemas"]["Inference"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
@@ -5914,6 +6054,8 @@ export interface components {
              */
             shared?: true;
             domain?: components["schemas"]["PostprocessingFacts"];
+            /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
+            integers?: string[][];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
                 result: components["schemas"]["TableResult"];
@@ -5931,6 +6073,8 @@ export interface components {
             /** @description Cost of the query on its own. */
             price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             domain?: components["schemas"]["PostprocessingFacts"];
+            /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
+            integers?: string[][];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
                 result: components["schemas"]["TableResult"];
@@ -5948,6 +6092,9 @@ export interface components {
             contribution?: components["schemas"]["AppliedContribution"];
             coverage: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
+            /** @description Identifies what was measured: the same in every release that shows it. */
+            measurement?: string;
+            inference?: components["schemas"]["Inference"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
@@ -5967,6 +6114,8 @@ export interface components {
              */
             dummy: true;
             domain?: components["schemas"]["PostprocessingFacts"];
+            /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
+            integers?: string[][];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
                 result: components["schemas"]["TableResult"];
@@ -6175,6 +6324,7 @@ export interface components {
             /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
             epsilon?: number;
             accuracy?: components["schemas"]["AccuracyTarget"];
+            use?: components["schemas"]["Use"];
             /**
              * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
              * @enum {string}
@@ -6261,6 +6411,11 @@ export interface components {
             /** @description Only for the format `csv`. */
             csv?: components["schemas"]["CsvDialect"];
         };
+        /**
+         * @description What is used of releases that you have paid for. `fresh`: nothing; the answer has noise of its own. `free`: the answer is inferred from them alone, and costs nothing. `topUp`: only the precision that they lack is bought. Default: `free` if they meet the `accuracy` asked for, and otherwise `fresh`, as always with a chosen Idempotency-Key. A preview states all three.
+         * @enum {string}
+         */
+        Use: "free" | "topUp" | "fresh";
         ValueAnswer: {
             /** @enum {string} */
             kind: "mean" | "median" | "minimum" | "maximum";
@@ -6274,6 +6429,9 @@ export interface components {
             contribution?: components["schemas"]["AppliedContribution"];
             coverage: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
+            /** @description Identifies what was measured: the same in every release that shows it. */
+            measurement?: string;
+            inference?: components["schemas"]["Inference"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
@@ -6294,6 +6452,8 @@ export interface components {
              */
             shared?: true;
             domain?: components["schemas"]["PostprocessingFacts"];
+            /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
+            integers?: string[][];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
                 result: components["schemas"]["ValueResult"];
@@ -6311,6 +6471,8 @@ export interface components {
             /** @description Cost of the query on its own. */
             price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             domain?: components["schemas"]["PostprocessingFacts"];
+            /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
+            integers?: string[][];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
                 result: components["schemas"]["ValueResult"];
@@ -6328,6 +6490,9 @@ export interface components {
             contribution?: components["schemas"]["AppliedContribution"];
             coverage: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
+            /** @description Identifies what was measured: the same in every release that shows it. */
+            measurement?: string;
+            inference?: components["schemas"]["Inference"];
             cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
@@ -6347,6 +6512,8 @@ export interface components {
              */
             dummy: true;
             domain?: components["schemas"]["PostprocessingFacts"];
+            /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
+            integers?: string[][];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
                 result: components["schemas"]["ValueResult"];
@@ -6390,6 +6557,7 @@ export interface components {
             /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
             epsilon?: number;
             accuracy?: components["schemas"]["AccuracyTarget"];
+            use?: components["schemas"]["Use"];
             /**
              * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
              * @enum {string}

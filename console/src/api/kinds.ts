@@ -15,7 +15,7 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
         optional: true,
       },
     },
-    terms: ['epsilon', 'accuracy', 'mechanism', 'calibration', 'delta', 'contribution', 'postprocess'],
+    terms: ['epsilon', 'accuracy', 'mechanism', 'calibration', 'delta', 'contribution', 'use', 'postprocess'],
     statistic: {
       of: {
         type: 'counted',
@@ -42,7 +42,7 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
         optional: true,
       },
     },
-    terms: ['epsilon', 'accuracy', 'mechanism', 'calibration', 'delta', 'contribution', 'postprocess'],
+    terms: ['epsilon', 'accuracy', 'mechanism', 'calibration', 'delta', 'contribution', 'use', 'postprocess'],
   },
   contingency: {
     title: 'Counts by several columns',
@@ -63,7 +63,7 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
         optional: true,
       },
     },
-    terms: ['epsilon', 'accuracy', 'mechanism', 'calibration', 'delta', 'contribution', 'postprocess'],
+    terms: ['epsilon', 'accuracy', 'mechanism', 'calibration', 'delta', 'contribution', 'use', 'postprocess'],
   },
   groupBy: {
     title: 'Statistics by group',
@@ -86,6 +86,7 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
       'calibration',
       'delta',
       'contribution',
+      'use',
       'supposed',
       'postprocess',
     ],
@@ -119,6 +120,7 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
       'calibration',
       'delta',
       'contribution',
+      'use',
       'supposed',
       'postprocess',
     ],
@@ -146,7 +148,7 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
     clamps: 'always',
     aggregate: 'SUM',
     fields: { column: { type: 'column', title: 'Column', columns: { types: ['integer', 'number'] } } },
-    terms: ['epsilon', 'accuracy', 'mechanism', 'calibration', 'delta', 'contribution', 'postprocess'],
+    terms: ['epsilon', 'accuracy', 'mechanism', 'calibration', 'delta', 'contribution', 'use', 'postprocess'],
     statistic: { column: { type: 'column', title: 'Column', columns: { types: ['integer', 'number'] } } },
   },
   median: {
@@ -270,6 +272,7 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
       'calibration',
       'delta',
       'contribution',
+      'use',
       'supposed',
       'postprocess',
     ],
@@ -290,6 +293,7 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
       'calibration',
       'delta',
       'contribution',
+      'use',
       'supposed',
       'postprocess',
     ],
@@ -307,6 +311,7 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
       'calibration',
       'delta',
       'contribution',
+      'use',
       'supposed',
       'postprocess',
     ],
@@ -332,6 +337,7 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
       'calibration',
       'delta',
       'contribution',
+      'use',
       'supposed',
       'postprocess',
     ],
@@ -349,7 +355,7 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
         most: 2,
       },
     },
-    terms: ['epsilon', 'accuracy', 'mechanism', 'calibration', 'delta', 'contribution', 'postprocess'],
+    terms: ['epsilon', 'accuracy', 'mechanism', 'calibration', 'delta', 'contribution', 'use', 'postprocess'],
   },
   linearRegression: {
     title: 'Linear regression',
@@ -374,7 +380,7 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
         optional: true,
       },
     },
-    terms: ['epsilon', 'accuracy', 'mechanism', 'calibration', 'delta', 'contribution', 'postprocess'],
+    terms: ['epsilon', 'accuracy', 'mechanism', 'calibration', 'delta', 'contribution', 'use', 'postprocess'],
   },
   topGroups: {
     title: 'Largest groups',
@@ -396,7 +402,7 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
         optional: true,
       },
     },
-    terms: ['epsilon', 'accuracy', 'mechanism', 'calibration', 'delta', 'contribution', 'postprocess'],
+    terms: ['epsilon', 'accuracy', 'mechanism', 'calibration', 'delta', 'contribution', 'use', 'postprocess'],
   },
   noisyMax: {
     title: 'Most frequent',
@@ -446,7 +452,7 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
         },
       },
     },
-    terms: ['epsilon', 'accuracy', 'mechanism', 'calibration', 'delta', 'contribution', 'postprocess'],
+    terms: ['epsilon', 'accuracy', 'mechanism', 'calibration', 'delta', 'contribution', 'use', 'postprocess'],
     statistic: {
       column: {
         type: 'grouping',
@@ -483,6 +489,6 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
     phrase: 'people by number of rows',
     ofPeople: true,
     fields: {},
-    terms: ['epsilon', 'accuracy', 'mechanism', 'calibration', 'delta', 'postprocess'],
+    terms: ['epsilon', 'accuracy', 'mechanism', 'calibration', 'delta', 'use', 'postprocess'],
   },
 }

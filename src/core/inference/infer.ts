@@ -44,7 +44,7 @@ interface Measured {
   readonly form: LinearForm
 }
 
-/** One term of an estimate: an integer of a release and its weight, as a multiple of 1 / denominator. */
+/** One term of an estimate: an integer of a release, in output units, and its weight, as a multiple of 1 / denominator. */
 export interface Term {
   readonly release: string
   readonly statistic: number
@@ -52,7 +52,7 @@ export interface Term {
   readonly weight: bigint
 }
 
-/** The estimate of a statistic of the question in one cell: the sum of the terms / denominator, in grid units. */
+/** The estimate of a statistic of the question in one cell, in grid units: the sum of weight * integer / denominator. */
 export interface StatisticEstimate {
   readonly terms: readonly Term[]
   readonly denominator: bigint
@@ -196,31 +196,41 @@ function varianceOf(measurement: Measurement): number {
 }
 
 function statisticEstimate(
-  { denominator, numerators }: Weights,
+  weights: Weights,
   measured: readonly Measured[],
   variances: readonly number[],
 ): StatisticEstimate {
-  const terms = Array.from(numerators, ([place, weight]) => {
-    const { release, statistic, cell } = entry(measured, place)
-    return { release: release.id, statistic, cell, weight }
-  })
+  const { terms, denominator } = exactTerms(weights, measured)
   let variance = 0
-  for (const [place, weight] of numerators)
-    variance += (Number(weight) / Number(denominator)) ** 2 * entry(variances, place)
-  return { terms, denominator, variance, value: gridValueOf({ denominator, numerators }, measured) }
+  for (const [place, weight] of weights.numerators)
+    variance += (Number(weight) / Number(weights.denominator)) ** 2 * entry(variances, place)
+  return { terms, denominator, variance, value: gridValueOf(weights, measured) }
+}
+
+/** The weights of integers in output units: those in grid units, over a denominator that all output units divide. */
+function exactTerms({ denominator, numerators }: Weights, measured: readonly Measured[]) {
+  const places = [...numerators.keys()]
+  const bitsAt = (place: number) => {
+    const { release, statistic } = entry(measured, place)
+    return entry(release.plan.measurements, statistic).fractionBits
+  }
+  const most = places.reduce((bits, place) => Math.max(bits, bitsAt(place)), 0)
+  const terms = Array.from(numerators, ([place, numerator]): Term => {
+    const { release, statistic, cell } = entry(measured, place)
+    return { release: release.id, statistic, cell, weight: numerator << BigInt(most - bitsAt(place)) }
+  })
+  return { terms, denominator: denominator << BigInt(most) }
 }
 
 /** The estimate in grid units. */
-function gridValueOf({ denominator, numerators }: Weights, measured: readonly Measured[]): number {
-  let [numerator, bits] = [0n, 0]
-  for (const [place, weight] of numerators) {
+function gridValueOf(weights: Weights, measured: readonly Measured[]): number {
+  const { terms, denominator } = exactTerms(weights, measured)
+  const integers = [...weights.numerators.keys()].map((place) => {
     const { release, statistic, cell } = entry(measured, place)
-    const { fractionBits } = entry(release.plan.measurements, statistic)
-    if (fractionBits > bits) [numerator, bits] = [numerator << BigInt(fractionBits - bits), fractionBits]
-    const integer = entry(entry(release.integers, statistic), cell)
-    numerator += weight * (integer << BigInt(bits - fractionBits))
-  }
-  return quotientOf(numerator, denominator << BigInt(bits))
+    return entry(entry(release.integers, statistic), cell)
+  })
+  const sum = terms.reduce((total, { weight }, place) => total + weight * entry(integers, place), 0n)
+  return quotientOf(sum, denominator)
 }
 
 /** The double nearest to a fraction, to within a few roundings, however large its parts are. */

@@ -121,8 +121,7 @@ function identityHolds(
     for (const [cell, { terms, denominator }] of cells.entries()) {
       const sum = terms.reduce((total, term) => {
         const release = releases[Number(term.release)] as PaidRelease
-        const bits = BigInt(release.plan.measurements[term.statistic]?.fractionBits ?? 0)
-        return total + term.weight * ((release.integers[term.statistic]?.[term.cell] ?? 0n) >> bits)
+        return total + term.weight * (release.integers[term.statistic]?.[term.cell] ?? 0n)
       }, 0n)
       expect(sum).toBe((exact[statistic]?.[cell] ?? 0n) * denominator)
     }

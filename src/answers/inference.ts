@@ -1,0 +1,308 @@
+import { type Query, query as querySchema } from '../../schemas/answers/query.ts'
+import { type Dataset, isLive } from '../core/dataset/dataset.ts'
+import {
+  INFERENCE_LIMITS,
+  type Inferred,
+  infer,
+  type NotInferred,
+  type PaidRelease,
+} from '../core/inference/infer.ts'
+import { planTopUp } from '../core/inference/top-up.ts'
+import type { AdditivePlan } from '../core/planner/additive/shape.ts'
+import { coverageReport } from '../core/planner/coverage.ts'
+import { cellKeys } from '../core/planner/language/grouping.ts'
+import { plan } from '../core/planner/plan.ts'
+import type { PlanLimits } from '../core/planner/plans/plan-kind.ts'
+import type { Plan } from '../core/planner/plans/plan-kinds.ts'
+import { priceOf } from '../core/planner/price/price.ts'
+import { domainOf, noiseReport } from '../core/planner/report.ts'
+import type { ListedRelease, Releases } from '../ledger/contract/releases.ts'
+import { amountNumbers, noAmount } from '../privacy/accounting.ts'
+import { defined } from '../privacy/defined.ts'
+import { epsilonNumber } from '../privacy/loss.ts'
+import { must } from '../privacy/must.ts'
+import { Refusal, refuseField, refuseQuery } from '../privacy/refusal.ts'
+import { queryShown } from './documents/postprocessing.ts'
+
+/*
+ * Answers that follow from releases which their analyst has paid for. Only releases of the same version of the dataset take
+ * part, and none of a live table, whose readings differ.
+ */
+
+/** What an analyst wants to be used of paid releases. */
+export type Use = NonNullable<Extract<Query, { postprocess: unknown }>['use']>
+
+/** A paid release with the charge that paid for it. */
+export interface Parent extends PaidRelease {
+  readonly charge: string
+}
+
+/** What paid releases say about a question, or why they say nothing. */
+export type Known =
+  | { readonly kind: 'known'; readonly inferred: Inferred; readonly parents: readonly Parent[] }
+  | { readonly kind: 'unknown'; readonly reason: string; readonly field: string }
+
+/** Why nothing follows for any question about a dataset, or of another kind; `undefined` if something may. */
+function reasonAgainst(planned: Plan): string | undefined {
+  if (isLive(planned.dataset))
+    return 'nothing is inferred about a live table: its releases have read the rows of different moments'
+  if (planned.kind !== 'additive')
+    return `nothing is inferred about ${planned.query.kind}, which is not made from sums and counts`
+  return undefined
+}
+
+/** Finds out what an analyst's releases say about a question. */
+export async function knownAbout(
+  planned: Plan,
+  principal: string,
+  { ledger, limits }: { readonly ledger: Pick<Releases, 'releases'>; readonly limits: PlanLimits },
+): Promise<Known> {
+  const reason = reasonAgainst(planned)
+  if (reason !== undefined || planned.kind !== 'additive')
+    return { kind: 'unknown', reason: reason ?? '', field: 'use' }
+  const parents = await paidReleases(planned.dataset, principal, ledger, limits)
+  return inferredFrom(planned, parents)
+}
+
+/** What releases say about a question. */
+export function inferredFrom(planned: AdditivePlan, parents: readonly Parent[]): Known {
+  const found = infer(planned, parents)
+  if ('kind' in found) return { kind: 'unknown', reason: reasonOf(found, planned), field: 'use' }
+  const used = new Set(found.statistics.flat().flatMap(({ terms }) => terms.map(({ release }) => release)))
+  if (used.size === 0)
+    return { kind: 'unknown', reason: 'no release is needed for this question', field: 'use' }
+  return { kind: 'known', inferred: found, parents: parents.filter(({ id }) => used.has(id)) }
+}
+
+/** Largest number of cells that a reason names. */
+const CELLS_NAMED = 5
+
+function reasonOf(found: NotInferred, planned: AdditivePlan): string {
+  switch (found.kind) {
+    case 'unsupported':
+      return `nothing is inferred about this form of ${planned.query.kind}`
+    case 'too-many-cells':
+      return `the question needs more than ${INFERENCE_LIMITS.cells} elementary cells`
+    case 'missing': {
+      const keys = cellKeys(planned.groupings)
+      if (planned.groupings.length === 0) return 'it does not follow from your releases'
+      const named = found.cells.slice(0, CELLS_NAMED).map((cell) => JSON.stringify(keys[cell]))
+      const more = found.cells.length - named.length
+      return `${found.cells.length} of ${keys.length} cells do not follow from your releases: ${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
+    }
+  }
+}
+
+/** Releases that are read at a time. */
+const PAGE = 100
+
+/** The releases of sums and counts that an analyst has paid for, of the present version of a dataset, newest first. */
+async function paidReleases(
+  dataset: Dataset,
+  principal: string,
+  ledger: Pick<Releases, 'releases'>,
+  limits: PlanLimits,
+): Promise<readonly Parent[]> {
+  const found = new Map<string, Parent>()
+  let after: Parameters<Releases['releases']>[0]['after']
+  let read = 0
+  do {
+    const page = await ledger.releases(defined({ datasets: [dataset.id], principal, limit: PAGE, after }))
+    for (const release of page.releases) {
+      if (release.datasetVersion !== dataset.version) continue
+      for (const parent of parentsIn(release, dataset, limits))
+        if (!found.has(parent.id)) found.set(parent.id, parent)
+    }
+    read += page.releases.length
+    after = page.next
+  } while (after !== undefined && read < INFERENCE_LIMITS.releases)
+  return [...found.values()]
+}
+
+/** A stored answer with measured integers. */
+interface Measured {
+  readonly measurement?: string
+  readonly integers?: readonly (readonly string[])[]
+  readonly answers?: readonly { readonly integers?: readonly (readonly string[])[] }[]
+}
+
+function parentsIn(release: ListedRelease, dataset: Dataset, limits: PlanLimits): readonly Parent[] {
+  const { measurement, integers, answers = [] }: Measured = JSON.parse(release.answer)
+  const request: { readonly query?: unknown; readonly batch?: readonly unknown[] } = JSON.parse(
+    release.request,
+  )
+  if (measurement === undefined) return []
+  const parts = request.batch?.map((query, place) => ({
+    query,
+    place,
+    integers: answers[place]?.integers,
+  })) ?? [{ query: request.query, place: undefined, integers }]
+  return parts.flatMap(({ query, place, integers }) => {
+    if (integers === undefined) return []
+    const planned = planOfStored(query, dataset, limits)
+    if (planned === undefined) return []
+    const id = place === undefined ? measurement : `${measurement}.${place}`
+    return [{ id, charge: release.id, plan: planned, integers: integers.map((cells) => cells.map(BigInt)) }]
+  })
+}
+
+/** The plan of a stored question; `undefined` if it could not be asked any more, such as after a limit was lowered. */
+function planOfStored(query: unknown, dataset: Dataset, limits: PlanLimits): AdditivePlan | undefined {
+  try {
+    const planned = plan(querySchema.parse(query), dataset, limits)
+    return planned.kind === 'additive' ? planned : undefined
+  } catch (error) {
+    if (error instanceof Refusal) return undefined
+    throw error
+  }
+}
+
+/** The measured integers of a release, which later answers can follow from; none if noise has selected what is shown. */
+export function integersOf(
+  planned: Plan,
+  released: { readonly kind: string },
+): readonly (readonly string[])[] | undefined {
+  if (planned.kind !== 'additive' || !('noisy' in released)) return undefined
+  if (planned.shown.kind === 'cells' && planned.shown.largest !== undefined) return undefined
+  const { noisy } = released as { readonly noisy: readonly (readonly bigint[])[] }
+  return noisy.map((cells) => cells.map(String))
+}
+
+/** The facts of an answer that follows from releases, as the query asks for it. */
+export function inferredFacts(
+  planned: AdditivePlan,
+  { inferred, parents }: Extract<Known, { kind: 'known' }>,
+): object {
+  const { query, contribution, dataset } = planned
+  const { result, accuracy } = inferred.report
+  const facts = defined({
+    kind: query.kind,
+    result,
+    noise: { mechanism: 'combined', neighbours: dataset.neighbours },
+    accuracy,
+    domain: domainOf(planned),
+    contribution,
+    coverage: coverageReport(planned),
+    inference: describeInference(inferred, parents),
+  })
+  return queryShown(facts, query)
+}
+
+/**
+ * The facts of an answer that combines a new measurement with paid releases. It shows what was measured, from which later answers
+ * can follow.
+ * @param lacking the plan of the new measurement
+ */
+export function toppedUpFacts(
+  planned: AdditivePlan,
+  lacking: AdditivePlan,
+  { parents }: Extract<Known, { kind: 'known' }>,
+  released: { readonly kind: string },
+): object {
+  const integers = must(integersOf(lacking, released), 'measured integers')
+  const measured = {
+    id: OWN,
+    charge: OWN,
+    plan: lacking,
+    integers: integers.map((cells) => cells.map(BigInt)),
+  }
+  const combined = inferredFrom(planned, [measured, ...parents])
+  if (combined.kind === 'unknown') throw new RangeError('a question does not follow from its own measurement')
+  return { ...inferredFacts(planned, combined), noise: noiseReport(lacking), integers }
+}
+
+/** The id that an answer states for the release that it is itself. */
+const OWN = 'this'
+
+function describeInference({ statistics }: Inferred, parents: readonly Parent[]) {
+  const places = new Map(parents.map(({ id }, place) => [id, place]))
+  const questions = [...new Set(parents.map(({ plan }) => plan.query.kind))].join(', ')
+  return {
+    statement:
+      parents.length === 1
+        ? `Follows from one answer that you have paid for (${questions}).`
+        : `The best estimate from ${parents.length} answers that you have paid for (${questions}).`,
+    releases: parents.map(({ charge, id }) => ({ id: charge, measurement: id })),
+    estimates: statistics.map((cells) =>
+      cells.map(({ value, denominator, terms }) => ({
+        value,
+        denominator: String(denominator),
+        terms: terms.map(({ release, statistic, cell, weight }) => [
+          must(places.get(release), 'a parent'),
+          statistic,
+          cell,
+          String(weight),
+        ]),
+      })),
+    ),
+  }
+}
+
+/** The measurement that tops releases up to the precision of a question; `undefined` if they are as precise already. */
+export function topUpOf(planned: AdditivePlan, known: Known, limits: PlanLimits): AdditivePlan | undefined {
+  return known.kind === 'known' ? planTopUp(planned, known.inferred, limits) : planned
+}
+
+/** True if what is known meets what a question asks for: its accuracy, or the precision of its epsilon. */
+export function isMet(planned: AdditivePlan, known: Known, limits: PlanLimits): boolean {
+  if (known.kind !== 'known') return false
+  const { accuracy } = planned.query
+  const { halfWidth } = known.inferred.report.accuracy
+  if (accuracy !== undefined && halfWidth !== null) return halfWidth <= accuracy.halfWidth
+  return topUpOf(planned, known, limits) === undefined
+}
+
+/** The three ways to an answer, as a preview states them. */
+export function describeOffers(planned: Plan, known: Known, limits: PlanLimits) {
+  const { accounting } = planned.dataset
+  const fresh = { price: amountNumbers(priceOf(planned, accounting)) }
+  if (known.kind === 'unknown' || planned.kind !== 'additive')
+    return { free: { reason: known.kind === 'unknown' ? known.reason : '' }, fresh }
+  const lacking = topUpOf(planned, known, limits)
+  const { result, accuracy } = inferredFacts(planned, known) as Pick<
+    Inferred['report'],
+    'result' | 'accuracy'
+  >
+  return {
+    free: {
+      result,
+      accuracy,
+      releases: [...new Set(known.parents.map(({ charge }) => charge))],
+      statement: describeInference(known.inferred, known.parents).statement,
+    },
+    topUp: {
+      epsilon: lacking === undefined ? 0 : epsilonNumber(lacking.loss.epsilonNano),
+      price: amountNumbers(lacking === undefined ? noAmount(accounting) : priceOf(lacking, accounting)),
+    },
+    fresh,
+  }
+}
+
+/**
+ * Reads what a request wants to be used of paid releases: by default nothing, but for an accuracy that they may meet.
+ * @throws Refusal `invalid-request` for a chosen key, which always draws fresh noise.
+ */
+export function useOf(query: Query, idempotencyKey: string | undefined): Use | 'free-if-met' {
+  const asked = 'use' in query ? query.use : undefined
+  if (asked === undefined)
+    return query.accuracy !== undefined && idempotencyKey === undefined ? 'free-if-met' : 'fresh'
+  if (asked === 'fresh' || idempotencyKey === undefined) return asked
+  throw refuseField(
+    'invalid-request',
+    'use',
+    'must be "fresh" with an Idempotency-Key of your own, which draws fresh noise',
+  )
+}
+
+/** Refusal of a question that does not follow from the releases of its analyst. */
+export function notInferred(planned: Plan, { reason }: Extract<Known, { kind: 'unknown' }>): Refusal {
+  const { price } = describeFresh(planned)
+  const amounts = Object.entries(price).map(([unit, amount]) => `${unit} ${amount}`)
+  return refuseQuery('use', `cannot be "free": ${reason}. A fresh answer costs ${amounts.join(', ')}`)
+}
+
+function describeFresh(planned: Plan) {
+  return {
+    price: amountNumbers(priceOf(planned, planned.dataset.accounting)) as Readonly<Record<string, number>>,
+  }
+}
