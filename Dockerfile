@@ -17,6 +17,7 @@ RUN node node_modules/vite/bin/vite.js build console
 FROM tools AS guide
 COPY guide ./guide
 COPY bench/README.md ./bench/
+COPY clients/r/README.md ./clients/r/
 COPY deploy/README.md ./deploy/
 COPY examples/README.md examples/clinic.md examples/comparison.md ./examples/
 COPY release/README.md ./release/

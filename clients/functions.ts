@@ -6,7 +6,7 @@ import { type DescribedKind, tableOfKinds } from './kinds.ts'
  * parameters, and the others are options. Statistics of groups have functions of their own, which are written by hand.
  */
 
-/** Most characters of a line, as the formatters of both languages have it. */
+/** Most characters of a line, as the formatters of Python and TypeScript have it. */
 const PYTHON_WIDTH = 120
 const TYPESCRIPT_WIDTH = 110
 
@@ -303,6 +303,70 @@ class AsyncAsking:
     """Asks a query of each kind and returns a coroutine of its answer."""
 
 ${methods('asks_async')}`
+}
+
+/** Returns `clients/r/R/questions.R`. */
+export function rFunctions(notice: string): string {
+  const functions = makers().map((maker) => {
+    const values = fieldsOf(maker).map(([name, field]) => `${snake(name)} = ${rValue(name, field)}`)
+    const body = `question("${maker.kind}", list(${values.join(', ')}), ...)`
+    return `${rName(maker)} <- function(${rParameters(maker)}) {\n  ${body}\n}\n`
+  })
+  return `# ${notice}\n\n${functions.join('\n')}`
+}
+
+/** Returns `clients/r/man/sotto_questions.Rd`, the help page of these functions. */
+export function rHelp(notice: string): string {
+  const all = makers()
+  const listed = (line: (maker: Maker) => string) => all.map((maker) => `${line(maker)}\n`).join('')
+  const names = new Set(all.flatMap((maker) => fieldsOf(maker).flatMap(rParameterNames)))
+  return `% ${notice}
+\\name{sotto_questions}
+${listed((maker) => `\\alias{${rName(maker)}}`)}\\title{Questions}
+\\description{
+Each function makes a question, which \\code{\\link{sotto_ask}} answers.
+\\describe{
+${listed((maker) => `\\item{\\code{${rName(maker)}}}{${maker.entry.description.replaceAll(/[%{}\\]/g, '\\$&')}}`)}}
+}
+\\usage{
+${listed((maker) => `${rName(maker)}(${rParameters(maker)})`)}}
+\\arguments{
+\\item{${[...names].join(', ')}}{Fields of the question: names of columns, numbers, and conditions as formulas. The guide of
+  the service describes each kind of question.}
+\\item{\\dots}{Options by name: \\code{epsilon}, or \\code{half_width} and \\code{confidence}; \\code{where}, a condition such as
+  \\code{~ Age >= 65 & Sex == "F"}; \\code{contribution}, such as \\code{list(rows = 5)}; \\code{mechanism}, \\code{calibration},
+  \\code{delta}, \\code{postprocess}, \\code{supposed}.}
+}
+\\value{A question.}
+`
+}
+
+const fieldsOf = ({ given, optional }: Maker) => [...given, ...optional]
+const rName = ({ kind }: Maker) => `sotto_${snake(kind)}`
+
+function rParameterNames([name, field]: readonly [string, KindField]): readonly string[] {
+  return isPair(field) ? ['column', 'other'] : [snake(name)]
+}
+
+function rParameters(maker: Maker): string {
+  const parameters = fieldsOf(maker).flatMap((named) =>
+    rParameterNames(named).map((name) => (named[1].optional ? `${name} = NULL` : name)),
+  )
+  return [...parameters, '...'].join(', ')
+}
+
+function rValue(name: string, field: KindField): string {
+  if (isPair(field)) return 'list(column, other)'
+  switch (field.type) {
+    case 'columns':
+      return `as.list(${snake(name)})`
+    case 'groupings':
+      return `groupings(${snake(name)})`
+    case 'candidates':
+      return `candidates_of(${snake(name)})`
+    default:
+      return snake(name)
+  }
 }
 
 function snake(name: string): string {

@@ -4,7 +4,14 @@ import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { anchorOf } from '../guide/navigation.ts'
 import { PROBLEMS } from '../src/privacy/problems.ts'
-import { pythonFunctions, pythonMethods, typescriptFunctions, wrapped } from './functions.ts'
+import {
+  pythonFunctions,
+  pythonMethods,
+  rFunctions,
+  rHelp,
+  typescriptFunctions,
+  wrapped,
+} from './functions.ts'
 import { tableOfKinds } from './kinds.ts'
 import { REFERENCE } from './reference.ts'
 
@@ -26,6 +33,8 @@ export const GENERATED: Readonly<Record<string, () => string | Promise<string>>>
   'clients/python/src/sotto/queries.py': () => pythonFunctions(notice(KINDS)),
   'clients/python/src/sotto/asking.py': () => pythonMethods(notice(KINDS)),
   'clients/typescript/src/queries.ts': () => formatted(`// ${notice(KINDS)}\n\n${typescriptFunctions()}`),
+  'clients/r/R/questions.R': () => rFunctions(notice(KINDS)),
+  'clients/r/man/sotto_questions.Rd': () => rHelp(notice(KINDS)),
   'console/src/api/kinds.ts': consoleKinds,
 }
 

@@ -30,6 +30,7 @@ export const GROUPS: readonly Group[] = [
       'docs/sql.md',
       'docs/python.md',
       'docs/typescript.md',
+      'clients/r/README.md',
       'examples/README.md',
       'examples/comparison.md',
       'docs/disclosure-risk.md',

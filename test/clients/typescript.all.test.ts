@@ -1,10 +1,7 @@
 import { execFile } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http'
 import { createRequire } from 'node:module'
-import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { chromium, type Page } from 'playwright-core'
@@ -28,6 +25,7 @@ import {
 } from '../../clients/typescript/src/sotto.ts'
 import { readPage } from '../documentation/pasted-page.ts'
 import { startTestService, type TestService } from '../e2e/service.ts'
+import { listen, passOn, startLossyProxy } from './proxy.ts'
 
 const root = path.resolve(import.meta.dirname, '../..')
 const folder = path.join(root, 'clients/typescript')
@@ -196,52 +194,16 @@ test('asks the ten questions of the documentation', async () => {
   }
 })
 
-/** Starts a server for a test, on a free port of 127.0.0.1. */
-async function listen(handle: (incoming: IncomingMessage, outgoing: ServerResponse) => void) {
-  const server: Server = createServer(handle)
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const close = async () => {
-    server.closeAllConnections()
-    server.close()
-    await once(server, 'close')
-  }
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close }
-}
-
-/** Passes a request on to the service. */
-function passOn(incoming: IncomingMessage, answered: (response: IncomingMessage) => void): void {
-  const { method, headers, url } = incoming
-  incoming.pipe(request(`${service.url}${url}`, { method, headers }, answered))
-}
-
 test.each([
   ['before the first byte of the response', 0],
   ['in the middle of the response', 40],
 ])('a connection that is lost after the charge, %s, is charged once', async (_, bytes) => {
-  let lost = 0
-  const proxy = await listen((incoming, outgoing) =>
-    passOn(incoming, (response) => {
-      const whole: Buffer[] = []
-      response.on('data', (part) => whole.push(part))
-      // The charge is stored by now: the service sends no byte before.
-      response.on('end', () => {
-        const body = Buffer.concat(whole)
-        outgoing.writeHead(response.statusCode ?? 500, response.headers)
-        if (lost >= 2) outgoing.end(body)
-        else {
-          lost += 1
-          if (bytes === 0) outgoing.destroy()
-          else outgoing.write(body.subarray(0, bytes), () => outgoing.destroy())
-        }
-      })
-    }),
-  )
+  const proxy = await startLossyProxy(service.url, { losses: 2, bytes })
   try {
     const before = (await spent()) as { readonly epsilon: number }
     const census = connect(proxy.url, service.keyOf('analyst')).dataset('census')
     const answer = await census.count({ where: col('Age').gte(20 + bytes), epsilon: 0.125 })
-    expect(lost).toBe(2)
+    expect(proxy.lost()).toBe(2)
     expect(answer).toMatchObject({ replayed: true, price: { epsilon: 0.125 } })
     expect(((await spent()) as { readonly epsilon: number }).epsilon).toBeCloseTo(before.epsilon + 0.125, 9)
   } finally {
@@ -284,7 +246,7 @@ describe.skipIf(CHROMIUM === undefined)('in Chromium (skipped if it is not insta
       if (url.startsWith('/v1/moved'))
         outgoing.writeHead(307, { location: `${service.url}/v1/datasets` }).end()
       else if (url.startsWith('/v1/'))
-        passOn(incoming, (response) => {
+        passOn(service.url, incoming, (response) => {
           outgoing.writeHead(response.statusCode ?? 500, response.headers)
           response.pipe(outgoing)
         })

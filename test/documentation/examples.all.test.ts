@@ -21,15 +21,15 @@ const example = async (command: string, name: string) => {
   return stdout
 }
 
-// The test of the Python client runs the notebook.
+// The test of the Python client runs the notebook, that of the R package the script of R.
 test('every example has a test', async () => {
   expect((await readdir(folder)).filter((name) => !name.endsWith('.md')).sort()).toEqual([
     'audit.py',
+    'clinic.R',
     'first-hour.ipynb',
     'first-query.sh',
     'first-query.ts',
     'first_query.py',
-    'r',
     'verify_export.py',
   ])
 })
@@ -124,23 +124,10 @@ test('TypeScript', async () => {
   expect(printed).toMatch(/geometric noise of scale 5\neach cell is within 15 with probability 0.95/)
 })
 
-test.skipIf(!installed('Rscript'))('R (skipped if it is not installed)', async () => {
-  const printed = await example('Rscript', 'r/first-query.R')
-  expect(printed).toContain('Unicorn Wrangler')
-  expect(printed).toMatch(
-    /each cell is within 15 with probability 0.95\ncost: epsilon 0.2; left: epsilon [\d.]+/,
-  )
-})
-
 test('a refusal ends an example with the message of the service', async () => {
   await writeFile(keyFile, 'sotto_wrong\n')
   if (installed('python3')) {
     await expect(example('python3', 'first_query.py')).rejects.toMatchObject({
-      stderr: expect.stringContaining('unauthenticated'),
-    })
-  }
-  if (installed('Rscript')) {
-    await expect(example('Rscript', 'r/first-query.R')).rejects.toMatchObject({
       stderr: expect.stringContaining('unauthenticated'),
     })
   }

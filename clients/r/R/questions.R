@@ -1,0 +1,81 @@
+# Generated from schemas/answers/query.ts and src/core/planner/kinds by `npm run generate`. Do not edit.
+
+sotto_count <- function(of = NULL, ...) {
+  question("count", list(of = of), ...)
+}
+
+sotto_histogram <- function(column, of = NULL, ...) {
+  question("histogram", list(column = column, of = of), ...)
+}
+
+sotto_contingency <- function(columns, of = NULL, ...) {
+  question("contingency", list(columns = groupings(columns), of = of), ...)
+}
+
+sotto_mean <- function(column, per_person = NULL, ...) {
+  question("mean", list(column = column, per_person = per_person), ...)
+}
+
+sotto_sum <- function(column, ...) {
+  question("sum", list(column = column), ...)
+}
+
+sotto_median <- function(column, per_person = NULL, ...) {
+  question("median", list(column = column, per_person = per_person), ...)
+}
+
+sotto_percentile <- function(column, p, per_person = NULL, ...) {
+  question("percentile", list(column = column, p = p, per_person = per_person), ...)
+}
+
+sotto_minimum <- function(column, per_person = NULL, ...) {
+  question("minimum", list(column = column, per_person = per_person), ...)
+}
+
+sotto_maximum <- function(column, per_person = NULL, ...) {
+  question("maximum", list(column = column, per_person = per_person), ...)
+}
+
+sotto_proportion <- function(of, ...) {
+  question("proportion", list(of = of), ...)
+}
+
+sotto_variance <- function(column, ...) {
+  question("variance", list(column = column), ...)
+}
+
+sotto_standard_deviation <- function(column, ...) {
+  question("standardDeviation", list(column = column), ...)
+}
+
+sotto_covariance <- function(column, other, ...) {
+  question("covariance", list(columns = list(column, other)), ...)
+}
+
+sotto_correlation <- function(column, other, ...) {
+  question("correlation", list(columns = list(column, other)), ...)
+}
+
+sotto_linear_regression <- function(outcome, predictors, ridge = NULL, ...) {
+  question("linearRegression", list(outcome = outcome, predictors = as.list(predictors), ridge = ridge), ...)
+}
+
+sotto_top_groups <- function(keys, k = NULL, of = NULL, ...) {
+  question("topGroups", list(keys = groupings(keys), k = k, of = of), ...)
+}
+
+sotto_noisy_max <- function(candidates, k = NULL, of = NULL, gap = NULL, noise = NULL, ...) {
+  question("noisyMax", list(candidates = candidates_of(candidates), k = k, of = of, gap = gap, noise = noise), ...)
+}
+
+sotto_count_distinct <- function(column, ...) {
+  question("countDistinct", list(column = column), ...)
+}
+
+sotto_key_selection <- function(column, delta, counts = NULL, ...) {
+  question("keySelection", list(column = column, delta = delta, counts = counts), ...)
+}
+
+sotto_contribution_profile <- function(...) {
+  question("contributionProfile", list(), ...)
+}
