@@ -67,7 +67,10 @@ export async function writeProvenance(
 }
 
 async function builderVersions(): Promise<Readonly<Record<string, string>>> {
-  const stated = async (program: string) => run(program, ['--version']).catch(() => 'absent')
+  const stated = async (program: string) => {
+    const [first = ''] = (await run(program, ['--version']).catch(() => 'absent')).split('\n')
+    return first
+  }
   const [, hatchling = ''] = PYTHON_BUILDER.split('==')
   return {
     system: `${process.platform}-${process.arch}`,
@@ -75,6 +78,7 @@ async function builderVersions(): Promise<Readonly<Record<string, string>>> {
     npm: await stated('npm'),
     python: await stated('python3'),
     hatchling,
+    r: await stated('R'),
     buildah: await stated('buildah'),
   }
 }

@@ -1,6 +1,7 @@
 /**
  * Packs what is published: `npm run pack [folder]`. Builds console and guide, and writes the service and the TypeScript client as
- * `.tgz`, the Python client as wheel and sdist. Needs PyPI, for hatchling, and no other registry.
+ * `.tgz`, the Python client as wheel and sdist, and the R package as source where R is installed. Needs PyPI, for hatchling, and no
+ * other registry.
  */
 
 import { existsSync } from 'node:fs'
@@ -14,7 +15,7 @@ import { stageService } from './stage.ts'
 export const PYTHON_BUILDER = 'hatchling==1.33.0'
 
 const LICENCE = path.join(ROOT, 'LICENSE')
-const CLIENTS = ['clients/typescript', 'clients/python']
+const CLIENTS = ['clients/typescript', 'clients/python', 'clients/r']
 
 /** Packs all parts into a folder. @returns the names of the files there */
 export async function pack(folder: string): Promise<readonly string[]> {
@@ -31,6 +32,7 @@ export async function pack(folder: string): Promise<readonly string[]> {
     await rm(path.join(ROOT, 'clients/typescript/dist'), { recursive: true, force: true })
     await run('npm', ['pack', '--workspace', 'clients/typescript', '--pack-destination', folder])
     await packPython(folder, work)
+    await packR(folder)
     return (await readdir(folder)).sort()
   } finally {
     if (hasLicence) for (const client of CLIENTS) await rm(path.join(ROOT, client, 'LICENSE'))
@@ -44,6 +46,12 @@ async function packPython(folder: string, work: string): Promise<void> {
   await run(path.join(environment, 'bin/pip'), ['install', '--quiet', '--no-compile', PYTHON_BUILDER])
   const client = path.join(ROOT, 'clients/python')
   await run(path.join(environment, 'bin/hatchling'), ['build', '--directory', folder], client)
+}
+
+async function packR(folder: string): Promise<void> {
+  if ((await run('R', ['--version']).catch(() => '')) !== '')
+    await run('R', ['CMD', 'build', path.join(ROOT, 'clients/r')], folder)
+  else console.log('No R package was made. On a machine with R, one is.')
 }
 
 if (import.meta.main) {

@@ -15,6 +15,7 @@ async function places(): Promise<readonly (readonly [file: string, version: RegE
     ['clients/typescript/package.json', ours],
     ['console/package.json', ours],
     ['clients/python/pyproject.toml', /(?<=^version = ")[^"]+/gm],
+    ['clients/r/DESCRIPTION', /(?<=^Version: ).+/gm],
     ['deploy/helm/sotto/Chart.yaml', /(?<=^(?:version|appVersion): ).+/gm],
     ['Dockerfile', /(?<=^ARG VERSION=).+/gm],
     ...charts.map((name) => [`${CHARTS}/${name}`, rendered] as const),

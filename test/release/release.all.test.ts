@@ -5,6 +5,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type ServiceProcess, startServiceProcess } from '../e2e/process.ts'
 import { folderForAll } from '../folders.ts'
+import { installed } from '../installed.ts'
 import { findPython } from '../python.ts'
 
 /*
@@ -15,6 +16,7 @@ import { findPython } from '../python.ts'
 const root = path.resolve(import.meta.dirname, '../..')
 const VERSION = '7.8.9'
 const TOOLS = ['node_modules', 'clients/typescript/node_modules']
+const hasR = installed('R')
 const obstacle = findPython() === undefined ? ' (skipped: it needs Python)' : ''
 
 const folder = folderForAll()
@@ -77,6 +79,7 @@ describe.skipIf(obstacle !== '')(`a release${obstacle}`, () => {
       `sotto-${VERSION}.cdx.json`,
       `sotto-${VERSION}.tgz`,
       `sotto-client-${VERSION}.tgz`,
+      ...(hasR ? [`sotto_${VERSION}.tar.gz`] : []),
       `sotto_client-${VERSION}-py3-none-any.whl`,
       `sotto_client-${VERSION}.tar.gz`,
     ])
@@ -176,6 +179,21 @@ describe.skipIf(obstacle !== '')(`a release${obstacle}`, () => {
       await pip('install', packed(`sotto_client-${VERSION}.tar.gz`))
       expect(await run(python, ['example.py'], inFolder('python'))).toMatch(/^[\d,]+ ± 30/)
     })
+
+    test.skipIf(!hasR)(
+      "the R package runs its README's example (skipped if R is not installed)",
+      async () => {
+        await mkdir(inFolder('r/library'), { recursive: true })
+        await run(
+          'R',
+          ['CMD', 'INSTALL', '--library=library', packed(`sotto_${VERSION}.tar.gz`)],
+          inFolder('r'),
+        )
+        await placeExample('clients/r/README.md', 'r', 'r/example.R')
+        const program = `Sys.setenv(SOTTO_KEY = readLines("data/analyst.key")); .libPaths("library"); source("example.R"); print(answer)`
+        expect(await run('Rscript', ['-e', program], inFolder('r'))).toMatch(/^[\d,]+ ± 30/m)
+      },
+    )
 
     /** Writes the example of a README beside a link to the service's keys. */
     async function placeExample(page: string, language: string, file: string): Promise<void> {
