@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import re
 from typing import Any
+from xml.etree import ElementTree
 
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
 import sotto
 from sotto.answers import read_answer
@@ -95,6 +98,85 @@ def test_regressions_and_results_of_computing_show_their_error_bars() -> None:
     assert "40 ± 15" in difference._repr_html_()
     assert "90% confidence" in difference._repr_html_()
     assert "<svg" in difference._repr_html_()
+
+
+HOSTILE = "<b>&\"'"
+DRAWN: dict[str, tuple[dict[str, Any], dict[str, Any], list[str]]] = {
+    "percentile": (
+        {"percentiles": [{"p": 10, "value": "2024-01-03"}, {"p": 90, "value": "2024-02-01"}]},
+        {"halfWidth": 77, "unit": "people"},
+        ["2024-01-03 (rank ± 77 people)", "2024-02-01 (rank ± 77 people)"],
+    ),
+    "keySelection": (
+        {"keys": [{"key": HOSTILE, "count": 1204}, {"key": "flu", "count": 3}], "truncated": False},
+        {"halfWidth": 15},
+        ["1,204 ± 15", "3 ± 15"],
+    ),
+    "noisyMax": (
+        {"selected": [{"candidate": HOSTILE, "gap": 40}, {"candidate": None, "gap": 7}]},
+        {"halfWidth": None, "gapHalfWidth": 12},
+        ["40 ± 12", "7 ± 12"],
+    ),
+    "topGroups": (
+        {"cells": [{"key": {HOSTILE: HOSTILE}, "value": 90}, {"key": {HOSTILE: None}, "value": 20}]},
+        {"halfWidth": 8},
+        ["90 ± 8", "20 ± 8"],
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", DRAWN)
+def test_every_kind_of_answer_draws_its_values_with_their_error(kind: str) -> None:
+    result, accuracy, shown = DRAWN[kind]
+    document = answer_document(kind=kind, result=result, accuracy={"confidence": 0.95, **accuracy})
+    answer = read_answer(document, {"kind": kind})
+    html = ElementTree.fromstring(answer._repr_html_())
+    assert [picture.get("aria-label") for picture in html.iter("svg")] == shown
+    assert set(shown) < set(html.itertext())
+    bars = 3 * len(shown) if answer.kind != "percentile" else 0
+    assert len(list(html.iter("line"))) == bars
+    assert len(answer.errorbar(Figure().subplots()).get_yticks()) == 2
+
+
+def test_rows_of_sql_draw_their_values_with_their_error() -> None:
+    columns = [
+        {"name": "n", "type": "integer", "halfWidthColumn": "n_half_width"},
+        {"name": "n_half_width", "type": "number"},
+        {"name": HOSTILE, "type": "text"},
+        {"name": "day", "type": "date", "halfWidthColumn": "day_rank_half_width"},
+        {"name": "day_rank_half_width", "type": "number", "unit": "rows"},
+    ]
+    rows = [[120, 9, HOSTILE, "2024-01-03", 7], [80, None, None, "2024-02-01", 7]]
+    document = {"query": {"kind": "groupBy"}, "columns": columns, "rows": rows, "notes": [HOSTILE]}
+    answer = sotto.SqlAnswer({**document, "answer": answer_document(result={"groups": []})}, replayed=False)
+    html = ElementTree.fromstring(answer._repr_html_())
+    shown = ["120 ± 9", "2024-01-03 (rank ± 7 rows)", "80", "2024-02-01 (rank ± 7 rows)"]
+    assert [picture.get("aria-label") for picture in html.iter("svg")] == shown
+    assert [cell.text for cell in html.iter("td") if cell.text][::3] == [HOSTILE, "<NA>"]
+    assert [len(list(picture)) for picture in html.iter("svg")] == [4, 1, 1, 1]
+
+
+def test_answers_without_values_draw_nothing() -> None:
+    document = answer_document(kind="keySelection", result={"keys": [{"key": HOSTILE}], "truncated": False})
+    answer = read_answer(document, {"kind": "keySelection"})
+    assert "<svg" not in answer._repr_html_()
+    assert ElementTree.fromstring(answer._repr_html_()).findtext(".//td") == HOSTILE
+    with pytest.raises(TypeError, match="no values"):
+        answer.errorbar()
+    assert "no rows" in table(0)._repr_html_()
+
+
+@pytest.mark.parametrize("background", ["#ffffff", "#1e1e1e", "#111111"])
+def test_error_bars_stand_out_from_light_and_dark_notebooks(background: str) -> None:
+    def luminance(colour: str) -> float:
+        parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    colours = re.findall(r"#[0-9a-f]{6}", error_bars([Estimate(100, 10)])[0])
+    assert len(colours) == 1
+    darker, lighter = sorted([luminance(colours[0]), luminance(background)])
+    assert (lighter + 0.05) / (darker + 0.05) > 3
 
 
 def test_the_last_bin_contains_its_upper_edge() -> None:

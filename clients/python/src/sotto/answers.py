@@ -59,18 +59,30 @@ class Answer:
         """Return the answer as a data frame: a column for each value, and one for its half-width."""
         raise NotImplementedError
 
-    def _series(self) -> tuple[list[str], dict[str, list[Estimate]]]:
-        """Return a label for each place on the axis, and the values there of each statistic.
+    def _rows(self) -> list[Row]:
+        """Return the answer as rows, each with its label and its values."""
+        raise NotImplementedError
+
+    def _drawn_rows(self) -> list[Row]:
+        """Return the rows that a chart with one axis can show."""
+        return self._rows()
+
+    def errorbar(self, ax: Axes | None = None, statistic: str | None = None) -> Axes:
+        """Draw values with error bars by matplotlib, which the extra `plots` installs, and return the axes.
+
+        Several statistics of groups are on one scale, unless one `statistic` is named.
 
         Raises:
-            TypeError: for an answer without error bars.
+            KeyError: if there is no statistic with this name.
+            TypeError: for an answer without values.
 
         """
-        raise TypeError(f"an answer of kind {self.kind} has no values with error bars")
-
-    def errorbar(self, ax: Axes | None = None) -> Axes:
-        """Draw values with error bars by matplotlib, which the extra `plots` installs, and return the axes."""
-        return drawing.errorbar(*self._series(), ax)
+        rows = self._drawn_rows()
+        if not rows or not rows[0].values:
+            raise TypeError(f"this answer of kind {self.kind} has no values to draw")
+        labels = [" / ".join(show_label(label) for label in row.key.values()) for row in rows]
+        names = rows[0].values if statistic is None else [statistic]
+        return drawing.errorbar(labels, {name: [row.values[name] for row in rows] for name in names}, ax)
 
     def cost_line(self) -> str:
         """Return a sentence about confidence, price and budget."""
@@ -89,7 +101,7 @@ class Answer:
         return "\n".join([self._shown(), *(f"({line})" for line in self.lines())])
 
     def _values_html(self) -> str:
-        return notebook.frame_html(self.to_frame())
+        return notebook.table_html(self._rows())
 
     def _repr_html_(self) -> str:
         return notebook.answer_html(self._values_html(), self.lines())
@@ -124,8 +136,8 @@ class Value(Computable, Answer):
         """Return one row with the columns `value` and `half_width`."""
         return pd.DataFrame({"value": [self.value], "half_width": [self.half_width]})
 
-    def _series(self) -> tuple[list[str], dict[str, list[Estimate]]]:
-        return [""], {self.kind: [self.estimate]}
+    def _rows(self) -> list[Row]:
+        return [Row({}, {self.kind: self.estimate})]
 
     def _values_html(self) -> str:
         return notebook.value_html(self.estimate)
@@ -177,22 +189,8 @@ class Table(Answer):
         """
         return frames.table_frame(self.rows, self.question)
 
-    def _series(self) -> tuple[list[str], dict[str, list[Estimate]]]:
-        labels = [" / ".join(show_label(label) for label in row.key.values()) for row in self.rows]
-        return labels, {name: [row.values[name] for row in self.rows] for name in self.statistics}
-
-    def errorbar(self, ax: Axes | None = None, statistic: str | None = None) -> Axes:
-        """Draw one statistic with error bars by matplotlib, or all of them on one scale, and return the axes.
-
-        Raises:
-            KeyError: if there is no statistic with this name.
-
-        """
-        labels, series = self._series()
-        return drawing.errorbar(labels, series if statistic is None else {statistic: series[statistic]}, ax)
-
-    def _values_html(self) -> str:
-        return notebook.table_html(self.rows)
+    def _rows(self) -> list[Row]:
+        return self.rows
 
 
 def _count(value: float, half_width: float | None, confidence: float, parts: tuple[Estimate, ...]) -> Estimate:
@@ -225,8 +223,13 @@ class Regression(Answer):
     def _term(self, part: Mapping[str, Any]) -> Estimate:
         return Estimate(part["value"], part["halfWidth"], confidence=self.confidence, parts=(self._joint,))
 
-    def _series(self) -> tuple[list[str], dict[str, list[Estimate]]]:
-        return list(self.coefficients), {"coefficient": list(self.coefficients.values())}
+    def _rows(self) -> list[Row]:
+        parts = {"intercept": self.intercept, **self.coefficients}
+        return [Row({"term": name}, {"value": estimate}) for name, estimate in parts.items()]
+
+    def _drawn_rows(self) -> list[Row]:
+        # The intercept is in another unit.
+        return self._rows()[1:]
 
     def _shown(self) -> str:
         parts = {"intercept": self.intercept, **self.coefficients}
@@ -243,10 +246,6 @@ class Regression(Answer):
             }
         )
 
-    def _values_html(self) -> str:
-        parts = {"intercept": self.intercept, **self.coefficients}
-        return notebook.table_html([Row({"term": name}, {"value": estimate}) for name, estimate in parts.items()])
-
 
 class Selection(Answer):
     """Selected candidates, best first. Their counts are not released."""
@@ -257,6 +256,16 @@ class Selection(Answer):
         """Names of the candidates; None is the group of the rows without a value."""
         self.gaps: list[float | None] = [part.get("gap") for part in document["result"]["selected"]]
         """Noisy numbers by which each exceeds the next one, if they were asked."""
+
+    def _rows(self) -> list[Row]:
+        width = self.document["accuracy"].get("gapHalfWidth")
+        return [
+            Row(
+                {"place": place, "candidate": label},
+                {} if gap is None else {"gap": Estimate(gap, width, confidence=self.confidence)},
+            )
+            for place, (label, gap) in enumerate(zip(self.selected, self.gaps, strict=True), 1)
+        ]
 
     def _shown(self) -> str:
         return "\n".join(f"{place}. {label}" for place, label in enumerate(self.selected, 1))
@@ -289,6 +298,9 @@ class Percentiles(Answer):
         }
         """Estimates by percentage. Their half-widths are numbers of rows, or of people."""
 
+    def _rows(self) -> list[Row]:
+        return [Row({"percentile": f"{p}%"}, {"value": estimate}) for p, estimate in self.values.items()]
+
     def _shown(self) -> str:
         return "\n".join(f"{p}%: {estimate}" for p, estimate in self.values.items())
 
@@ -313,6 +325,12 @@ class Keys(Answer):
         """Noisy counts, if they were asked."""
         self.truncated: bool = document["result"]["truncated"]
         """True if there were more keys than an answer may contain."""
+
+    def _rows(self) -> list[Row]:
+        return [
+            Row({"key": key}, {} if count is None else {"count": _count(count, self.half_width, self.confidence, ())})
+            for key, count in zip(self.keys, self.counts, strict=True)
+        ]
 
     def _shown(self) -> str:
         return ", ".join(self.keys) or "no key"

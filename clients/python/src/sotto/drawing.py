@@ -17,10 +17,12 @@ def errorbar(labels: Sequence[str], series: Mapping[str, Sequence[Estimate]], ax
 
     axes: Axes = plt.gca() if ax is None else ax
     for name, estimates in series.items():
-        widths = [None if part.is_rank else part.half_width for part in estimates]
-        drawn = [width if width is not None else 0 * part.value for width, part in zip(widths, estimates, strict=True)]
-        values = [part.value for part in estimates]
-        axes.errorbar(values, range(len(labels)), xerr=drawn, fmt="o", capsize=3, label=name)
+        known = [(place, part) for place, part in enumerate(estimates) if part.error_bar is not None]
+        others = [(place, part) for place, part in enumerate(estimates) if part.error_bar is None]
+        values, widths = [part.value for _, part in known], [part.error_bar for _, part in known]
+        bars = axes.errorbar(values, [place for place, _ in known], xerr=widths, fmt="o", capsize=3, label=name)
+        rings = [part.value for _, part in others], [place for place, _ in others]
+        axes.plot(*rings, "o", fillstyle="none", color=bars.lines[0].get_color())
     axes.set_yticks(range(len(labels)), labels)
     axes.invert_yaxis()
     axes.set_xlabel(", ".join(series))

@@ -95,7 +95,7 @@ class Computable:
         estimate = self._estimate()
         if not spec:
             return str(estimate)
-        width = "" if estimate.half_width is None or estimate.is_rank else f" ± {estimate.half_width:{spec}}"
+        width = "" if estimate.error_bar is None else f" ± {estimate.error_bar:{spec}}"
         return f"{estimate.value:{spec}}{width}"
 
 
@@ -138,6 +138,11 @@ class Estimate(Computable):
     def is_rank(self) -> bool:
         """True if the half-width is a number of rows or people, not in the unit of the value."""
         return self.unit is not None
+
+    @property
+    def error_bar(self) -> Any:
+        """Half-width in the unit of the value; None if no bound is known in it."""
+        return None if self.is_rank else self.half_width
 
     def _estimate(self) -> Estimate:
         return self

@@ -9,21 +9,18 @@ from typing import Any
 import pandas as pd
 
 from .estimates import Estimate, Row
-from .values import show_label, show_number
+from .values import show_label
 
 MOST_ROWS = 60
 _WIDTH, _HEIGHT, _MARGIN = 160, 16, 6
+_COLOUR = "#3b6ea5"
+"""Stands out from the white and from the dark background of notebooks by a contrast of at least 3."""
 
 
 def answer_html(values: str, lines: Sequence[str]) -> str:
     """Return an answer as HTML: its values, and sentences about what is left out and what it cost."""
     small = "".join(f"<div><small>{escape(line)}</small></div>" for line in lines)
     return f"<div>{values}{small}</div>"
-
-
-def frame_html(frame: pd.DataFrame) -> str:
-    """Return a data frame as HTML, without its index."""
-    return str(frame.to_html(index=False, border=0, max_rows=MOST_ROWS))
 
 
 def value_html(estimate: Estimate) -> str:
@@ -33,11 +30,13 @@ def value_html(estimate: Estimate) -> str:
 
 def table_html(all_rows: Sequence[Row]) -> str:
     """Return rows as HTML, with error bars on one scale for each statistic."""
+    if not all_rows:
+        return "<div>no rows</div>"
     rows = all_rows[:MOST_ROWS]
-    keys = list(rows[0].key) if rows else []
+    keys = list(rows[0].key)
     head = "".join(f"<th>{escape(name)}</th>" for name in keys)
     columns = []
-    for name in rows[0].values if rows else ():
+    for name in rows[0].values:
         head += f'<th colspan="2" style="text-align:center">{escape(name)}</th>'
         estimates = [row.values[name] for row in rows]
         columns.append(list(zip(estimates, error_bars(estimates), strict=True)))
@@ -56,18 +55,22 @@ def table_html(all_rows: Sequence[Row]) -> str:
 def error_bars(estimates: Sequence[Estimate]) -> list[str]:
     """Return an SVG for each estimate, all on one scale: a dot, and a line from value - to value + half-width.
 
-    An estimate whose half-width is a number of ranks has none.
+    An estimate without an error bar, such as a quantile, whose half-width is a number of ranks, is a ring without a
+    line. Values that are all at one place are not drawn.
     """
-    spans = [None if estimate.is_rank else _span(estimate) for estimate in estimates]
-    ends = [end for span in spans if span is not None for end in span]
-    if not ends:
+    spans = [_span(estimate) for estimate in estimates]
+    ends = [end for span in spans for end in span]
+    if len(set(ends)) < 2:
         return [""] * len(estimates)
     lowest, highest = min(ends), max(ends)
     # Counts and sums are read from 0, unless 0 would leave no space for the differences.
     if 0 < lowest < (highest - lowest) * 4:
         lowest = 0
-    scale = (_WIDTH - 2 * _MARGIN) / ((highest - lowest) or 1)
-    return [_bar(estimate, span, lowest, scale) for estimate, span in zip(estimates, spans, strict=True)]
+    scale = (_WIDTH - 2 * _MARGIN) / (highest - lowest)
+    return [
+        _bar(str(estimate), [f"{_MARGIN + (end - lowest) * scale:.1f}" for end in span])
+        for estimate, span in zip(estimates, spans, strict=True)
+    ]
 
 
 def _number(value: Any) -> float | None:
@@ -78,24 +81,25 @@ def _number(value: Any) -> float | None:
     return float(value) if isinstance(value, int | float) else None
 
 
-def _span(estimate: Estimate) -> tuple[float, float, float] | None:
-    value = _number(estimate.value)
+def _span(estimate: Estimate) -> list[float]:
+    """Return the value and, if it has a half-width in its unit, the ends of its error bar; nothing for no number."""
+    value, width = _number(estimate.value), _number(estimate.error_bar)
     if value is None:
-        return None
-    width = _number(estimate.half_width) or 0.0
-    return value - width, value, value + width
+        return []
+    return [value] if width is None else [value, value - width, value + width]
 
 
-def _bar(estimate: Estimate, span: tuple[float, float, float] | None, lowest: float, scale: float) -> str:
-    if span is None:
+def _bar(shown: str, places: Sequence[str]) -> str:
+    if not places:
         return ""
-    low, value, high = (f"{_MARGIN + (end - lowest) * scale:.1f}" for end in span)
+    value, *ends = places
     middle = _HEIGHT / 2
-    title = escape(f"{show_number(estimate.value)}: {estimate}")
+    lines = "".join(f'<line x1="{end}" x2="{end}" y1="4" y2="{_HEIGHT - 4}"/>' for end in ends)
+    if ends:
+        lines = f'<line x1="{ends[0]}" x2="{ends[1]}" y1="{middle}" y2="{middle}"/>{lines}'
+    fill = "currentColor" if ends else "none"
     return (
-        f'<svg width="{_WIDTH}" height="{_HEIGHT}" role="img" aria-label="{title}" style="color:#3b6ea5">'
-        f'<line x1="{low}" x2="{high}" y1="{middle}" y2="{middle}" stroke="currentColor" stroke-width="2"/>'
-        f'<line x1="{low}" x2="{low}" y1="4" y2="{_HEIGHT - 4}" stroke="currentColor" stroke-width="2"/>'
-        f'<line x1="{high}" x2="{high}" y1="4" y2="{_HEIGHT - 4}" stroke="currentColor" stroke-width="2"/>'
-        f'<circle cx="{value}" cy="{middle}" r="3.5" fill="currentColor"/></svg>'
+        f'<svg width="{_WIDTH}" height="{_HEIGHT}" role="img" aria-label="{escape(shown)}" '
+        f'style="color:{_COLOUR}" stroke="currentColor" stroke-width="2">'
+        f'{lines}<circle cx="{value}" cy="{middle}" r="3" fill="{fill}"/></svg>'
     )

@@ -11,7 +11,7 @@ import pandas as pd
 from . import notebook
 from .amounts import Amount
 from .answers import Answer, Batch, read_answer
-from .values import show_number
+from .estimates import Estimate, Row
 
 
 class DatasetFacts:
@@ -174,9 +174,26 @@ class SqlAnswer:
     def __repr__(self) -> str:
         return "\n".join([str(self.to_frame()), *(f"({line})" for line in self.answer.lines())])
 
+    def _rows(self) -> list[Row]:
+        columns = {column["name"]: column for column in self.document["columns"]}
+        widths = {name: column["halfWidthColumn"] for name, column in columns.items() if "halfWidthColumn" in column}
+        keys = columns.keys() - widths.keys() - set(widths.values())
+        rows = [dict(zip(columns, row, strict=True)) for row in self.document["rows"]]
+
+        def estimate(row: Mapping[str, Any], name: str) -> Estimate:
+            width = widths[name]
+            return Estimate.read(row[name], row[width], columns[width].get("unit"), confidence=self.answer.confidence)
+
+        return [
+            Row(
+                {name: row[name] for name in columns if name in keys},
+                {name: estimate(row, name) for name in widths},
+            )
+            for row in rows
+        ]
+
     def _repr_html_(self) -> str:
-        table = self.to_frame().to_html(index=False, border=0, float_format=show_number)
-        return notebook.answer_html(table, [*self.notes, *self.answer.lines()])
+        return notebook.answer_html(notebook.table_html(self._rows()), [*self.notes, *self.answer.lines()])
 
 
 def dummy_frame(rows: Sequence[Mapping[str, Any]], facts: DatasetFacts, seed: str | None) -> pd.DataFrame:
