@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import pathlib
 import re
+import secrets
 import socketserver
 import threading
 from collections.abc import Callable, Collection
@@ -503,3 +505,79 @@ def test_the_asynchronous_twin(url: str, population: sotto.Dataset) -> None:
     assert len(table) == 2
     assert above
     assert budget.remaining == population.budget().remaining
+
+
+PHASES = ["upload", "wait", "copy", "check", "read", "store", "done"]
+
+
+def test_a_custodian_registers_a_file(
+    url: str, custodian: httpx.Client, client: sotto.Client, tmp_path: pathlib.Path
+) -> None:
+    file, run = tmp_path / "arrivals.csv", secrets.token_hex(4)
+    lines = [f"{run}-{row % 300};{row % 28 + 1:02d}.03.2024;{row % 90},50" for row in range(5_000)]
+    file.write_text("\n".join(["patient_id;arrived;cost", *lines, ""]))
+    seen: list[sotto.Progress] = []
+    with sotto.connect(url, key=custodian.headers["authorization"][7:]) as own:
+        draft = own.draft(file)
+        assert draft.declaration["source"]["csv"] == {"delimiter": ";", "decimal": ","}
+        assert "columns.1.lower" in draft.questions
+        with pytest.raises(sotto.InvalidRequest, match="open questions"):
+            own.register(draft.declaration, file, dry_run=True)
+        identifier, arrived, cost = draft.declaration["columns"]
+        arrived.update(lower="2024-01-01", upper=pd.Timestamp("2024-12-31"))
+        cost.update(lower=0, upper=80, step=0.5)
+        unit = {"kind": "person", "column": identifier["name"], "maxRows": 20}
+        draft.declaration.update(id=f"arrivals-{run}", privacyUnit=unit, budget={"epsilon": 1_000_000})
+        tried = own.register(draft.declaration, file, dry_run=True)
+        assert (tried.dry_run, tried.version, tried.counts["rowsStored"]) == (True, None, 5_000)
+        registration = own.register(draft.declaration, file, progress=seen.append)
+        again = own.register(draft.declaration, file)
+    assert registration.version == again.version == "1"
+    # Of the costs from 0.5 to 89.5, ten are beyond 80.
+    assert "values of cost clamped" in repr(registration)
+    assert "arrivals.csv" not in [source["name"] for source in custodian.get("/v1/sources").json()["sources"]]
+    phases = [progress.phase for progress in seen]
+    assert phases == sorted(phases, key=PHASES.index)
+    for phase in set(phases):
+        fractions = [progress.fraction or 0 for progress in seen if progress.phase == phase]
+        assert fractions == sorted(fractions)
+    uploading = [progress for progress in seen if progress.phase == "upload"]
+    assert [uploading[0].sent_bytes, uploading[-1].sent_bytes] == [0, file.stat().st_size]
+    assert [(progress.phase, progress.fraction) for progress in (uploading[-1], seen[-1])] == [
+        ("upload", 1),
+        ("done", 1),
+    ]
+    arrivals = client.dataset(registration.id)
+    assert arrivals.count(epsilon=1_000).value == pytest.approx(5_000, abs=10)
+    costs = [min(80, row % 90 + 0.5) for row in range(5_000)]
+    assert arrivals.mean("cost", epsilon=1_000).value == pytest.approx(sum(costs) / len(costs), abs=0.05)
+
+
+def test_a_custodian_registers_a_frame_and_publishes_another(
+    url: str, custodian: httpx.Client, client: sotto.Client
+) -> None:
+    run = secrets.token_hex(4)
+    seen = pd.Timestamp("2024-05-01T13:30Z")
+    frame = pd.DataFrame({"seen": seen, "member": [True, False, True], "score": [1, 2.5, None], "undeclared": run})
+    declaration = {
+        "id": f"frame-{run}",
+        "title": "Rows of a frame",
+        "columns": [
+            {"name": "seen", "type": "timestamp", "lower": "2024-01-01", "upper": "2024-12-31", "step": 60},
+            {"name": "member", "type": "boolean"},
+            {"name": "score", "type": "number", "lower": 0, "upper": 10, "step": 0.5, "nullable": True},
+        ],
+        "privacyUnit": {"kind": "row"},
+        "neighbours": "add-remove",
+        "budget": {"epsilon": 1_000_000},
+    }
+    with sotto.connect(url, key=custodian.headers["authorization"][7:]) as own:
+        counts = own.register(declaration, frame).counts
+        assert [column["values"] for column in counts["invalidValues"]] == [0, 0, 0]
+        dataset = client.dataset(f"frame-{run}")
+        members = dataset.histogram("member", epsilon=1_000)
+        assert members.to_frame()["count"].tolist() == [1, 2]
+        more = pd.concat([frame, frame])
+        assert own.dataset(dataset.id).publish(more, dry_run=True).dry_run
+        assert own.dataset(dataset.id).publish(more).version == "2"
+    assert dataset.count(where=col("score").is_null(), epsilon=1_000).value == 2

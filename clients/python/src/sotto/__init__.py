@@ -28,10 +28,12 @@ from .problem_codes import *  # noqa: F403
 from .problem_codes import __all__ as _problem_codes
 from .problems import *  # noqa: F403
 from .problems import __all__ as _problems
+from .progress import Progress, show_progress
 from .protocol import Retries
 from .queries import *  # noqa: F403
 from .queries import __all__ as _queries
 from .query import Query
+from .registering import Draft, Registration
 from .releases import DatasetFacts, History, Release, SqlAnswer
 
 __version__ = metadata.version("sotto-client")
@@ -49,6 +51,7 @@ __all__ = [
     "Column",
     "Dataset",
     "DatasetFacts",
+    "Draft",
     "Estimate",
     "History",
     "Keys",
@@ -56,7 +59,9 @@ __all__ = [
     "Picture",
     "Predicate",
     "Preview",
+    "Progress",
     "Query",
+    "Registration",
     "Regression",
     "Release",
     "Retries",
@@ -68,6 +73,7 @@ __all__ = [
     "col",
     "connect",
     "connect_async",
+    "show_progress",
     *_problem_codes,
     *_problems,
     *_queries,

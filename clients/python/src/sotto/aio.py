@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import pathlib
 from collections.abc import Mapping
 from types import TracebackType
@@ -13,7 +14,7 @@ from .answers import Answer
 from .asking import AsyncAsking
 from .columns import Grouping
 from .connection import TIMEOUT_SECONDS, address_of, http_arguments, http_options, key_of, lost, reply_of
-from .methods import AsyncWait, runs_async, wait_async
+from .methods import AsyncWait, meanwhile_async, runs_async, wait_async
 from .operations import (
     DatasetOperations,
     GroupOperations,
@@ -38,20 +39,37 @@ class AsyncSender:
     async def run(self, operation: Operation[T]) -> T:
         """Perform the steps of an operation and return its result."""
         outcome: Reply | Lost | None = None
-        while True:
-            try:
-                step = operation.send(outcome)
-            except StopIteration as end:
-                result: T = end.value
-                return result
-            outcome = await self._perform(step)
+        # Closed at once if a step is interrupted, so that its files are.
+        with contextlib.closing(operation):
+            while True:
+                try:
+                    step = operation.send(outcome)
+                except StopIteration as end:
+                    result: T = end.value
+                    return result
+                outcome = await self._perform(step)
 
     async def _perform(self, step: Request | Pause) -> Reply | Lost | None:
         if isinstance(step, Pause):
             await self._pause(step.seconds)
             return None
+        watch = step.watch
+        if watch is None:
+            return await self._send(step)
+
+        async def work() -> Reply | Lost:
+            return await self._send(step)
+
+        async def look() -> None:
+            outcome = await self._send(watch.request)
+            if isinstance(outcome, Reply):
+                watch.look(outcome)
+
+        return await meanwhile_async(work, look, watch.pause_seconds)
+
+    async def _send(self, request: Request) -> Reply | Lost:
         try:
-            return reply_of(await self.http.request(**http_arguments(step)))
+            return reply_of(await self.http.request(**http_arguments(request)))
         except httpx.TransportError as error:
             return lost(error)
 
@@ -75,6 +93,8 @@ class AsyncClient:
     history = runs_async(ServiceOperations.history)
     postprocess = runs_async(ServiceOperations.postprocess)
     plot = runs_async(ServiceOperations.plot)
+    draft = runs_async(ServiceOperations.draft)
+    register = runs_async(ServiceOperations.register)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -113,6 +133,7 @@ class AsyncDataset(AsyncAsking):
     dummy = runs_async(DatasetOperations.dummy)
     postprocess = runs_async(DatasetOperations.postprocess)
     plot = runs_async(DatasetOperations.plot)
+    publish = runs_async(DatasetOperations.publish)
 
     @overload
     async def ask(self, query: Query[A]) -> A: ...

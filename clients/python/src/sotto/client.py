@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import pathlib
 from collections.abc import Mapping
 from types import TracebackType
@@ -15,7 +16,7 @@ from .answers import Answer
 from .asking import Asking
 from .columns import Grouping
 from .connection import TIMEOUT_SECONDS, address_of, http_arguments, http_options, key_of, lost, reply_of
-from .methods import Wait, runs, wait
+from .methods import Wait, meanwhile, runs, wait
 from .operations import (
     DatasetOperations,
     GroupOperations,
@@ -40,20 +41,37 @@ class Sender:
     def run(self, operation: Operation[T]) -> T:
         """Perform the steps of an operation and return its result."""
         outcome: Reply | Lost | None = None
-        while True:
-            try:
-                step = operation.send(outcome)
-            except StopIteration as end:
-                result: T = end.value
-                return result
-            outcome = self._perform(step)
+        # Closed at once if a step is interrupted, so that its files are.
+        with contextlib.closing(operation):
+            while True:
+                try:
+                    step = operation.send(outcome)
+                except StopIteration as end:
+                    result: T = end.value
+                    return result
+                outcome = self._perform(step)
 
     def _perform(self, step: Request | Pause) -> Reply | Lost | None:
         if isinstance(step, Pause):
             self._pause(step.seconds)
             return None
+        watch = step.watch
+        if watch is None:
+            return self._send(step)
+
+        def work() -> Reply | Lost:
+            return self._send(step)
+
+        def look() -> None:
+            outcome = self._send(watch.request)
+            if isinstance(outcome, Reply):
+                watch.look(outcome)
+
+        return meanwhile(work, look, watch.pause_seconds)
+
+    def _send(self, request: Request) -> Reply | Lost:
         try:
-            return reply_of(self.http.request(**http_arguments(step)))
+            return reply_of(self.http.request(**http_arguments(request)))
         except httpx.TransportError as error:
             return lost(error)
 
@@ -77,6 +95,8 @@ class Client:
     history = runs(ServiceOperations.history)
     postprocess = runs(ServiceOperations.postprocess)
     plot = runs(ServiceOperations.plot)
+    draft = runs(ServiceOperations.draft)
+    register = runs(ServiceOperations.register)
 
     def close(self) -> None:
         """Close the connections."""
@@ -115,6 +135,7 @@ class Dataset(Asking):
     dummy = runs(DatasetOperations.dummy)
     postprocess = runs(DatasetOperations.postprocess)
     plot = runs(DatasetOperations.plot)
+    publish = runs(DatasetOperations.publish)
 
     @overload
     def ask(self, query: Query[A]) -> A: ...

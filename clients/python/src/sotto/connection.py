@@ -18,6 +18,7 @@ from .protocol import Lost, Reply, Request
 
 DEFAULT_URL = "http://127.0.0.1:8080"
 TIMEOUT_SECONDS = 120.0
+CONNECT_SECONDS = 10.0
 
 
 class BearerKey(httpx.Auth):
@@ -85,7 +86,7 @@ def http_options(url: str, key: str, timeout_seconds: float, transport: Any) -> 
     return {
         "base_url": url,
         "auth": BearerKey(key),
-        "timeout": httpx.Timeout(timeout_seconds, connect=10),
+        "timeout": httpx.Timeout(timeout_seconds, connect=CONNECT_SECONDS),
         "transport": transport,
         "follow_redirects": False,
         "headers": {"user-agent": f"sotto-client/{metadata.version('sotto-client')}"},
@@ -94,12 +95,16 @@ def http_options(url: str, key: str, timeout_seconds: float, transport: Any) -> 
 
 def http_arguments(request: Request) -> dict[str, Any]:
     """Return a request as arguments of httpx."""
+    patient = {"timeout": httpx.Timeout(None, connect=CONNECT_SECONDS)}
+    file = request.file
     return {
         "method": request.method,
         "url": request.path,
         "json": request.body,
+        "files": None if file is None else {"file": (file.name, file, "application/octet-stream")},
         "params": dict(request.parameters) or None,
         "headers": dict(request.headers),
+        **({} if request.watch is None else patient),
     }
 
 

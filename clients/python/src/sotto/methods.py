@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import threading
 import time
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -24,6 +25,40 @@ AsyncWait = Callable[[float], Awaitable[None]]
 
 wait: Wait = time.sleep
 wait_async: AsyncWait = anyio.sleep
+
+
+def meanwhile(work: Callable[[], T], task: Callable[[], object], pause_seconds: float) -> T:
+    """Return the result of work, and repeat a task in another thread until the work has ended."""
+    ended = threading.Event()
+
+    def repeat() -> None:
+        while not ended.wait(pause_seconds):
+            task()
+
+    thread = threading.Thread(target=repeat, daemon=True)
+    thread.start()
+    try:
+        return work()
+    finally:
+        ended.set()
+        thread.join()
+
+
+async def meanwhile_async(
+    work: Callable[[], Awaitable[T]], task: Callable[[], Awaitable[object]], pause_seconds: float
+) -> T:
+    """Return the result of work, and repeat a task beside it until the work has ended."""
+
+    async def repeat() -> None:
+        while True:
+            await anyio.sleep(pause_seconds)
+            await task()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(repeat)
+        result = await work()
+        tasks.cancel_scope.cancel()
+    return result
 
 
 def runs(operation: Callable[Concatenate[Any, P], Operation[T]]) -> Callable[Concatenate[Any, P], T]:

@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, TypeVar, cast
 from urllib.parse import quote
 
 import pandas as pd
@@ -16,8 +18,11 @@ import pandas as pd
 from .amounts import Budget
 from .answers import Answer, Batch, Picture, Preview, SessionAnswer, Table, read_answer
 from .columns import Where
-from .protocol import Operation, Reply, Request, Retries, exchange
+from .problems import Problem, SottoError
+from .progress import Progress, Report, SentFile, show_progress
+from .protocol import Operation, Reply, Request, Retries, Watch, exchange
 from .query import A, Contribution, Groups, On, Query, Subject, SupposableOptions
+from .registering import Data, Draft, Registration, data_name, opened
 from .releases import DatasetFacts, History, Release, SqlAnswer, dummy_frame
 from .values import Json, wire, wire_time
 
@@ -25,6 +30,11 @@ if sys.version_info >= (3, 11):
     from typing import Unpack
 else:
     from typing_extensions import Unpack
+
+T = TypeVar("T")
+
+LOOK_EVERY_SECONDS = 1.0
+"""Time between two requests for the progress of an ingestion."""
 
 Asked: TypeAlias = Query[Any] | Mapping[str, Any]
 """A query, or its JSON in the form of the service."""
@@ -118,6 +128,98 @@ class ServiceOperations:
         filters = {"dataset": dataset, "kind": kind, "analyst": analyst, **period}
         entries = yield from self._list("/v1/releases", "releases", filters, most=limit, page=100)
         return History([Release(entry) for entry in entries])
+
+    def draft(self, data: Data, *, show_data_hints: bool = False, progress: Report = show_progress) -> Operation[Draft]:
+        """Propose a declaration of a CSV or Parquet file, or of a data frame: names, types, the form of the file.
+
+        Needs the key of a custodian, as `register` and `publish` do. The rows are uploaded, and then deleted there.
+        """
+
+        def propose(upload: Mapping[str, Any]) -> Operation[Draft]:
+            source: Json = {"kind": "upload", "upload": upload["id"]}
+            reply = yield from self._post("/v1/drafts", {"source": source, "showDataHints": show_data_hints})
+            return Draft(reply.json())
+
+        return (yield from _reported(self._with_upload(data, progress, propose), data_name(data), progress))
+
+    def register(
+        self,
+        declaration: Mapping[str, Any],
+        data: Data | None = None,
+        *,
+        dry_run: bool = False,
+        progress: Report = show_progress,
+    ) -> Operation[Registration]:
+        """Register a dataset, with the rows of a file or data frame, or else of the source in its declaration.
+
+        A dry run checks the declaration and every value, and publishes nothing. The rows are uploaded, and the uploaded
+        file is deleted in the end; the dataset remains. The same registration again changes nothing.
+        """
+        work = self._ingest("/v1/datasets", str(declaration.get("id")), declaration, data, dry_run, progress)
+        return (yield from work)
+
+    def _ingest(
+        self,
+        path: str,
+        dataset: str,
+        declaration: Mapping[str, Any],
+        data: Data | None,
+        dry_run: bool,
+        progress: Report,
+    ) -> Operation[Registration]:
+        parameters = {"dryRun": "true"} if dry_run else {}
+        look = functools.partial(_report_ingestion, dataset, progress)
+        watch = Watch(Request("GET", "/v1/ingestions"), look, LOOK_EVERY_SECONDS)
+
+        def send(source: Mapping[str, Any]) -> Operation[Registration]:
+            body = wire({**declaration, **source})
+            reply = yield from exchange(Request("POST", path, body, parameters, watch=watch), self.retries)
+            return Registration(reply.json())
+
+        def send_uploaded(upload: Mapping[str, Any]) -> Operation[Registration]:
+            form = {"format": upload["format"], **declaration.get("source", {})}
+            return send({"source": {**form, "kind": "upload", "upload": upload["id"]}})
+
+        work = send({}) if data is None else self._with_upload(data, progress, send_uploaded)
+        return (yield from _reported(work, dataset, progress))
+
+    def _with_upload(
+        self, data: Data, progress: Report, use: Callable[[Mapping[str, Any]], Operation[T]]
+    ) -> Operation[T]:
+        """Upload rows, use the upload, and delete it. One that remains, because the connection was lost, expires."""
+        with opened(data) as file:
+            sent = SentFile(data_name(data), file, progress)
+            reply = yield from exchange(Request("POST", "/v1/sources", file=sent), self.retries)
+        upload = reply.json()
+        try:
+            result = yield from use(upload)
+        except Problem:
+            yield from self._delete_upload(upload)
+            raise
+        yield from self._delete_upload(upload)
+        return result
+
+    def _delete_upload(self, upload: Mapping[str, Any]) -> Operation[None]:
+        with contextlib.suppress(SottoError):
+            yield from exchange(Request("DELETE", f"/v1/sources/{upload['id']}"), Retries(attempts=1))
+
+
+def _reported(work: Operation[T], name: str, progress: Report) -> Operation[T]:
+    """Report the end of work."""
+    end = Progress(name, "failed")
+    try:
+        result = yield from work
+        end = Progress(name, "done", 1.0)
+        return result
+    finally:
+        progress(end)
+
+
+def _report_ingestion(dataset: str, progress: Report, reply: Reply) -> None:
+    """Report the newest ingestion of a dataset, if the service lists one."""
+    listed = reply.json()["ingestions"] if reply.status == 200 else []
+    for ingestion in [each for each in listed if each["dataset"] == dataset][:1]:
+        progress(Progress(dataset, ingestion["phase"], ingestion.get("fraction")))
 
 
 def _release_id(release: Answer | Batch | str) -> str:
@@ -229,6 +331,23 @@ class DatasetOperations(ServiceOperations):
         """Return paid answers on this dataset with their questions, newest first, at most `limit` of them."""
         page = self.history(dataset=self.id, kind=kind, analyst=analyst, from_=from_, to=to, limit=limit)
         return (yield from page)
+
+    def publish(
+        self,
+        data: Data | None = None,
+        declaration: Mapping[str, Any] | None = None,
+        *,
+        dry_run: bool = False,
+        progress: Report = show_progress,
+    ) -> Operation[Registration]:
+        """Publish a version with the rows of a file or data frame, or with the present source read again.
+
+        Of a declaration, the columns and the form of the file are taken; columns are by default those of the present
+        version. The same rows again change nothing.
+        """
+        given = declaration or {}
+        brought = {name: given[name] for name in ("source", "columns", "separateBudget") if name in given}
+        return (yield from self._ingest(f"{self.path}/versions", self.id, brought, data, dry_run, progress))
 
 
 def dataset_operations(

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from .problem_codes import QueryInFlight, RateLimited
 from .problems import ConnectionFailed, SottoError, UnexpectedResponse, problem_from
+from .progress import SentFile
 from .values import Json
 
 T = TypeVar("T")
@@ -30,6 +31,20 @@ class Request:
     body: Json = None
     parameters: Mapping[str, str] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
+    file: SentFile | None = None
+    """A file, which is sent as a form in place of the body."""
+    watch: Watch | None = None
+    """What to do until the response arrives, for which there is then no time limit."""
+
+
+@dataclass(frozen=True)
+class Watch:
+    """A request that is sent again and again while another one is under way."""
+
+    request: Request
+    look: Callable[[Reply], None]
+    """Receives each response."""
+    pause_seconds: float
 
 
 @dataclass(frozen=True)
