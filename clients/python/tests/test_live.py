@@ -133,7 +133,7 @@ class CuttingHandler(socketserver.StreamRequestHandler):
         sent = {name: value for name, value in headers.items() if name in ("authorization", "content-type")}
         response = httpx.request(method, self.server.target + path, headers=sent, content=body, timeout=60)
         head = (
-            f"HTTP/1.1 {response.status_code} X\r\nContent-Type: {response.headers['content-type']}\r\n"
+            f"HTTP/1.1 {response.status_code} X\r\nContent-Type: {response.headers.get('content-type')}\r\n"
             f"Content-Length: {len(response.content)}\r\nConnection: close\r\n\r\n"
         ).encode()
         cut = method == "POST" and self.server.posts in self.server.cuts
@@ -581,3 +581,25 @@ def test_a_custodian_registers_a_frame_and_publishes_another(
         assert own.dataset(dataset.id).publish(more, dry_run=True).dry_run
         assert own.dataset(dataset.id).publish(more).version == "2"
     assert dataset.count(where=col("score").is_null(), epsilon=1_000).value == 2
+
+
+def test_a_registration_survives_lost_connections(url: str, custodian: httpx.Client) -> None:
+    id = f"lossy-{secrets.token_hex(4)}"
+    declaration = {
+        "id": id,
+        "title": "Registered twice",
+        "columns": [{"name": "score", "type": "integer", "lower": 0, "upper": 10}],
+        "privacyUnit": {"kind": "row"},
+        "neighbours": "add-remove",
+        "budget": {"epsilon": 1},
+    }
+    frame = pd.DataFrame({"score": [1, 2, 3], "undeclared": id})
+    # The first response is cut to the upload, and to the registration, after it was published.
+    with CuttingProxy(url, {0, 2}) as proxy:
+        threading.Thread(target=proxy.serve_forever, daemon=True).start()
+        with sotto.connect(proxy.url, custodian.headers["authorization"][7:], retries=FAST) as lossy:
+            registration = lossy.register(declaration, frame)
+        assert proxy.posts == 4
+        proxy.shutdown()
+    assert (registration.version, registration.counts["rowsStored"]) == ("1", 3)
+    assert [version["version"] for version in custodian.get(f"/v1/datasets/{id}/versions").json()["versions"]] == ["1"]
