@@ -153,7 +153,8 @@ def test_the_progress_of_an_ingestion_is_reported_while_it_runs(monkeypatch: pyt
     monkeypatch.setattr(operations, "LOOK_EVERY_SECONDS", 0.01)
     reported = threading.Event()
     seen: list[Progress] = []
-    failures: list[httpx.Response | Exception] = [httpx.ReadError("lost"), problem("unavailable", 503)]
+    page = httpx.Response(200, text="<html>")
+    failures: list[httpx.Response | Exception] = [page, httpx.ReadError("lost"), problem("unavailable", 503)]
 
     def respond(request: httpx.Request) -> httpx.Response:
         if request.method == "POST":

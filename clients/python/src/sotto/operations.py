@@ -18,7 +18,7 @@ import pandas as pd
 from .amounts import Budget
 from .answers import Answer, Batch, Picture, Preview, SessionAnswer, Table, read_answer
 from .columns import Where
-from .problems import Problem, SottoError
+from .problems import Problem, SottoError, UnexpectedResponse
 from .progress import Progress, Report, SentFile, show_progress
 from .protocol import Operation, Reply, Request, Retries, Watch, exchange
 from .query import A, Contribution, Groups, On, Query, Subject, SupposableOptions
@@ -217,9 +217,11 @@ def _reported(work: Operation[T], name: str, progress: Report) -> Operation[T]:
 
 def _report_ingestion(dataset: str, progress: Report, reply: Reply) -> None:
     """Report the newest ingestion of a dataset, if the service lists one."""
-    listed = reply.json()["ingestions"] if reply.status == 200 else []
-    for ingestion in [each for each in listed if each["dataset"] == dataset][:1]:
-        progress(Progress(dataset, ingestion["phase"], ingestion.get("fraction")))
+    # Without its progress, the ingestion goes on.
+    with contextlib.suppress(UnexpectedResponse):
+        listed = reply.json()["ingestions"] if reply.status == 200 else []
+        for ingestion in [each for each in listed if each["dataset"] == dataset][:1]:
+            progress(Progress(dataset, ingestion["phase"], ingestion.get("fraction")))
 
 
 def _release_id(release: Answer | Batch | str) -> str:
