@@ -463,8 +463,17 @@ const integers = z
       'number for each cell. Later answers can follow from them at no cost.',
   )
 
-/** One term of an estimate: the release (its place in `releases`), the statistic, the cell and the weight. */
-const term = z.tuple([z.int().min(0), z.int().min(0), z.int().min(0), z.string()])
+const term = z
+  .strictObject({
+    release: z.int().min(0).describe('Place in `releases`.'),
+    statistic: z.int().min(0),
+    cell: z.int().min(0),
+    weight: z.string(),
+  })
+  .meta({
+    id: 'InferenceTerm',
+    description: 'A measured integer, by its place in `integers` of a release, and its weight.',
+  })
 
 const inference = z
   .strictObject({
@@ -476,11 +485,10 @@ const inference = z
       }),
     ),
     estimates: listOf(
-      listOf(z.strictObject({ value: z.number(), denominator: z.string(), terms: z.array(term).readonly() })),
+      listOf(z.strictObject({ value: z.number(), denominator: z.string(), terms: listOf(term) })),
     ).describe(
       'The estimate of each sum or count that the answer is made from, in each cell: the sum of weight times measured integer, ' +
-        'divided by the denominator, as an exact fraction. A term is [place in `releases`, statistic, cell, weight]; the integers ' +
-        'are those in `integers` of the releases.',
+        'divided by the denominator, as an exact fraction.',
     ),
   })
   .meta({

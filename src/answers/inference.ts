@@ -227,12 +227,12 @@ function describeInference({ statistics }: Inferred, parents: readonly Parent[])
       cells.map(({ value, denominator, terms }) => ({
         value,
         denominator: String(denominator),
-        terms: terms.map(({ release, statistic, cell, weight }) => [
-          must(places.get(release), 'a parent'),
+        terms: terms.map(({ release, statistic, cell, weight }) => ({
+          release: must(places.get(release), 'a parent'),
           statistic,
           cell,
-          String(weight),
-        ]),
+          weight: String(weight),
+        })),
       })),
     ),
   }

@@ -3315,17 +3315,20 @@ export interface components {
                 /** @description What it measured: the same in every release that shows it. */
                 measurement: string;
             }[];
-            /** @description The estimate of each sum or count that the answer is made from, in each cell: the sum of weight times measured integer, divided by the denominator, as an exact fraction. A term is [place in `releases`, statistic, cell, weight]; the integers are those in `integers` of the releases. */
+            /** @description The estimate of each sum or count that the answer is made from, in each cell: the sum of weight times measured integer, divided by the denominator, as an exact fraction. */
             estimates: {
                 value: number;
                 denominator: string;
-                terms: [
-                    number,
-                    number,
-                    number,
-                    string
-                ][];
+                terms: components["schemas"]["InferenceTerm"][];
             }[][];
+        };
+        /** @description A measured integer, by its place in `integers` of a release, and its weight. */
+        InferenceTerm: {
+            /** @description Place in `releases`. */
+            release: number;
+            statistic: number;
+            cell: number;
+            weight: string;
         };
         /** @description An ingestion that waits or runs. */
         Ingestion: {

@@ -29,6 +29,7 @@ const EVENTS: Readonly<
   'source-reused': ['cost', (by) => `${by} registered the same data under another budget as well`],
   charged: ['cost', (by, amount) => `${by} paid ${amount}`],
   shared: ['cost', (by, amount) => `${by} paid ${amount} from the allotment, for a stored answer`],
+  inferred: ['plain', (by) => `${by} got an answer that follows from paid ones`],
   denied: ['danger', (by, amount) => `${by} was denied ${amount}`],
   retried: ['plain', (by) => `Another attempt for ${by} began`],
   answered: ['accent', (by) => `${by} got an answer`],
