@@ -41,7 +41,8 @@ async function* counted(
   onSent: (bytes: number) => void,
 ): AsyncGenerator<Uint8Array> {
   let bytes = 0
-  for await (const chunk of body) {
+  // Cancelling a body while a file is read for it throws in Node, where nothing can catch it.
+  for await (const chunk of body.values({ preventCancel: true })) {
     yield chunk
     bytes += chunk.length
     onSent(bytes)
