@@ -81,6 +81,8 @@ function leftOutText(coverage: Coverage | undefined, unit: PersonUnit): string {
   const beyond = `beyond ${maxRows} per person and are not counted`
   if (coverage === undefined) return `How many rows are ${beyond} is not known.`
   const { value, lower, upper } = coverage.shareRead
+  if (lower === 0 && upper === 1)
+    return `How many rows are ${beyond} is not known: the estimate is too uncertain to say.`
   const [about, least, most] = [value, upper, lower].map((share) => percent(1 - share))
   // Where there may be none, the estimate is mostly noise, and it is far too large among few people.
   const share = upper === 1 ? `At most ${most}` : `About ${about}`

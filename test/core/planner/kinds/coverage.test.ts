@@ -69,6 +69,10 @@ describe('coverage', () => {
     ],
     // An estimate that may be 0 is mostly noise: among few people it said 63% where nothing was left out.
     [{ value: 0.37, lower: 0.17, upper: 1 }, 'At most 83% of the rows are beyond 100 per person'],
+    [
+      { value: 0, lower: 0, upper: 1 },
+      'How many rows are beyond 100 per person and are not counted is not known: the estimate is too uncertain to say.',
+    ],
   ])('of %j is stated as what is known', (shareRead, sentence) => {
     const { measured } = coverage(PLANES, 0.1)
     const implausiblePeople = { value: 0, lower: 0, upper: 0 }
