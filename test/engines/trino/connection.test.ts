@@ -168,7 +168,7 @@ describe('a coordinator that is busy', () => {
     await expect(run(coordinator.connection())).rejects.toThrow(TrinoFailure)
     expect(coordinator.received).toHaveLength(1)
     const always = await start((_, response) => answer(response, {}, 503))
-    await expect(run(always.connection(), { limits: { ...LIMITS, retryMs: 200 } })).rejects.toThrow(
+    await expect(run(always.connection(), { limits: { ...LIMITS, retryMs: 1_000 } })).rejects.toThrow(
       TrinoFailure,
     )
     expect(always.received.length).toBeGreaterThan(1)

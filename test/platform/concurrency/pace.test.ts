@@ -29,15 +29,18 @@ test('a principal begins one piece of work in each turn of the event loop, and h
 })
 
 test('after a long piece of work, the principal leaves as much time to others', async () => {
-  const spent = { working: 0, startMs: performance.now() }
+  const startMs = performance.now()
+  const pieces: number[] = []
   const work = async () => {
     await pace('flooding')
     const beganMs = performance.now()
     while (performance.now() < beganMs + 10);
-    spent.working += performance.now() - beganMs
+    pieces.push(performance.now() - beganMs)
   }
   await Promise.all(Array.from({ length: 5 }, work))
-  const tookMs = performance.now() - spent.startMs
-  // Nothing follows the last piece.
-  expect(tookMs).toBeGreaterThanOrEqual(spent.working * 1.6)
+  const tookMs = performance.now() - startMs
+  const sum = (times: readonly number[]) => times.reduce((total, ms) => total + ms, 0)
+  // Nothing follows the last piece, which may be as long as it likes on a busy machine.
+  const followed = pieces.slice(0, -1)
+  expect(tookMs - sum(pieces)).toBeGreaterThanOrEqual(0.8 * sum(followed))
 })
