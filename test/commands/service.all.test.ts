@@ -70,11 +70,15 @@ test('from a file to its registration: draft, answers, dry run, register', async
     ...declaration,
     source: { ...declaration.source, upload: '../visits.csv' },
   })
-  expect((await sotto(written)).errors).toContain('EEXIST')
+  expect((await sotto(written)).errors).toBe(
+    '--output: declarations/visits.yaml exists already; nothing was written\n',
+  )
 
   const open = await sotto(['register', 'declarations/visits.yaml'])
   expect(open).toMatchObject({ code: 1, output: '' })
-  expect(open.errors).toMatch(/^invalid-request: .*\n {2}columns\.1\.categories: is an open question/)
+  expect(open.errors).toMatch(
+    /^invalid-request: .*\n {2}columns\.1\.categories \(region\): is an open question/,
+  )
 
   await writeFile(inFolder('visits.yaml'), DECLARATION)
   const tried = await sotto(['register', 'visits.yaml', '--dry-run'])
@@ -83,6 +87,15 @@ test('from a file to its registration: draft, answers, dry run, register', async
   expect(tried.output).toMatch(/^40 +rows read$/m)
   expect(tried.output).toMatch(/^9 +people$/m)
   await service.as('custodian').get('/v1/datasets/visits').expect(404)
+
+  await writeFile(inFolder('narrow.yaml'), DECLARATION.replace('[r0, r1]', '[r0], nullable: true'))
+  const narrow = await sotto(['register', 'narrow.yaml', '--dry-run'])
+  expect(narrow.output).toMatch(
+    /^visits: the declaration can be registered, but some values do not fit it; nothing/,
+  )
+  expect(narrow.output).toMatch(/^region +20 +not-a-category +line 3, 5, 7, 9, 11$/m)
+  expect(narrow.output).toContain('They count as missing')
+  expect(narrow.output).toContain('a probability of at most 98.3%')
 
   const registered = await sotto(['register', 'visits.yaml'])
   expect(registered.output).toMatch(/^visits: registered as version 1\n/)

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { type Document, LineCounter, parseDocument, visit } from 'yaml'
+import { Problem } from '../../../clients/typescript/src/administration.ts'
 import { Misuse } from '../command.ts'
 import { EXACT_NUMBER_RULE, exactNumber } from '../exact-number.ts'
 import type { Json } from '../service.ts'
@@ -40,6 +41,22 @@ function requireExactNumbers(document: Document, file: string, lineCounter: Line
       throw new Misuse(`${file}: the number in line ${line} ${EXACT_NUMBER_RULE}`)
     },
   })
+}
+
+/** Does work with a declaration. Its refusal names the columns at fault, which the service numbers from 0. */
+export async function namingColumns<Result>(declaration: Json, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!(error instanceof Problem) || !Array.isArray(declaration.columns)) throw error
+    const columns: readonly unknown[] = declaration.columns
+    const errors = error.errors.map(({ field, rule }) => {
+      const [, index] = /^columns\.(\d+)\b/.exec(field) ?? []
+      const { name } = fieldsOf(columns[Number(index)]) ?? {}
+      return { field: typeof name === 'string' ? `${field} (${name})` : field, rule }
+    })
+    throw new Problem({ ...error.raw, errors })
+  }
 }
 
 /** Returns a declaration with the id of an upload as its source. */

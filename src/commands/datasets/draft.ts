@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { must } from '../../privacy/must.ts'
-import { type CommandDefinition, Misuse } from '../command.ts'
+import { type CommandDefinition, hasCode, Misuse } from '../command.ts'
 import { printJson } from '../printing.ts'
 import { addServiceOptions, connect, type Schemas, type ServiceOptions } from '../service.ts'
 import { withUploadedSource } from './declaration-file.ts'
@@ -58,7 +58,17 @@ async function draftDeclaration(file: string | undefined, options: DraftCommandO
       : { ...proposed, declaration: withUploadedSource(proposed.declaration, path.relative(folder, file)) }
   if (options.json) printJson(named)
   else if (output === undefined) process.stdout.write(draftYaml(named))
-  else writeFileSync(output, draftYaml(named), { flag: 'wx' })
+  else writeNew(output, draftYaml(named))
+}
+
+/** @throws Misuse if the file exists. It may hold the answers to an earlier draft. */
+function writeNew(file: string, text: string): void {
+  try {
+    writeFileSync(file, text, { flag: 'wx' })
+  } catch (error) {
+    if (hasCode(error, 'EEXIST')) throw new Misuse(`--output: ${file} exists already; nothing was written`)
+    throw error
+  }
 }
 
 /** Returns the source that the service has itself, if the options name exactly one. */

@@ -1,9 +1,9 @@
 import { type CommandDefinition, Misuse } from '../command.ts'
 import { printJson, shown } from '../printing.ts'
 import { addServiceOptions, connect, type Json, type Schemas, type ServiceOptions } from '../service.ts'
-import { readDeclaration, withUploadedSource } from './declaration-file.ts'
+import { namingColumns, readDeclaration, withUploadedSource } from './declaration-file.ts'
 import { showingIngestion } from './progress.ts'
-import { printCounts, printCoverage } from './register.ts'
+import { printCounts, printCoverage, triedText } from './register.ts'
 import { withUpload } from './upload-file.ts'
 
 /** Fields of a declaration that a new version may bring. */
@@ -40,7 +40,9 @@ async function publishVersion(
   const body = Object.fromEntries(brought.map((field) => [field, declaration[field]]))
   const dryRun = options.dryRun ?? false
   const send = (version: Json) =>
-    showingIngestion(client, dataset, options, () => client.publish(dataset, version, { dryRun }))
+    showingIngestion(client, dataset, options, () =>
+      namingColumns(declaration, () => client.publish(dataset, version, { dryRun })),
+    )
   const answer = await (localSource === undefined
     ? send(body)
     : withUpload(client, localSource, (upload) => send(withUploadedSource(body, upload))))
@@ -49,14 +51,11 @@ async function publishVersion(
 }
 
 function printVersion(answer: Schemas['PublishedVersion'] | Schemas['TriedVersion']): void {
-  const published = 'dryRun' in answer ? triedText(answer) : `version ${shown(answer.version)}`
+  const published =
+    'dryRun' in answer
+      ? `${triedText(answer.ingestion)}${answer.unchanged ? ', as in the present version' : ''}; nothing was published`
+      : `version ${shown(answer.version)}`
   console.log(`${shown(answer.id)}: ${published}`)
   printCounts(answer.ingestion)
   if ('coverageStatement' in answer) printCoverage(answer)
-}
-
-function triedText({ unchanged }: Schemas['TriedVersion']): string {
-  return unchanged
-    ? 'everything fits, as in the present version; nothing was published'
-    : 'everything fits; nothing was published'
 }

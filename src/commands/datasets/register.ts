@@ -1,7 +1,7 @@
 import type { CommandDefinition } from '../command.ts'
 import { printJson, printTable, shown } from '../printing.ts'
 import { addServiceOptions, connect, type Json, type Schemas, type ServiceOptions } from '../service.ts'
-import { readDeclaration, withUploadedSource } from './declaration-file.ts'
+import { namingColumns, readDeclaration, withUploadedSource } from './declaration-file.ts'
 import { showingIngestion } from './progress.ts'
 import { withUpload } from './upload-file.ts'
 
@@ -29,7 +29,9 @@ async function registerDataset(file: string, options: RegisterOptions): Promise<
   const send = (body: Json) =>
     showingIngestion(client, declaration.id, options, () =>
       // The service checks the declaration.
-      client.register(body as unknown as Schemas['Registration'], { dryRun }),
+      namingColumns(declaration, () =>
+        client.register(body as unknown as Schemas['Registration'], { dryRun }),
+      ),
     )
   const answer = await (localSource === undefined
     ? send(declaration)
@@ -42,7 +44,7 @@ function printRegistered(answer: Schemas['RegisteredDataset'] | Schemas['TriedRe
   const id = shown(answer.id)
   console.log(
     'dryRun' in answer
-      ? `${id}: everything fits; nothing was published`
+      ? `${id}: ${triedText(answer.ingestion)}; nothing was published`
       : `${id}: registered as version ${shown(answer.version)}`,
   )
   printCounts(answer.ingestion)
@@ -50,9 +52,16 @@ function printRegistered(answer: Schemas['RegisteredDataset'] | Schemas['TriedRe
   const { candidates, dataset } = answer.disclosureRisk
   console.log(
     `\nWorst case: somebody who knows everyone in the data but one person, and has ${shown(candidates)} candidates for that person, ` +
-      `finds the right one with a probability of ${dataset.risk > 0.999 ? 'nearly 1' : `at most ${dataset.risk.toFixed(2)}`}, ` +
+      `finds the right one with a probability of ${dataset.risk > 0.999 ? 'nearly 100%' : `at most ${Math.ceil(dataset.risk * 1_000) / 10}%`}, ` +
       `once the whole budget (epsilon ${shown(dataset.epsilon)}) is spent.`,
   )
+}
+
+/** Says whether the values that a dry run read fit their declaration. */
+export function triedText({ invalidValues }: Schemas['IngestionCounts']): string {
+  return invalidValues.some(({ values }) => values !== 0)
+    ? 'the declaration can be registered, but some values do not fit it'
+    : 'everything fits'
 }
 
 /** Prints what `maxRows` leaves out, or what measuring it would cost. */
@@ -99,6 +108,9 @@ export function printCounts(ingestion: Schemas['IngestionCounts'] | undefined): 
         first === undefined ? '' : `${shown(unit)} ${first.map(shown).join(', ')}`,
       ])
     }),
+  )
+  console.log(
+    '\nThey count as missing, or as onInvalidValue of their column says. If there are many, the column may lack a category or declare the wrong form.',
   )
 }
 
