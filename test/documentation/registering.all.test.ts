@@ -105,11 +105,11 @@ test.skipIf(!installed('curl'))(
   'the page about the first dataset leads from a file to its first answers',
   async () => {
     const first = readPage('docs/first-dataset.md')
-    const [prepare, register, define, ...questions] = commandsOf(first)
+    const [make, prepare, register, define, ...questions] = commandsOf(first)
     // Runs it as npx does, from outside the project's folder.
     const npx = `npx() { shift; '${process.execPath}' '${command}' "$@"; }`
     const run = (script = '') => shell.run([npx, script].join('\n'))
-    expect(await run(prepare)).toEqual([''])
+    expect(await run([make, prepare].join('\n'))).toEqual([''])
     const draft = await readFile(path.join(shell.folder, 'visits.yaml'), 'utf8')
     const shown = /```yaml\n([\s\S]*?)```/.exec(first)?.[1] ?? ''
     expect(shown).toContain('TODO')

@@ -87,7 +87,7 @@ function draftTimes(
   if (kind === 'date')
     return {
       declaration: { name, type: kind, ...bounds, step: 1, ...format, ...nullability(column) },
-      questions: boundQuestions(field, 'date', name),
+      questions: boundQuestions(field, 'date (YYYY-MM-DD)', name),
       notes,
       dataHints,
     }
