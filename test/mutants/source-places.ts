@@ -80,13 +80,25 @@ export function placesOf(find: string, source: string): readonly { start: number
   return places
 }
 
+interface Folded {
+  readonly text: string
+  readonly offsets: readonly number[]
+}
+
+/** Every change looks into the same files. */
+const foldedTexts = new Map<string, Folded>()
+
 /** A text without white space and trailing commas, and the offset of each of its characters in the original. */
-function folded(original: string): { readonly text: string; readonly offsets: readonly number[] } {
+function folded(original: string): Folded {
+  const known = foldedTexts.get(original)
+  if (known !== undefined) return known
   const offsets: number[] = []
   let text = ''
   for (const { index, 0: character } of original.matchAll(/,(?!\s*(?:[)\]}]|$))|[^\s,]/g)) {
     text += character
     offsets.push(index)
   }
-  return { text, offsets }
+  const result = { text, offsets }
+  foldedTexts.set(original, result)
+  return result
 }
