@@ -313,10 +313,14 @@ function sessionOf(
         types: TEXTS,
       }
       const query = new Query<(string | null)[]>(config)
+      let isRefused = false
       query.on('row', (row) => {
+        // Rows keep coming until the statement is cancelled.
+        if (isRefused) return
         try {
           use(row as unknown as Row)
         } catch {
+          isRefused = true
           reject(new EngineFailure())
         }
       })

@@ -49,7 +49,7 @@ const CHUNK = Buffer.alloc(2 ** 20)
 async function startFakeServer({ encoding = 'UTF8', version = '160000', hasLargeRow = false } = {}) {
   let sent = 0
   const endless = (socket: Socket) => {
-    if (socket.destroyed || sent > 200_000) return
+    if (socket.destroyed || sent > 50_000) return
     sent += 1_000
     socket.write(ROWS, () => endless(socket))
   }
