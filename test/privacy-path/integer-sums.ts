@@ -66,22 +66,19 @@ export function sumOverIntegers(functions: readonly Piecewise[]): number {
     if (start === end) continue
     // A place of the region from which all exponents are measured.
     const anchor = start ?? (end ?? 0n) - 1n
-    let products: readonly { coefficient: number; rate: number; exponent: number }[] = [
-      { coefficient: 1, rate: 0, exponent: 0 },
-    ]
-    for (const { corner, below, from } of functions) {
-      const distance = Number(anchor - corner)
-      const terms = anchor >= corner ? from : below
-      products = products.flatMap((product) =>
-        terms.map((term) => ({
-          coefficient: product.coefficient * term.coefficient,
-          rate: product.rate + term.rate,
-          exponent: product.exponent + term.rate * distance,
-        })),
-      )
+    const distances = functions.map(({ corner }) => Number(anchor - corner))
+    // Each product takes one term of every function.
+    const add = (place: number, coefficient: number, rate: number, exponent: number): void => {
+      const each = functions[place]
+      if (each === undefined) {
+        sum += coefficient * geometricSum(rate, exponent, start, end)
+        return
+      }
+      const distance = distances[place] as number
+      for (const term of distance >= 0 ? each.from : each.below)
+        add(place + 1, coefficient * term.coefficient, rate + term.rate, exponent + term.rate * distance)
     }
-    for (const { coefficient, rate, exponent } of products)
-      sum += coefficient * geometricSum(rate, exponent, start, end)
+    add(0, 1, 0, 0)
   }
   return sum
 }
