@@ -105,7 +105,7 @@ function serveDescription(
   textOf: (document: object) => string,
 ): void {
   let text: string | undefined
-  app.get(address, { schema: { hide: true } }, async (_request, reply) => {
+  app.get(address, { config: { conditional: true }, schema: { hide: true } }, async (_request, reply) => {
     text ??= textOf(app.swagger())
     return reply.type(mediaType).send(text)
   })

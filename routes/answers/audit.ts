@@ -46,7 +46,7 @@ export const auditRoutes: FastifyPluginAsyncZod<AuditOptions> = async (app, depe
   app.get(
     '/v1/audit/datasets',
     {
-      config: { roles: ['auditor'] },
+      config: { roles: ['auditor'], conditional: true },
       schema: {
         tags: ['Audit'],
         operationId: 'listAuditDatasets',

@@ -56,7 +56,7 @@ export const releaseViewsRoutes: FastifyPluginAsyncZod<ReleaseViewsOptions> = as
   app.get(
     '/v1/releases/:id/plot',
     {
-      config: { roles: ['analyst', 'auditor', 'custodian'] },
+      config: { roles: ['analyst', 'auditor', 'custodian'], conditional: true },
       schema: {
         tags: ['Plots'],
         operationId: 'plotRelease',

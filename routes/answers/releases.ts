@@ -62,7 +62,7 @@ export const releasesRoutes: FastifyPluginAsyncZod<ReleasesOptions> = async (app
   app.get(
     '/v1/releases/:id',
     {
-      config: { roles: ['analyst', 'auditor', 'custodian'] },
+      config: { roles: ['analyst', 'auditor', 'custodian'], conditional: true },
       schema: {
         tags: ['Queries'],
         operationId: 'getRelease',

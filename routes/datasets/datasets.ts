@@ -41,7 +41,7 @@ export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (
   app.get(
     '/v1/datasets',
     {
-      config: { roles: EVERYONE },
+      config: { roles: EVERYONE, conditional: true },
       schema: {
         tags,
         operationId: 'listDatasets',
@@ -62,7 +62,7 @@ export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (
   app.get(
     '/v1/datasets/:dataset',
     {
-      config: { roles: EVERYONE },
+      config: { roles: EVERYONE, conditional: true },
       schema: {
         tags,
         operationId: 'getDataset',

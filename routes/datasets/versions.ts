@@ -34,7 +34,7 @@ export const versionsRoutes: FastifyPluginAsyncZod<VersionsOptions> = async (
   app.get(
     '/v1/datasets/:dataset/versions',
     {
-      config: { roles: EVERYONE },
+      config: { roles: EVERYONE, conditional: true },
       schema: {
         tags: ['Datasets'],
         operationId: 'listVersions',

@@ -3,6 +3,7 @@ import type { RouteOptions } from 'fastify'
 import { createJsonSchemaTransform, createJsonSchemaTransformObject } from 'fastify-type-provider-zod'
 import type { OpenAPIV3_1 } from 'openapi-types'
 import { stringify } from 'yaml'
+import { z } from 'zod'
 import { STABILITY } from '../../schemas/service/api.ts'
 import { problemResponses } from '../../schemas/service/problem.ts'
 import { linkTo } from '../../schemas/studies/plots.ts'
@@ -75,9 +76,11 @@ const SCHEME_OF_ROLE = {
 /** Names of the security schemes of roles. */
 const ROLE_SCHEMES: ReadonlySet<string> = new Set(Object.values(SCHEME_OF_ROLE))
 
-/** Documents the keys that a route with roles takes, and that it may return problems. */
+/** Documents the keys that a route with roles takes, that it may return problems, and that a document may be unchanged. */
 export function describeAccess(route: RouteOptions): void {
-  const roles = route.config?.roles
+  const { roles, conditional } = route.config ?? {}
+  if (conditional)
+    route.schema = { ...route.schema, response: { ...Object(route.schema?.response), 304: z.null() } }
   if (roles === undefined) return
   const security = roles.map((role) => ({ [SCHEME_OF_ROLE[role]]: [] }))
   const response = { ...Object(route.schema?.response), ...problemResponses }
@@ -133,7 +136,7 @@ export function openApiOptions(issuer?: string): FastifyDynamicSwaggerOptions {
       },
       servers: [{ url: '/' }],
       tags: Object.values(TAGS),
-      components: { securitySchemes: { ...SECURITY_SCHEMES, ...tokenScheme(issuer) } },
+      components: { securitySchemes: { ...SECURITY_SCHEMES, ...tokenScheme(issuer) }, ...CONDITIONAL_PARTS },
     },
     transform: (input) => {
       const { schema, url } = transform(input)
@@ -142,7 +145,9 @@ export function openApiOptions(issuer?: string): FastifyDynamicSwaggerOptions {
     },
     transformObject: (document) => {
       const generated = listProblemCodes(
-        nameExamples(pruneSchemas(createJsonSchemaTransformObject({ zodToJsonConfig })(document))),
+        describeConditions(
+          nameExamples(pruneSchemas(createJsonSchemaTransformObject({ zodToJsonConfig })(document))),
+        ),
       )
       return issuer === undefined ? generated : offerTokens(generated)
     },
@@ -253,6 +258,46 @@ function nameExamples(document: ReturnType<SwaggerTransformObject>): ReturnType<
     if (media === undefined || whole?.oneOf === undefined) continue
     const examples = [whole, ...whole.oneOf.map(named)].flatMap((schema) => schema?.examples ?? [])
     media.examples = Object.fromEntries(examples.map((value) => [String(value.kind), { value }]))
+  }
+  return document
+}
+
+/** Parts of the document that operations with conditional requests share. */
+const CONDITIONAL_PARTS = {
+  headers: {
+    ETag: {
+      description: 'Identifies the bytes of the document, for `If-None-Match`.',
+      schema: { type: 'string' },
+    },
+  },
+  parameters: {
+    IfNoneMatch: {
+      name: 'if-none-match',
+      in: 'header',
+      description:
+        'The `ETag` of a document that the client has. If it is still the same, the response is 304.',
+      schema: { type: 'string' },
+    },
+  },
+  responses: {
+    NotModified: {
+      description: 'The client has the document: it is the one that `If-None-Match` names.',
+      headers: { ETag: { $ref: '#/components/headers/ETag' } },
+    },
+  },
+} as const
+
+/** Describes conditional requests of the operations that have them. */
+function describeConditions(
+  document: ReturnType<SwaggerTransformObject>,
+): ReturnType<SwaggerTransformObject> {
+  for (const item of Object.values((document as OpenAPIV3_1.Document).paths ?? {})) {
+    const { responses, parameters = [] } = item?.get ?? {}
+    const found = responses?.['200']
+    if (item?.get === undefined || responses?.['304'] === undefined || found === undefined) continue
+    item.get.parameters = [...parameters, { $ref: '#/components/parameters/IfNoneMatch' }]
+    responses['200'] = { ...found, headers: { ETag: { $ref: '#/components/headers/ETag' } } }
+    responses['304'] = { $ref: '#/components/responses/NotModified' }
   }
   return document
 }

@@ -61,6 +61,7 @@ export const operationRoutes: FastifyPluginAsyncZod<OperationOptions> = async (a
   app.get(
     '/v1/',
     {
+      config: { conditional: true },
       schema: {
         tags: ['Operation'],
         operationId: 'getApi',

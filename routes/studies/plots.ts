@@ -90,6 +90,7 @@ export const plotsRoutes: FastifyPluginAsyncZod<PlotsOptions> = async (
   app.get(
     '/v1/plots/risk',
     {
+      config: { conditional: true },
       schema: {
         tags: ['Plots'],
         operationId: 'plotRisk',
@@ -119,6 +120,7 @@ export const plotsRoutes: FastifyPluginAsyncZod<PlotsOptions> = async (
   app.get(
     '/v1/plots/noise-comparison',
     {
+      config: { conditional: true },
       schema: {
         tags: ['Plots'],
         operationId: 'plotNoiseComparison',
@@ -142,6 +144,7 @@ export const plotsRoutes: FastifyPluginAsyncZod<PlotsOptions> = async (
   app.get(
     '/v1/plots/answer-distribution',
     {
+      config: { conditional: true },
       schema: {
         tags: ['Plots'],
         operationId: 'plotAnswerDistribution',

@@ -2,11 +2,12 @@ import fastifyCors from '@fastify/cors'
 import type { FastifyInstance } from 'fastify'
 
 /** Headers of requests that a page of another origin may send. */
-const REQUEST_HEADERS = ['authorization', 'content-type', 'idempotency-key']
+const REQUEST_HEADERS = ['authorization', 'content-type', 'idempotency-key', 'if-none-match']
 
 /** Headers of responses that a page of another origin may read, beside those that every page may. */
 const RESPONSE_HEADERS = [
   'content-disposition',
+  'etag',
   'idempotent-replayed',
   'link',
   'location',

@@ -16,6 +16,7 @@ import { createAllowedMethods } from './allowed-methods.ts'
 import { allowOrigins } from './allowed-origins.ts'
 import { validatorCompiler } from './bodies.ts'
 import { limitBodyTime } from './body-time.ts'
+import { answerConditionally } from './conditional.ts'
 import { commonHeaders } from './headers.ts'
 import { type KeylessLimit, limitRequests, type RequestLimits } from './limits.ts'
 import type { Metrics } from './metrics.ts'
@@ -163,6 +164,7 @@ export async function createServer(parts: ServerParts, longestBodyMs: number) {
   // For routes of many addresses that find nothing at one.
   app.setNotFoundHandler((request, reply) => sendNotFound(request, reply, allowedMethods))
   requireRoles(app, authenticator)
+  answerConditionally(app)
   app.decorateRequest('arrivedAtMs', 0)
   // Not before the body has been read: a client that sends it slowly must not be able to move the release instants.
   app.addHook('preValidation', (request, _reply, done) => {

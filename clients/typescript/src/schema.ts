@@ -6633,10 +6633,25 @@ export interface components {
             seed: string;
         };
     };
-    responses: never;
-    parameters: never;
+    responses: {
+        /** @description The client has the document: it is the one that `If-None-Match` names. */
+        NotModified: {
+            headers: {
+                ETag: components["headers"]["ETag"];
+                [name: string]: unknown;
+            };
+            content?: never;
+        };
+    };
+    parameters: {
+        /** @description The `ETag` of a document that the client has. If it is still the same, the response is 304. */
+        IfNoneMatch: string;
+    };
     requestBodies: never;
-    headers: never;
+    headers: {
+        /** @description Identifies the bytes of the document, for `If-None-Match`. */
+        ETag: string;
+    };
     pathItems: never;
 }
 export type $defs = Record<string, never>;
@@ -6664,7 +6679,10 @@ export interface operations {
     getApi: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The `ETag` of a document that the client has. If it is still the same, the response is 304. */
+                "if-none-match"?: components["parameters"]["IfNoneMatch"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -6673,12 +6691,14 @@ export interface operations {
             /** @description Default Response */
             200: {
                 headers: {
+                    ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Api"];
                 };
             };
+            304: components["responses"]["NotModified"];
         };
     };
     getReadiness: {
@@ -6756,7 +6776,10 @@ export interface operations {
                 /** @description Continues a list. Pass the `next` of the previous page, with the same other parameters. */
                 cursor?: string;
             };
-            header?: never;
+            header?: {
+                /** @description The `ETag` of a document that the client has. If it is still the same, the response is 304. */
+                "if-none-match"?: components["parameters"]["IfNoneMatch"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -6765,12 +6788,14 @@ export interface operations {
             /** @description Default Response */
             200: {
                 headers: {
+                    ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["DatasetList"];
                 };
             };
+            304: components["responses"]["NotModified"];
             /** @description The request was refused. */
             "4XX": {
                 headers: {
@@ -6850,7 +6875,10 @@ export interface operations {
     getDataset: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The `ETag` of a document that the client has. If it is still the same, the response is 304. */
+                "if-none-match"?: components["parameters"]["IfNoneMatch"];
+            };
             path: {
                 /** @description Id of the dataset. */
                 dataset: string;
@@ -6862,12 +6890,14 @@ export interface operations {
             /** @description Default Response */
             200: {
                 headers: {
+                    ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Dataset"];
                 };
             };
+            304: components["responses"]["NotModified"];
             /** @description The request was refused. */
             "4XX": {
                 headers: {
@@ -6980,7 +7010,10 @@ export interface operations {
                 /** @description Continues a list. Pass the `next` of the previous page, with the same other parameters. */
                 cursor?: string;
             };
-            header?: never;
+            header?: {
+                /** @description The `ETag` of a document that the client has. If it is still the same, the response is 304. */
+                "if-none-match"?: components["parameters"]["IfNoneMatch"];
+            };
             path: {
                 /** @description Id of the dataset. */
                 dataset: string;
@@ -6992,12 +7025,14 @@ export interface operations {
             /** @description Default Response */
             200: {
                 headers: {
+                    ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["VersionList"];
                 };
             };
+            304: components["responses"]["NotModified"];
             /** @description The request was refused. */
             "4XX": {
                 headers: {
@@ -8598,7 +8633,10 @@ export interface operations {
     getRelease: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The `ETag` of a document that the client has. If it is still the same, the response is 304. */
+                "if-none-match"?: components["parameters"]["IfNoneMatch"];
+            };
             path: {
                 /** @description The `id` of an answer or a session. */
                 id: string;
@@ -8610,12 +8648,14 @@ export interface operations {
             /** @description The answer. */
             200: {
                 headers: {
+                    ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Answer"] | components["schemas"]["BatchAnswer"] | components["schemas"]["OpenedSession"];
                 };
             };
+            304: components["responses"]["NotModified"];
             /** @description The request was refused. */
             "4XX": {
                 headers: {
@@ -9222,7 +9262,10 @@ export interface operations {
                 /** @description Background of the page that shows the picture. */
                 theme?: "light" | "dark";
             };
-            header?: never;
+            header?: {
+                /** @description The `ETag` of a document that the client has. If it is still the same, the response is 304. */
+                "if-none-match"?: components["parameters"]["IfNoneMatch"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -9231,12 +9274,14 @@ export interface operations {
             /** @description SVG picture, 800 pixels wide. */
             200: {
                 headers: {
+                    ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
                 content: {
                     "image/svg+xml": string;
                 };
             };
+            304: components["responses"]["NotModified"];
             /** @description The request was refused. */
             "4XX": {
                 headers: {
@@ -9267,7 +9312,10 @@ export interface operations {
                 /** @description Background of the page that shows the picture. */
                 theme?: "light" | "dark";
             };
-            header?: never;
+            header?: {
+                /** @description The `ETag` of a document that the client has. If it is still the same, the response is 304. */
+                "if-none-match"?: components["parameters"]["IfNoneMatch"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -9276,12 +9324,14 @@ export interface operations {
             /** @description SVG picture, 800 pixels wide. */
             200: {
                 headers: {
+                    ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
                 content: {
                     "image/svg+xml": string;
                 };
             };
+            304: components["responses"]["NotModified"];
             /** @description The request was refused. */
             "4XX": {
                 headers: {
@@ -9310,7 +9360,10 @@ export interface operations {
                 /** @description Background of the page that shows the picture. */
                 theme?: "light" | "dark";
             };
-            header?: never;
+            header?: {
+                /** @description The `ETag` of a document that the client has. If it is still the same, the response is 304. */
+                "if-none-match"?: components["parameters"]["IfNoneMatch"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -9319,12 +9372,14 @@ export interface operations {
             /** @description SVG picture, 800 pixels wide. */
             200: {
                 headers: {
+                    ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
                 content: {
                     "image/svg+xml": string;
                 };
             };
+            304: components["responses"]["NotModified"];
             /** @description The request was refused. */
             "4XX": {
                 headers: {
@@ -9448,7 +9503,10 @@ export interface operations {
                 /** @description `true`: draws 0 in place of negative values. If this or `round` is given, and neither is `true`, the values are drawn as they were measured. Without both they are drawn as they are stored. */
                 nonNegative?: "true" | "false";
             };
-            header?: never;
+            header?: {
+                /** @description The `ETag` of a document that the client has. If it is still the same, the response is 304. */
+                "if-none-match"?: components["parameters"]["IfNoneMatch"];
+            };
             path: {
                 /** @description The `id` of an answer or a session. */
                 id: string;
@@ -9460,6 +9518,7 @@ export interface operations {
             /** @description SVG picture, 800 pixels wide, or the Vega specifications of its plots. */
             200: {
                 headers: {
+                    ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -9467,6 +9526,7 @@ export interface operations {
                     "application/json": components["schemas"]["InteractivePicture"];
                 };
             };
+            304: components["responses"]["NotModified"];
             /** @description The request was refused. */
             "4XX": {
                 headers: {

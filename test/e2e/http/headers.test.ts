@@ -8,12 +8,13 @@ const service = testService({ SOTTO_DEMO: 'true' })
 const API_POLICY = "default-src 'none';base-uri 'none';form-action 'none';frame-ancestors 'none'"
 
 test.each([
-  ['an answer', '/v1/datasets/census', 200, true],
-  ['a refusal without a key', '/v1/datasets/census', 401, false],
-  ['an unknown path', '/nowhere', 404, true],
-  ['the OpenAPI document', '/openapi.yaml', 200, false],
-  ['readiness', '/readyz', 200, false],
-])('has strict headers and is never stored: %s', async (_, path, status, hasKey) => {
+  ['an answer', '/v1/datasets/census/budget', 200, true, 'no-store'],
+  ['a document of a dataset', '/v1/datasets/census', 200, true, 'private, no-cache'],
+  ['a refusal without a key', '/v1/datasets/census', 401, false, 'no-store'],
+  ['an unknown path', '/nowhere', 404, true, 'no-store'],
+  ['the OpenAPI document', '/openapi.yaml', 200, false, 'no-cache'],
+  ['readiness', '/readyz', 200, false, 'no-store'],
+])('has strict headers and is never used again unasked: %s', async (_, path, status, hasKey, kept) => {
   const headers = hasKey ? { authorization: `Bearer ${service.keyOf('analyst')}` } : {}
   const response = await fetch(service.url + path, { headers })
   expect(response.status).toBe(status)
@@ -22,7 +23,7 @@ test.each([
     'x-content-type-options': 'nosniff',
     'x-frame-options': 'DENY',
     'referrer-policy': 'no-referrer',
-    'cache-control': 'no-store',
+    'cache-control': kept,
     'cross-origin-resource-policy': 'same-origin',
   })
   expect(response.headers.has('x-powered-by')).toBe(false)

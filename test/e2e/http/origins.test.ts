@@ -23,7 +23,9 @@ describe('pages of an allowed origin', () => {
       expect(status).toBe(204)
       expect(headers.get('access-control-allow-origin')).toBe(origin)
       expect(headers.get('access-control-allow-methods')).toContain('DELETE')
-      expect(headers.get('access-control-allow-headers')).toBe('authorization, content-type, idempotency-key')
+      expect(headers.get('access-control-allow-headers')).toBe(
+        'authorization, content-type, idempotency-key, if-none-match',
+      )
       expect(headers.get('access-control-allow-credentials')).toBeNull()
     }
   })
@@ -38,7 +40,7 @@ describe('pages of an allowed origin', () => {
       const response = await fetch(`${service.url}${path}`, { headers: { origin: PAGE, authorization: key } })
       expect(response.status).toBe(status)
       expect(response.headers.get('access-control-allow-origin')).toBe(PAGE)
-      expect(response.headers.get('access-control-expose-headers')).toContain('idempotent-replayed')
+      expect(response.headers.get('access-control-expose-headers')).toContain('etag, idempotent-replayed')
       expect(response.headers.get('vary')?.toLowerCase()).toContain('origin')
     }
   })
