@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import { didYouMean } from './did-you-mean.ts'
+import type { FieldError } from './refusal.ts'
 
 /**
  * Returns the rule that a value violates, or undefined to keep zod's message. Zod's messages name its internals.
@@ -26,9 +27,36 @@ export function ruleOf(issue: z.core.$ZodRawIssue): string | undefined {
       return Array.isArray(issue.options)
         ? `must be one of ${issue.options.join(', ')}`
         : 'matches no allowed variant'
+    case 'unrecognized_keys':
+      return rulesOfUnknown(issue.keys, fieldsOf(issue.inst)).join('\n')
     default:
       return undefined
   }
+}
+
+const UNKNOWN = 'is not a known field'
+
+/** Most unknown fields of an object that are compared with those that it may have. */
+const MOST_COMPARED = 20
+
+/** Rules of the first unknown fields of an object. One issue of zod, with one message, is about all of them. */
+function rulesOfUnknown(unknown: readonly string[], known: readonly string[]): readonly string[] {
+  return unknown.slice(0, MOST_COMPARED).map((field) => UNKNOWN + didYouMean(field, known))
+}
+
+/** Names of the fields of the schema that raised an issue. */
+function fieldsOf(schema: z.core.$ZodRawIssue['inst']): readonly string[] {
+  const definition = schema?._zod.def
+  return definition !== undefined && 'shape' in definition ? Object.keys(Object(definition.shape)) : []
+}
+
+/** Returns the unknown fields of an issue that {@link ruleOf} described, each with its rule. */
+export function unknownFieldsOf({
+  keys,
+  message,
+}: Pick<z.core.$ZodIssueUnrecognizedKeys, 'keys' | 'message'>): readonly FieldError[] {
+  const rules = message.split('\n')
+  return keys.map((field, place) => ({ field, rule: rules[place] ?? UNKNOWN }))
 }
 
 /** Returns the allowed value that is nearest to a wrong one, in words; an empty text if there is none. */

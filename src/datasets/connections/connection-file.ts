@@ -7,7 +7,7 @@ import { type ConnectionEntry, connectionFile } from '../../../schemas/datasets/
 import type { Connection, ConnectionTls, Secret } from '../../engines/tables/connection.ts'
 import { PrivateFileError, readPrivateFile } from '../../platform/files/private-file.ts'
 import { defined } from '../../privacy/defined.ts'
-import { ruleOf } from '../../privacy/rule.ts'
+import { ruleOf, unknownFieldsOf } from '../../privacy/rule.ts'
 
 /**
  * The file of connections cannot be used. Each line of the message names a connection, a field and the rule that it
@@ -72,7 +72,7 @@ function parseEntries(text: string): Readonly<Record<string, ConnectionEntry>> {
   const lines = parsed.error.issues.flatMap((issue) => {
     const field = issue.path.join('.')
     return issue.code === 'unrecognized_keys'
-      ? issue.keys.map((key) => `${field}.${key}: is not a known field`)
+      ? unknownFieldsOf(issue).map((unknown) => `${field}.${unknown.field}: ${unknown.rule}`)
       : [`${field === '' ? '' : `${field}: `}${issue.message}`]
   })
   throw new ConnectionFileError(lines.join('\n'))

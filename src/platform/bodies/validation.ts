@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import { type FieldError, Refusal } from '../../privacy/refusal.ts'
-import { ruleOf } from '../../privacy/rule.ts'
+import { ruleOf, unknownFieldsOf } from '../../privacy/rule.ts'
 import { parseJsonBody } from './json-body.ts'
 
 /*
@@ -106,7 +106,10 @@ function errorsAt(
   { keys, errors }: { readonly keys?: unknown; readonly errors?: unknown },
 ): readonly FieldError[] {
   if (Array.isArray(keys))
-    return keys.map((key) => ({ field: [...path, key].join('.'), rule: 'is not a known field' }))
+    return unknownFieldsOf({ keys, message: rule }).map((unknown) => ({
+      field: [...path, unknown.field].join('.'),
+      rule: unknown.rule,
+    }))
   const issues = onlyFittingVariant(errors)
   if (issues !== undefined)
     return issues.flatMap((issue) => errorsAt([...path, ...issue.path], issue.message, issue))

@@ -71,7 +71,11 @@ test('a password file is read again for each login', async () => {
 })
 
 test.each([
-  ['an unknown field', { ...POSTGRES, hots: 'x' }, 'warehouse.hots: is not a known field'],
+  [
+    'an unknown field',
+    { ...POSTGRES, hots: 'x' },
+    'warehouse.hots: is not a known field (did you mean "host"?)',
+  ],
   ['an unknown engine', { ...POSTGRES, engine: 'mysql' }, 'warehouse.engine: '],
   ['a port out of range', { ...POSTGRES, port: 70_000 }, 'warehouse.port: must be at most 65535'],
   ['no user', { ...POSTGRES, user: undefined }, 'warehouse.user: is required'],

@@ -475,7 +475,7 @@ test('a wrong file of connections stops the start with the variable, the connect
     files: { 'connections.yaml': CONNECTIONS.replace('user:', 'usr:') },
   }
   await expect(startTestService({ SOTTO_CONNECTIONS: 'connections.yaml' }, options)).rejects.toThrow(
-    'SOTTO_CONNECTIONS: warehouse.user: is required\nSOTTO_CONNECTIONS: warehouse.usr: is not a known field',
+    'SOTTO_CONNECTIONS: warehouse.user: is required\nSOTTO_CONNECTIONS: warehouse.usr: is not a known field (did you mean "user"?)',
   )
 })
 

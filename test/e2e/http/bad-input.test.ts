@@ -174,7 +174,7 @@ describe('is refused with a problem document and costs nothing', () => {
     [
       '{"kind":"noisyMax","candidates":{"predicates":[{"name":"a","where":{"column":"Age","op":">","value":1}},{"name":"b","were":1,"where":{"column":"Age","op":">","value":1}}]},"epsilon":1}',
       'candidates.predicates.1.were',
-      'is not a known field',
+      'is not a known field (did you mean "where"?)',
     ],
     [
       '{"kind":"noisyMax","candidates":{"colum":"Sex"},"epsilon":1}',

@@ -45,6 +45,43 @@ describe('a request that breaks many rules', () => {
   })
 })
 
+describe('an unknown field', () => {
+  const rulesOf = (body: object) =>
+    Object.fromEntries(refusalOf(querySchema, body).errors.map(({ field, rule }) => [field, rule]))
+
+  test('is named with the nearest field that is known at its place', () => {
+    const range = { op: 'between', column: 'Age', lower: 1, uper: 2 }
+    expect(
+      rulesOf({
+        kind: 'mean',
+        colum: 'Age',
+        epsilonn: 1,
+        Zürich: 1,
+        where: { op: 'and', predicates: [range] },
+      }),
+    ).toMatchObject({
+      colum: 'is not a known field (did you mean "column"?)',
+      epsilonn: 'is not a known field (did you mean "epsilon"?)',
+      Zürich: 'is not a known field',
+      'where.predicates.0.uper': 'is not a known field (did you mean "upper"?)',
+    })
+  })
+
+  test('that contains a line break is one field', () => {
+    expect(rulesOf({ kind: 'count', epsilon: 1, 'a\nb': 1, epsilonn: 1 })).toEqual({
+      'a\nb': 'is not a known field',
+      epsilonn: 'is not a known field (did you mean "epsilon"?)',
+    })
+  })
+
+  test('is compared with known ones only if it is one of the first', () => {
+    const unknown = many(300, 0).map((_, place) => [`epsilon${place}`, 1])
+    const checked = validated(querySchema, { kind: 'count', epsilon: 1, ...Object.fromEntries(unknown) })
+    if (checked.success) throw new Error('the value was accepted')
+    expect(checked.issues[0]?.message.match(/did you mean/g)).toHaveLength(20)
+  })
+})
+
 describe('the work of refusing a request', () => {
   /** Counts the values that a schema of nested lists looks at. */
   const counted = (accepts: (value: unknown) => boolean) => {
