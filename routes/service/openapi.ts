@@ -10,6 +10,7 @@ import { linkTo } from '../../schemas/studies/plots.ts'
 import type { Role } from '../../src/http/access/principal.ts'
 import { defined } from '../../src/privacy/defined.ts'
 import { PROBLEMS } from '../../src/privacy/problems.ts'
+import { shareParts } from './shared-parts.ts'
 
 /** Tags of routes, in the order of the document. Their names in the document begin with the reader. */
 const TAGS: Readonly<Record<string, { readonly name: string; readonly description: string }>> = {
@@ -76,11 +77,15 @@ const SCHEME_OF_ROLE = {
 /** Names of the security schemes of roles. */
 const ROLE_SCHEMES: ReadonlySet<string> = new Set(Object.values(SCHEME_OF_ROLE))
 
+const NOT_MODIFIED = z
+  .null()
+  .describe('The client has the document: it is the one that `If-None-Match` names.')
+
 /** Documents the keys that a route with roles takes, that it may return problems, and that a document may be unchanged. */
 export function describeAccess(route: RouteOptions): void {
   const { roles, conditional } = route.config ?? {}
   if (conditional)
-    route.schema = { ...route.schema, response: { ...Object(route.schema?.response), 304: z.null() } }
+    route.schema = { ...route.schema, response: { ...Object(route.schema?.response), 304: NOT_MODIFIED } }
   if (roles === undefined) return
   const security = roles.map((role) => ({ [SCHEME_OF_ROLE[role]]: [] }))
   const response = { ...Object(route.schema?.response), ...problemResponses }
@@ -136,7 +141,10 @@ export function openApiOptions(issuer?: string): FastifyDynamicSwaggerOptions {
       },
       servers: [{ url: '/' }],
       tags: Object.values(TAGS),
-      components: { securitySchemes: { ...SECURITY_SCHEMES, ...tokenScheme(issuer) }, ...CONDITIONAL_PARTS },
+      components: {
+        securitySchemes: { ...SECURITY_SCHEMES, ...tokenScheme(issuer) },
+        headers: { ETag: ETAG },
+      },
     },
     transform: (input) => {
       const { schema, url } = transform(input)
@@ -149,6 +157,7 @@ export function openApiOptions(issuer?: string): FastifyDynamicSwaggerOptions {
           nameExamples(pruneSchemas(createJsonSchemaTransformObject({ zodToJsonConfig })(document))),
         ),
       )
+      shareParts(generated as OpenAPIV3_1.Document)
       return issuer === undefined ? generated : offerTokens(generated)
     },
   }
@@ -262,30 +271,19 @@ function nameExamples(document: ReturnType<SwaggerTransformObject>): ReturnType<
   return document
 }
 
-/** Parts of the document that operations with conditional requests share. */
-const CONDITIONAL_PARTS = {
-  headers: {
-    ETag: {
-      description: 'Identifies the bytes of the document, for `If-None-Match`.',
-      schema: { type: 'string' },
-    },
-  },
-  parameters: {
-    IfNoneMatch: {
-      name: 'if-none-match',
-      in: 'header',
-      description:
-        'The `ETag` of a document that the client has. If it is still the same, the response is 304.',
-      schema: { type: 'string' },
-    },
-  },
-  responses: {
-    NotModified: {
-      description: 'The client has the document: it is the one that `If-None-Match` names.',
-      headers: { ETag: { $ref: '#/components/headers/ETag' } },
-    },
-  },
+const ETAG = {
+  description: 'Identifies the bytes of the document, for `If-None-Match`.',
+  schema: { type: 'string' },
 } as const
+
+const WITH_ETAG = { headers: { ETag: { $ref: '#/components/headers/ETag' } } }
+
+const IF_NONE_MATCH: OpenAPIV3_1.ParameterObject = {
+  name: 'if-none-match',
+  in: 'header',
+  description: 'The `ETag` of a document that the client has. If it is still the same, the response is 304.',
+  schema: { type: 'string' },
+}
 
 /** Describes conditional requests of the operations that have them. */
 function describeConditions(
@@ -293,11 +291,9 @@ function describeConditions(
 ): ReturnType<SwaggerTransformObject> {
   for (const item of Object.values((document as OpenAPIV3_1.Document).paths ?? {})) {
     const { responses, parameters = [] } = item?.get ?? {}
-    const found = responses?.['200']
-    if (item?.get === undefined || responses?.['304'] === undefined || found === undefined) continue
-    item.get.parameters = [...parameters, { $ref: '#/components/parameters/IfNoneMatch' }]
-    responses['200'] = { ...found, headers: { ETag: { $ref: '#/components/headers/ETag' } } }
-    responses['304'] = { $ref: '#/components/responses/NotModified' }
+    if (item?.get === undefined || responses?.['304'] === undefined) continue
+    item.get.parameters = [...parameters, IF_NONE_MATCH]
+    for (const status of ['200', '304']) Object.assign(responses[status] ?? {}, WITH_ETAG)
   }
   return document
 }

@@ -30,12 +30,13 @@ const TABLE_KINDS = [
   'contributionProfile',
 ] as const satisfies readonly QueryKind[]
 
-export const kind = z.enum(QUERY_KINDS)
+export const kind = z.enum(QUERY_KINDS).meta({ id: 'QuestionKind', description: 'Kind of a question.' })
 
 /** A value of a column on a grid. */
-export const shownValue = z
-  .union([z.number(), z.string()])
-  .describe('Number; for a column of dates or timestamps, an ISO 8601 text in UTC.')
+export const shownValue = z.union([z.number(), z.string()]).meta({
+  id: 'ShownValue',
+  description: 'Number; for a column of dates or timestamps, an ISO 8601 text in UTC.',
+})
 
 const bin = z.strictObject({
   lower: shownValue,
@@ -46,9 +47,10 @@ const bin = z.strictObject({
     .describe('Only in the last bin, which contains its upper edge. Every bin contains its lower edge.'),
 })
 
-export const cellLabel = z
-  .union([z.string(), z.boolean(), z.null(), bin])
-  .describe('Category, boolean, period, bin, or null for the rows without a value.')
+export const cellLabel = z.union([z.string(), z.boolean(), z.null(), bin]).meta({
+  id: 'CellLabel',
+  description: 'Category, boolean, period, bin, or null for the rows without a value.',
+})
 
 export const cellKey = z.record(z.string(), cellLabel)
 
@@ -206,32 +208,38 @@ const statisticName = {
 }
 
 const additiveNoise = [
-  z.strictObject({ ...additive, ...statisticNoise }),
-  z.strictObject({
-    ...additive,
-    statistics: listOf(z.strictObject({ ...statisticName, ...statisticNoise, epsilon: share.optional() })),
-  }),
+  z
+    .strictObject({ ...additive, ...statisticNoise })
+    .meta({ id: 'StatisticNoise', description: 'Noise of one sum or count.' }),
+  z
+    .strictObject({
+      ...additive,
+      statistics: listOf(z.strictObject({ ...statisticName, ...statisticNoise, epsilon: share.optional() })),
+    })
+    .meta({ id: 'StatisticsNoise', description: 'Noise of several sums and counts.' }),
 ] as const
 
-const quantileNoise = z.strictObject({
-  mechanism: z.literal('exponential'),
-  neighbours,
-  quantiles: listOf(
-    z.strictObject({
-      statistic: z.string().optional().describe('Name of the statistic of groups.'),
-      p: z.number().optional(),
-      rank: z
-        .number()
-        .optional()
-        .describe('Only for minimum and maximum: the answer targets the value of this rank from the end.'),
-      scale: z
-        .number()
-        .describe('A grid point whose score is lower by this amount is e times less likely to be chosen.'),
-      sensitivity: z.number().describe('Largest change of a score by one person.'),
-      epsilon: share,
-    }),
-  ),
-})
+const quantileNoise = z
+  .strictObject({
+    mechanism: z.literal('exponential'),
+    neighbours,
+    quantiles: listOf(
+      z.strictObject({
+        statistic: z.string().optional().describe('Name of the statistic of groups.'),
+        p: z.number().optional(),
+        rank: z
+          .number()
+          .optional()
+          .describe('Only for minimum and maximum: the answer targets the value of this rank from the end.'),
+        scale: z
+          .number()
+          .describe('A grid point whose score is lower by this amount is e times less likely to be chosen.'),
+        sensitivity: z.number().describe('Largest change of a score by one person.'),
+        epsilon: share,
+      }),
+    ),
+  })
+  .meta({ id: 'QuantileNoise', description: 'Noise of quantiles.' })
 
 export const noise = z
   .union([

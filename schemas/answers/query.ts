@@ -282,14 +282,19 @@ const additive = {
   use,
   mechanism: z
     .enum(['geometric', 'laplace', 'gaussian'])
-    .optional()
-    .describe('Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.'),
+    .meta({
+      id: 'AdditiveMechanism',
+      description: 'Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.',
+    })
+    .optional(),
   calibration: z
     .enum(['analytic', 'classic'])
-    .optional()
-    .describe(
-      'Calibration of the mechanism `gaussian`. Default: `analytic`. `classic` needs an epsilon of at most 1.',
-    ),
+    .meta({
+      id: 'GaussianCalibration',
+      description:
+        'Calibration of the mechanism `gaussian`. Default: `analytic`. `classic` needs an epsilon of at most 1.',
+    })
+    .optional(),
   delta: delta.default(0),
   postprocess: postprocess.default({ round: false, nonNegative: false }),
 }

@@ -181,7 +181,7 @@ export const session = z
     receipt,
     ...provenance,
     answered: z.int().min(0).describe('Number of answered questions.'),
-    answers: listOf(z.strictObject(questionAnswer)).describe('Newest first.'),
+    answers: listOf(sessionAnswer).describe('Newest first.'),
     next,
   })
   .meta({ id: 'Session', description: 'Session and its answers, newest first.' })

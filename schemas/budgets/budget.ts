@@ -20,7 +20,9 @@ const rho = z
   .meta({ id: 'Rho', description: 'Privacy loss under zero-concentrated differential privacy.' })
 
 /** Amount in the units of the dataset's accounting. */
-export const amount = z.union([loss, rho])
+export const amount = z
+  .union([loss, rho])
+  .meta({ id: 'Amount', description: "Privacy loss in the units of the dataset's accounting." })
 
 /** Balance of a cap. Exactly cap = spent + remaining. */
 const balance = { cap: amount, spent: amount, remaining: amount }

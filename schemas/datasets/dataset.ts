@@ -43,6 +43,7 @@ export const columnName = z
     'must be 1 to 63 printable characters, without a space at the start or the end',
   )
   .refine((name) => name === name.normalize('NFC'), 'must be in Unicode normalization form C (NFC)')
+  .meta({ id: 'ColumnName', description: 'Name of a column.' })
 
 /** A date or time in ISO 8601. The catalog and the planner check it. */
 export const isoText = z.string().max(40)
@@ -80,24 +81,28 @@ const columnFacts = {
       ],
       'must be "null", "refuse" or {"replaceWith": value}',
     )
-    .optional()
-    .describe(
-      'Rule for values that do not fit the declaration: `null` stores NULL, `refuse` refuses the whole file, ' +
+    .meta({
+      id: 'InvalidValueRule',
+      description:
+        'Rule for values that do not fit the declaration: `null` stores NULL, `refuse` refuses the whole file, ' +
         '`replaceWith` stores the given value. Default: `null` for a nullable column, otherwise `refuse`. Numbers and times ' +
         'outside the bounds are valid: they are clamped.',
-    ),
+    })
+    .optional(),
 }
 
 const rankable = z
   .strictObject({
     maxValues: z.int().min(1).describe('Largest number of distinct values: at most 4,194,304.'),
   })
-  .optional()
-  .describe(
-    'Limit on the distinct values of the column, which quantiles read. A file that exceeds it is refused. Required for ' +
+  .meta({
+    id: 'Rankable',
+    description:
+      'Limit on the distinct values of the column, which quantiles read. A file that exceeds it is refused. Required for ' +
       'quantiles of a column with more than 1,048,576 steps between its bounds, unless the number of rows is public and ' +
       'not larger.',
-  )
+  })
+  .optional()
 
 const bounds = {
   rankable,
@@ -486,10 +491,12 @@ export const privacyUnit = z
         ),
     }),
   ])
-  .describe(
-    'What one person can contribute. `row`: one row. `person`: at most `maxRows` rows, those with the same value in the ' +
+  .meta({
+    id: 'PrivacyUnit',
+    description:
+      'What one person can contribute. `row`: one row. `person`: at most `maxRows` rows, those with the same value in the ' +
       'identifier `column`; answers leave out the rows beyond.',
-  )
+  })
 
 const timing = z
   .union([

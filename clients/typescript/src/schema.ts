@@ -1185,10 +1185,8 @@ export interface components {
             reason?: string;
             /** @description The measured value less and plus its half-width, cut at what the declaration makes impossible. It contains the true value with the stated confidence, as far as `coverage` allows. */
             interval?: {
-                /** @description Number; for a column of dates or timestamps, an ISO 8601 text in UTC. */
-                lower: number | string;
-                /** @description Number; for a column of dates or timestamps, an ISO 8601 text in UTC. */
-                upper: number | string;
+                lower: components["schemas"]["ShownValue"];
+                upper: components["schemas"]["ShownValue"];
             };
             /** @description Accuracy of each statistic, by its name, for a query that asks for several. */
             estimates?: {
@@ -1235,6 +1233,11 @@ export interface components {
              */
             confidence?: number;
         };
+        /**
+         * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
+         * @enum {string}
+         */
+        AdditiveMechanism: "geometric" | "laplace" | "gaussian";
         /** @description Result of recomputing the chain of administrative acts. */
         AdministrationVerification: {
             /** @constant */
@@ -1275,9 +1278,9 @@ export interface components {
         };
         /** @description Only for an analyst with an allotment: the analyst's share of the cap. */
         Allotment: {
-            cap: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-            spent: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-            remaining: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            cap: components["schemas"]["Amount"];
+            spent: components["schemas"]["Amount"];
+            remaining: components["schemas"]["Amount"];
         };
         /**
          * @description Amount that an analyst may spend. Replaces an existing allotment.
@@ -1298,6 +1301,8 @@ export interface components {
             /** @description Reason. Kept in the ledger permanently. */
             reason: string;
         };
+        /** @description Privacy loss in the units of the dataset's accounting. */
+        Amount: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
         /** @description Spending of analysts. */
         AnalystList: {
             analysts: components["schemas"]["AnalystSpending"][];
@@ -1307,14 +1312,14 @@ export interface components {
         /** @description Amount that an analyst has spent, and their allotment. */
         AnalystSpending: {
             analyst: string;
-            spent: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            spent: components["schemas"]["Amount"];
             /** @description Part of `spent` for releases that another analyst had paid for. The dataset was not charged again. */
-            spentOnShared: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            spentOnShared: components["schemas"]["Amount"];
             allotment?: {
                 granted: components["schemas"]["PrivacyLoss"];
-                cap: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-                spent: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-                remaining: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+                cap: components["schemas"]["Amount"];
+                spent: components["schemas"]["Amount"];
+                remaining: components["schemas"]["Amount"];
             };
         };
         /**
@@ -1445,8 +1450,7 @@ export interface components {
         };
         /** @description Query as it was asked, without the fields that equal their defaults. It can be sent again as it is. */
         AskedQuery: {
-            /** @enum {string} */
-            kind: "count" | "sum" | "mean" | "variance" | "standardDeviation" | "covariance" | "correlation" | "linearRegression" | "proportion" | "countDistinct" | "histogram" | "contingency" | "groupBy" | "topGroups" | "noisyMax" | "median" | "percentile" | "minimum" | "maximum" | "keySelection" | "contributionProfile";
+            kind: components["schemas"]["QuestionKind"];
         } & {
             [key: string]: unknown;
         };
@@ -1459,17 +1463,17 @@ export interface components {
             /** @description Groups of queries, by position, that no row can affect together. Each group costs as much as its most expensive query; with change-one neighbours, as its two most expensive queries. Where people have several rows, a group that one person can affect several times costs as much as that many of its most expensive queries. */
             disjoint: number[][];
             /** @description Cost of the queries if each is asked separately. */
-            sumOfPrices: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            sumOfPrices: components["schemas"]["Amount"];
             /** @description Answers in the order of the queries. */
             answers: (components["schemas"]["NumberAnswerOfBatch"] | components["schemas"]["ValueAnswerOfBatch"] | components["schemas"]["TableAnswerOfBatch"] | components["schemas"]["GroupsAnswerOfBatch"] | components["schemas"]["RegressionAnswerOfBatch"] | components["schemas"]["SelectionAnswerOfBatch"] | components["schemas"]["PercentilesAnswerOfBatch"] | components["schemas"]["KeysAnswerOfBatch"])[];
             question?: {
                 queries: components["schemas"]["AskedQuery"][];
             };
-            cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            cost: components["schemas"]["Amount"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
             /** @description Only in a replay: the amount that was charged for the first response. The `cost` of a replay is 0. */
-            price?: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            price?: components["schemas"]["Amount"];
             receipt: components["schemas"]["Receipt"];
             /**
              * @description Present if another analyst had already paid for this answer. Only your allotment is charged.
@@ -1492,13 +1496,12 @@ export interface components {
             /** @description Groups of queries, by position, that no row can affect together. Each group costs as much as its most expensive query; with change-one neighbours, as its two most expensive queries. Where people have several rows, a group that one person can affect several times costs as much as that many of its most expensive queries. */
             disjoint: number[][];
             /** @description Cost of the queries if each is asked separately. */
-            sumOfPrices: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            sumOfPrices: components["schemas"]["Amount"];
             /** @description In the order of the queries. */
             evaluations: ({
                 /** @description Price of the query on its own. */
-                price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-                /** @enum {string} */
-                kind: "count" | "sum" | "mean" | "variance" | "standardDeviation" | "covariance" | "correlation" | "linearRegression" | "proportion" | "countDistinct" | "histogram" | "contingency" | "groupBy" | "topGroups" | "noisyMax" | "median" | "percentile" | "minimum" | "maximum" | "keySelection" | "contributionProfile";
+                price: components["schemas"]["Amount"];
+                kind: components["schemas"]["QuestionKind"];
                 noise: components["schemas"]["Noise"];
                 accuracy: components["schemas"]["Accuracy"];
                 runs: number;
@@ -1512,9 +1515,8 @@ export interface components {
                 shown: components["schemas"]["ShownRun"][];
             } | {
                 /** @description Price of the query on its own. */
-                price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-                /** @enum {string} */
-                kind: "count" | "sum" | "mean" | "variance" | "standardDeviation" | "covariance" | "correlation" | "linearRegression" | "proportion" | "countDistinct" | "histogram" | "contingency" | "groupBy" | "topGroups" | "noisyMax" | "median" | "percentile" | "minimum" | "maximum" | "keySelection" | "contributionProfile";
+                price: components["schemas"]["Amount"];
+                kind: components["schemas"]["QuestionKind"];
                 noise: components["schemas"]["Noise"];
                 accuracy: components["schemas"]["Accuracy"];
                 runs: number;
@@ -1530,9 +1532,8 @@ export interface components {
                 shown: components["schemas"]["Result"][];
             } | {
                 /** @description Price of the query on its own. */
-                price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-                /** @enum {string} */
-                kind: "count" | "sum" | "mean" | "variance" | "standardDeviation" | "covariance" | "correlation" | "linearRegression" | "proportion" | "countDistinct" | "histogram" | "contingency" | "groupBy" | "topGroups" | "noisyMax" | "median" | "percentile" | "minimum" | "maximum" | "keySelection" | "contributionProfile";
+                price: components["schemas"]["Amount"];
+                kind: components["schemas"]["QuestionKind"];
                 noise: components["schemas"]["Noise"];
                 accuracy: components["schemas"]["Accuracy"];
                 runs: number;
@@ -1546,7 +1547,7 @@ export interface components {
                 shown: components["schemas"]["Result"][];
             })[];
             /** @description Price of the batch. It is not charged. */
-            cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            cost: components["schemas"]["Amount"];
         };
         /**
          * @description Queries to evaluate over synthetic data as one batch.
@@ -1626,24 +1627,23 @@ export interface components {
             /** @description Groups of queries, by position, that no row can affect together. Each group costs as much as its most expensive query; with change-one neighbours, as its two most expensive queries. Where people have several rows, a group that one person can affect several times costs as much as that many of its most expensive queries. */
             disjoint: number[][];
             /** @description Cost of the queries if each is asked separately. */
-            sumOfPrices: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            sumOfPrices: components["schemas"]["Amount"];
             answers: {
-                /** @enum {string} */
-                kind: "count" | "sum" | "mean" | "variance" | "standardDeviation" | "covariance" | "correlation" | "linearRegression" | "proportion" | "countDistinct" | "histogram" | "contingency" | "groupBy" | "topGroups" | "noisyMax" | "median" | "percentile" | "minimum" | "maximum" | "keySelection" | "contributionProfile";
+                kind: components["schemas"]["QuestionKind"];
                 noise: components["schemas"]["Noise"];
                 accuracy: components["schemas"]["Accuracy"];
                 contribution?: components["schemas"]["AppliedContribution"];
                 coverage: components["schemas"]["CoverageReport"];
                 /** @description Cost of the query on its own. */
-                price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+                price: components["schemas"]["Amount"];
             }[];
-            cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            cost: components["schemas"]["Amount"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
             /** @description True if the caller has paid for this question before: a repeat costs nothing, and `cost` is 0. Whether another analyst has paid for it is not revealed. */
             paid: boolean;
             /** @description Cost of a fresh answer, which a new Idempotency-Key draws. Equal to `cost` unless it is paid. */
-            price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            price: components["schemas"]["Amount"];
             /** @description True if budget and allotment currently suffice for `cost`. */
             affordable: boolean;
             /** @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does. */
@@ -1652,14 +1652,14 @@ export interface components {
         };
         /** @description Column of numbers, dates or timestamps divided into bins. */
         BinnedColumn: {
-            column: string;
+            column: components["schemas"]["ColumnName"];
             /** @description Increasing edges. A bin contains its lower edge but not its upper edge; the last bin contains both, so that its edges may be equal. */
             edges: (number | string)[];
         };
         /** @description Column of true and false. */
         BooleanColumn: {
             /** @description Name of the column in the source, to the letter: 1 to 63 printable characters in Unicode normalization form C, with spaces only between them. `sotto_` is reserved. */
-            name: string;
+            name: components["schemas"]["ColumnName"];
             /** @description Meaning of the values. */
             description?: string;
             /** @description True if all rows of a person have the same value. Ingestion enforces it: the value of one row, chosen by a keyed digest, is stored in all of them. Only with the privacy unit `person`. */
@@ -1669,17 +1669,14 @@ export interface components {
              * @default false
              */
             nullable: boolean;
-            /** @description Rule for values that do not fit the declaration: `null` stores NULL, `refuse` refuses the whole file, `replaceWith` stores the given value. Default: `null` for a nullable column, otherwise `refuse`. Numbers and times outside the bounds are valid: they are clamped. */
-            onInvalidValue?: ("null" | "refuse") | {
-                replaceWith: number | boolean | string;
-            };
+            onInvalidValue?: components["schemas"]["InvalidValueRule"];
             /** @constant */
             type: "boolean";
         };
         /** @description Column of true and false. */
         BooleanColumnInput: {
             /** @description Name of the column in the source, to the letter: 1 to 63 printable characters in Unicode normalization form C, with spaces only between them. `sotto_` is reserved. */
-            name: string;
+            name: components["schemas"]["ColumnName"];
             /** @description Meaning of the values. */
             description?: string;
             /** @description True if all rows of a person have the same value. Ingestion enforces it: the value of one row, chosen by a keyed digest, is stored in all of them. Only with the privacy unit `person`. */
@@ -1689,18 +1686,15 @@ export interface components {
              * @default false
              */
             nullable?: boolean;
-            /** @description Rule for values that do not fit the declaration: `null` stores NULL, `refuse` refuses the whole file, `replaceWith` stores the given value. Default: `null` for a nullable column, otherwise `refuse`. Numbers and times outside the bounds are valid: they are clamped. */
-            onInvalidValue?: ("null" | "refuse") | {
-                replaceWith: number | boolean | string;
-            };
+            onInvalidValue?: components["schemas"]["InvalidValueRule"];
             /** @constant */
             type: "boolean";
         };
         /** @description Cap of a dataset, amount spent and amount left. In an answer, as of the debit. */
         Budget: {
-            cap: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-            spent: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-            remaining: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            cap: components["schemas"]["Amount"];
+            spent: components["schemas"]["Amount"];
+            remaining: components["schemas"]["Amount"];
         };
         /**
          * @description Cap that takes the place of the present one, from which nothing was spent.
@@ -1729,9 +1723,9 @@ export interface components {
              */
             accounting: "basic" | "zcdp";
             granted: components["schemas"]["PrivacyLoss"];
-            cap: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-            spent: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-            remaining: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            cap: components["schemas"]["Amount"];
+            spent: components["schemas"]["Amount"];
+            remaining: components["schemas"]["Amount"];
             /** @description Only under zcdp: the epsilon that the rho spent so far amounts to, at the granted delta. */
             amountsTo?: components["schemas"]["PrivacyLoss"];
             allotment?: components["schemas"]["Allotment"];
@@ -1756,7 +1750,7 @@ export interface components {
         };
         /** @description Column of dates or timestamps divided by the calendar. Every cell is a whole period. */
         CalendarColumn: {
-            column: string;
+            column: components["schemas"]["ColumnName"];
             /**
              * @description Cells are named `2024`, `2024-Q1`, `2024-03`, `2024-W09` (ISO 8601 weeks), `2024-03-01`, `2024-03-01T05Z`, `Monday` and `January`. All are in UTC.
              * @enum {string}
@@ -1770,7 +1764,7 @@ export interface components {
         /** @description Column whose values are declared strings. */
         CategoryColumn: {
             /** @description Name of the column in the source, to the letter: 1 to 63 printable characters in Unicode normalization form C, with spaces only between them. `sotto_` is reserved. */
-            name: string;
+            name: components["schemas"]["ColumnName"];
             /** @description Meaning of the values. */
             description?: string;
             /** @description True if all rows of a person have the same value. Ingestion enforces it: the value of one row, chosen by a keyed digest, is stored in all of them. Only with the privacy unit `person`. */
@@ -1780,10 +1774,7 @@ export interface components {
              * @default false
              */
             nullable: boolean;
-            /** @description Rule for values that do not fit the declaration: `null` stores NULL, `refuse` refuses the whole file, `replaceWith` stores the given value. Default: `null` for a nullable column, otherwise `refuse`. Numbers and times outside the bounds are valid: they are clamped. */
-            onInvalidValue?: ("null" | "refuse") | {
-                replaceWith: number | boolean | string;
-            };
+            onInvalidValue?: components["schemas"]["InvalidValueRule"];
             /** @constant */
             type: "category";
             /** @description All values that may occur. A value must match one to the letter. */
@@ -1792,7 +1783,7 @@ export interface components {
         /** @description Column whose values are declared strings. */
         CategoryColumnInput: {
             /** @description Name of the column in the source, to the letter: 1 to 63 printable characters in Unicode normalization form C, with spaces only between them. `sotto_` is reserved. */
-            name: string;
+            name: components["schemas"]["ColumnName"];
             /** @description Meaning of the values. */
             description?: string;
             /** @description True if all rows of a person have the same value. Ingestion enforces it: the value of one row, chosen by a keyed digest, is stored in all of them. Only with the privacy unit `person`. */
@@ -1802,14 +1793,21 @@ export interface components {
              * @default false
              */
             nullable?: boolean;
-            /** @description Rule for values that do not fit the declaration: `null` stores NULL, `refuse` refuses the whole file, `replaceWith` stores the given value. Default: `null` for a nullable column, otherwise `refuse`. Numbers and times outside the bounds are valid: they are clamped. */
-            onInvalidValue?: ("null" | "refuse") | {
-                replaceWith: number | boolean | string;
-            };
+            onInvalidValue?: components["schemas"]["InvalidValueRule"];
             /** @constant */
             type: "category";
             /** @description All values that may occur. A value must match one to the letter. */
             categories: string[];
+        };
+        /** @description Category, boolean, period, bin, or null for the rows without a value. */
+        CellLabel: string | boolean | null | {
+            lower: components["schemas"]["ShownValue"];
+            upper: components["schemas"]["ShownValue"];
+            /**
+             * @description Only in the last bin, which contains its upper edge. Every bin contains its lower edge.
+             * @constant
+             */
+            upperIncluded?: true;
         };
         /** @description Difference between a column at the registration and now. */
         ColumnChange: {
@@ -1841,6 +1839,8 @@ export interface components {
             /** @description Name of the column in the database. */
             column: string;
         };
+        /** @description Name of a column. */
+        ColumnName: string;
         /** @description True if all predicates hold (and), or if any holds (or). */
         Combination: {
             /** @enum {string} */
@@ -1863,7 +1863,7 @@ export interface components {
         };
         /** @description Compares a column with a value. False if the column is NULL. */
         Comparison: {
-            column: string;
+            column: components["schemas"]["ColumnName"];
             /** @enum {string} */
             op: "=" | "!=" | "<" | "<=" | ">" | ">=";
             value: number | string | boolean;
@@ -1966,7 +1966,7 @@ export interface components {
         ContingencyQuery: {
             /** @constant */
             kind: "contingency";
-            columns: (string | components["schemas"]["BinnedColumn"] | components["schemas"]["CalendarColumn"])[];
+            columns: (components["schemas"]["ColumnName"] | components["schemas"]["BinnedColumn"] | components["schemas"]["CalendarColumn"])[];
             /**
              * @description `rows` (default) or `people`. Counts of people need less noise. Only for datasets whose privacy unit is a person.
              * @enum {string}
@@ -1978,16 +1978,8 @@ export interface components {
             epsilon?: number;
             accuracy?: components["schemas"]["AccuracyTarget"];
             use?: components["schemas"]["Use"];
-            /**
-             * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
-             * @enum {string}
-             */
-            mechanism?: "geometric" | "laplace" | "gaussian";
-            /**
-             * @description Calibration of the mechanism `gaussian`. Default: `analytic`. `classic` needs an epsilon of at most 1.
-             * @enum {string}
-             */
-            calibration?: "analytic" | "classic";
+            mechanism?: components["schemas"]["AdditiveMechanism"];
+            calibration?: components["schemas"]["GaussianCalibration"];
             /**
              * @description Delta that the Gaussian mechanism may use. Other mechanisms charge none of it. At most 18 fractional digits.
              * @default 0
@@ -2024,16 +2016,8 @@ export interface components {
             epsilon?: number;
             accuracy?: components["schemas"]["AccuracyTarget"];
             use?: components["schemas"]["Use"];
-            /**
-             * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
-             * @enum {string}
-             */
-            mechanism?: "geometric" | "laplace" | "gaussian";
-            /**
-             * @description Calibration of the mechanism `gaussian`. Default: `analytic`. `classic` needs an epsilon of at most 1.
-             * @enum {string}
-             */
-            calibration?: "analytic" | "classic";
+            mechanism?: components["schemas"]["AdditiveMechanism"];
+            calibration?: components["schemas"]["GaussianCalibration"];
             /**
              * @description Delta that the Gaussian mechanism may use. Other mechanisms charge none of it. At most 18 fractional digits.
              * @default 0
@@ -2062,23 +2046,15 @@ export interface components {
             /** @constant */
             kind: "correlation";
             /** @description Two different columns, each numeric, boolean or temporal. A boolean is 0 or 1; dates count in days, timestamps in seconds. */
-            columns: string[];
+            columns: components["schemas"]["ColumnName"][];
             where?: components["schemas"]["Predicate"];
             contribution?: components["schemas"]["Contribution"];
             /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
             epsilon?: number;
             accuracy?: components["schemas"]["AccuracyTarget"];
             use?: components["schemas"]["Use"];
-            /**
-             * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
-             * @enum {string}
-             */
-            mechanism?: "geometric" | "laplace" | "gaussian";
-            /**
-             * @description Calibration of the mechanism `gaussian`. Default: `analytic`. `classic` needs an epsilon of at most 1.
-             * @enum {string}
-             */
-            calibration?: "analytic" | "classic";
+            mechanism?: components["schemas"]["AdditiveMechanism"];
+            calibration?: components["schemas"]["GaussianCalibration"];
             /**
              * @description Delta that the Gaussian mechanism may use. Other mechanisms charge none of it. At most 18 fractional digits.
              * @default 0
@@ -2103,23 +2079,15 @@ export interface components {
         CountDistinctQuery: {
             /** @constant */
             kind: "countDistinct";
-            column: string | components["schemas"]["BinnedColumn"] | components["schemas"]["CalendarColumn"];
+            column: components["schemas"]["ColumnName"] | components["schemas"]["BinnedColumn"] | components["schemas"]["CalendarColumn"];
             where?: components["schemas"]["Predicate"];
             contribution?: components["schemas"]["Contribution"];
             /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
             epsilon?: number;
             accuracy?: components["schemas"]["AccuracyTarget"];
             use?: components["schemas"]["Use"];
-            /**
-             * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
-             * @enum {string}
-             */
-            mechanism?: "geometric" | "laplace" | "gaussian";
-            /**
-             * @description Calibration of the mechanism `gaussian`. Default: `analytic`. `classic` needs an epsilon of at most 1.
-             * @enum {string}
-             */
-            calibration?: "analytic" | "classic";
+            mechanism?: components["schemas"]["AdditiveMechanism"];
+            calibration?: components["schemas"]["GaussianCalibration"];
             /**
              * @description Delta that the Gaussian mechanism may use. Other mechanisms charge none of it. At most 18 fractional digits.
              * @default 0
@@ -2159,16 +2127,8 @@ export interface components {
             epsilon?: number;
             accuracy?: components["schemas"]["AccuracyTarget"];
             use?: components["schemas"]["Use"];
-            /**
-             * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
-             * @enum {string}
-             */
-            mechanism?: "geometric" | "laplace" | "gaussian";
-            /**
-             * @description Calibration of the mechanism `gaussian`. Default: `analytic`. `classic` needs an epsilon of at most 1.
-             * @enum {string}
-             */
-            calibration?: "analytic" | "classic";
+            mechanism?: components["schemas"]["AdditiveMechanism"];
+            calibration?: components["schemas"]["GaussianCalibration"];
             /**
              * @description Delta that the Gaussian mechanism may use. Other mechanisms charge none of it. At most 18 fractional digits.
              * @default 0
@@ -2208,23 +2168,15 @@ export interface components {
             /** @constant */
             kind: "covariance";
             /** @description Two different columns, each numeric, boolean or temporal. A boolean is 0 or 1; dates count in days, timestamps in seconds. */
-            columns: string[];
+            columns: components["schemas"]["ColumnName"][];
             where?: components["schemas"]["Predicate"];
             contribution?: components["schemas"]["Contribution"];
             /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
             epsilon?: number;
             accuracy?: components["schemas"]["AccuracyTarget"];
             use?: components["schemas"]["Use"];
-            /**
-             * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
-             * @enum {string}
-             */
-            mechanism?: "geometric" | "laplace" | "gaussian";
-            /**
-             * @description Calibration of the mechanism `gaussian`. Default: `analytic`. `classic` needs an epsilon of at most 1.
-             * @enum {string}
-             */
-            calibration?: "analytic" | "classic";
+            mechanism?: components["schemas"]["AdditiveMechanism"];
+            calibration?: components["schemas"]["GaussianCalibration"];
             /**
              * @description Delta that the Gaussian mechanism may use. Other mechanisms charge none of it. At most 18 fractional digits.
              * @default 0
@@ -2347,20 +2299,7 @@ export interface components {
             description?: string;
             /** @description Where the rows come from. */
             source: components["schemas"]["FileSource"] | components["schemas"]["UploadSource"] | components["schemas"]["TableSource"] | components["schemas"]["PopulationSource"] | components["schemas"]["VisitsSource"];
-            /** @description What one person can contribute. `row`: one row. `person`: at most `maxRows` rows, those with the same value in the identifier `column`; answers leave out the rows beyond. */
-            privacyUnit: {
-                /** @constant */
-                kind: "row";
-            } | {
-                /** @constant */
-                kind: "person";
-                /** @description The column of type `identifier` whose values are the people. */
-                column: string;
-                /** @description Largest number of rows of a person that answers read. */
-                maxRows: number;
-                /** @description Largest number of rows of one person that is plausible. People with more count as one group where the rows that are left out are measured, and how many rows these have stays unknown. Default: 10 times `maxRows`. */
-                plausibleRows?: number;
-            };
+            privacyUnit: components["schemas"]["PrivacyUnit"];
             /**
              * @description Definition of neighbouring datasets. `add-remove`: one person more or fewer; the number of rows is private. `change-one`: one person replaced by another; the number of people is public (with the privacy unit `row`, that is the number of rows).
              * @enum {string}
@@ -2412,7 +2351,7 @@ export interface components {
         /** @description Dates between public bounds. A time of day in the source is cut off. */
         DateColumn: {
             /** @description Name of the column in the source, to the letter: 1 to 63 printable characters in Unicode normalization form C, with spaces only between them. `sotto_` is reserved. */
-            name: string;
+            name: components["schemas"]["ColumnName"];
             /** @description Meaning of the values. */
             description?: string;
             /** @description True if all rows of a person have the same value. Ingestion enforces it: the value of one row, chosen by a keyed digest, is stored in all of them. Only with the privacy unit `person`. */
@@ -2422,15 +2361,8 @@ export interface components {
              * @default false
              */
             nullable: boolean;
-            /** @description Rule for values that do not fit the declaration: `null` stores NULL, `refuse` refuses the whole file, `replaceWith` stores the given value. Default: `null` for a nullable column, otherwise `refuse`. Numbers and times outside the bounds are valid: they are clamped. */
-            onInvalidValue?: ("null" | "refuse") | {
-                replaceWith: number | boolean | string;
-            };
-            /** @description Limit on the distinct values of the column, which quantiles read. A file that exceeds it is refused. Required for quantiles of a column with more than 1,048,576 steps between its bounds, unless the number of rows is public and not larger. */
-            rankable?: {
-                /** @description Largest number of distinct values: at most 4,194,304. */
-                maxValues: number;
-            };
+            onInvalidValue?: components["schemas"]["InvalidValueRule"];
+            rankable?: components["schemas"]["Rankable"];
             /**
              * @description How texts in the source spell dates. A time of day may follow. The default is ISO 8601. Parquet dates and timestamps need no format.
              * @default YYYY-MM-DD
@@ -2452,7 +2384,7 @@ export interface components {
         /** @description Dates between public bounds. A time of day in the source is cut off. */
         DateColumnInput: {
             /** @description Name of the column in the source, to the letter: 1 to 63 printable characters in Unicode normalization form C, with spaces only between them. `sotto_` is reserved. */
-            name: string;
+            name: components["schemas"]["ColumnName"];
             /** @description Meaning of the values. */
             description?: string;
             /** @description True if all rows of a person have the same value. Ingestion enforces it: the value of one row, chosen by a keyed digest, is stored in all of them. Only with the privacy unit `person`. */
@@ -2462,15 +2394,8 @@ export interface components {
              * @default false
              */
             nullable?: boolean;
-            /** @description Rule for values that do not fit the declaration: `null` stores NULL, `refuse` refuses the whole file, `replaceWith` stores the given value. Default: `null` for a nullable column, otherwise `refuse`. Numbers and times outside the bounds are valid: they are clamped. */
-            onInvalidValue?: ("null" | "refuse") | {
-                replaceWith: number | boolean | string;
-            };
-            /** @description Limit on the distinct values of the column, which quantiles read. A file that exceeds it is refused. Required for quantiles of a column with more than 1,048,576 steps between its bounds, unless the number of rows is public and not larger. */
-            rankable?: {
-                /** @description Largest number of distinct values: at most 4,194,304. */
-                maxValues: number;
-            };
+            onInvalidValue?: components["schemas"]["InvalidValueRule"];
+            rankable?: components["schemas"]["Rankable"];
             /**
              * @description How texts in the source spell dates. A time of day may follow. The default is ISO 8601. Parquet dates and timestamps need no format.
              * @default YYYY-MM-DD
@@ -2507,7 +2432,7 @@ export interface components {
             description?: string | null;
             /** @description Columns whose texts change. */
             columns?: {
-                name: string;
+                name: components["schemas"]["ColumnName"];
                 description?: string | null;
                 unit?: string | null;
             }[];
@@ -2585,13 +2510,13 @@ export interface components {
             /** @description Groups of queries, by position, that no row can affect together. Each group costs as much as its most expensive query; with change-one neighbours, as its two most expensive queries. Where people have several rows, a group that one person can affect several times costs as much as that many of its most expensive queries. */
             disjoint: number[][];
             /** @description Cost of the queries if each is asked separately. */
-            sumOfPrices: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            sumOfPrices: components["schemas"]["Amount"];
             /** @description Answers in the order of the queries. */
             answers: (components["schemas"]["NumberAnswerOfBatch"] | components["schemas"]["ValueAnswerOfBatch"] | components["schemas"]["TableAnswerOfBatch"] | components["schemas"]["GroupsAnswerOfBatch"] | components["schemas"]["RegressionAnswerOfBatch"] | components["schemas"]["SelectionAnswerOfBatch"] | components["schemas"]["PercentilesAnswerOfBatch"] | components["schemas"]["KeysAnswerOfBatch"])[];
             question?: {
                 queries: components["schemas"]["AskedQuery"][];
             };
-            cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            cost: components["schemas"]["Amount"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
             /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
@@ -2732,18 +2657,7 @@ export interface components {
         };
         /** @description One candidate: its rows, and how often it was selected. */
         EvaluatedCandidate: {
-            /** @description Category, boolean, period, bin, or null for the rows without a value. */
-            candidate: string | boolean | null | {
-                /** @description Number; for a column of dates or timestamps, an ISO 8601 text in UTC. */
-                lower: number | string;
-                /** @description Number; for a column of dates or timestamps, an ISO 8601 text in UTC. */
-                upper: number | string;
-                /**
-                 * @description Only in the last bin, which contains its upper edge. Every bin contains its lower edge.
-                 * @constant
-                 */
-                upperIncluded?: true;
-            };
+            candidate: components["schemas"]["CellLabel"];
             /** @description Number of rows or people. */
             truth: number;
             /** @description Number of runs in which it came first. */
@@ -2769,23 +2683,13 @@ export interface components {
         EvaluatedNumber: {
             /** @description Cell of a table. */
             key?: {
-                [key: string]: string | boolean | null | {
-                    /** @description Number; for a column of dates or timestamps, an ISO 8601 text in UTC. */
-                    lower: number | string;
-                    /** @description Number; for a column of dates or timestamps, an ISO 8601 text in UTC. */
-                    upper: number | string;
-                    /**
-                     * @description Only in the last bin, which contains its upper edge. Every bin contains its lower edge.
-                     * @constant
-                     */
-                    upperIncluded?: true;
-                };
+                [key: string]: components["schemas"]["CellLabel"];
             };
             /** @description Name of the statistic in the values of a group. */
             statistic?: string;
             p?: number;
             /** @description Value without noise and without post-processing; null for a mean of no rows. */
-            truth: (number | string) | null;
+            truth: components["schemas"]["ShownValue"] | null;
             /** @description Truth minus the value over all rows that the dataset keeps of each person: the bias that `contribution` causes. Only for a query with `contribution`. */
             boundingBias?: number | null;
             meanAbsoluteError: components["schemas"]["MeanAbsoluteError"];
@@ -2816,8 +2720,7 @@ export interface components {
         Evaluation: {
             dataset: string;
             datasetVersion: string;
-            /** @enum {string} */
-            kind: "count" | "sum" | "mean" | "variance" | "standardDeviation" | "covariance" | "correlation" | "linearRegression" | "proportion" | "countDistinct" | "histogram" | "contingency" | "groupBy" | "topGroups" | "noisyMax" | "median" | "percentile" | "minimum" | "maximum" | "keySelection" | "contributionProfile";
+            kind: components["schemas"]["QuestionKind"];
             noise: components["schemas"]["Noise"];
             accuracy: components["schemas"]["Accuracy"];
             runs: number;
@@ -2832,8 +2735,7 @@ export interface components {
         } | {
             dataset: string;
             datasetVersion: string;
-            /** @enum {string} */
-            kind: "count" | "sum" | "mean" | "variance" | "standardDeviation" | "covariance" | "correlation" | "linearRegression" | "proportion" | "countDistinct" | "histogram" | "contingency" | "groupBy" | "topGroups" | "noisyMax" | "median" | "percentile" | "minimum" | "maximum" | "keySelection" | "contributionProfile";
+            kind: components["schemas"]["QuestionKind"];
             noise: components["schemas"]["Noise"];
             accuracy: components["schemas"]["Accuracy"];
             runs: number;
@@ -2850,8 +2752,7 @@ export interface components {
         } | {
             dataset: string;
             datasetVersion: string;
-            /** @enum {string} */
-            kind: "count" | "sum" | "mean" | "variance" | "standardDeviation" | "covariance" | "correlation" | "linearRegression" | "proportion" | "countDistinct" | "histogram" | "contingency" | "groupBy" | "topGroups" | "noisyMax" | "median" | "percentile" | "minimum" | "maximum" | "keySelection" | "contributionProfile";
+            kind: components["schemas"]["QuestionKind"];
             noise: components["schemas"]["Noise"];
             accuracy: components["schemas"]["Accuracy"];
             runs: number;
@@ -2907,7 +2808,7 @@ export interface components {
         ExtremeQuery: {
             /** @enum {string} */
             kind: "minimum" | "maximum";
-            column: string;
+            column: components["schemas"]["ColumnName"];
             /**
              * @description Uses one value of each person in place of the rows: the sum, the number or the mean of the column over the rows of the person where it is not NULL. People without such a row have no value. Only for datasets whose privacy unit is a person.
              * @enum {string}
@@ -2948,6 +2849,11 @@ export interface components {
                 standardDeviation: number | null;
             }[];
         };
+        /**
+         * @description Calibration of the mechanism `gaussian`. Default: `analytic`. `classic` needs an epsilon of at most 1.
+         * @enum {string}
+         */
+        GaussianCalibration: "analytic" | "classic";
         /**
          * @description Amount to add to a cap. A grant cannot be taken back.
          * @example {
@@ -2993,7 +2899,7 @@ export interface components {
             /** @constant */
             kind: "groupBy";
             /** @description Columns that define the groups: one group for each cell of their full cross product. None: all rows are one group. */
-            keys: (string | components["schemas"]["BinnedColumn"] | components["schemas"]["CalendarColumn"])[];
+            keys: (components["schemas"]["ColumnName"] | components["schemas"]["BinnedColumn"] | components["schemas"]["CalendarColumn"])[];
             /** @description Statistics of each group. In the answer each is named by its kind, or by its kind and column, such as `count`, `count_people`, `mean_Age` and `mean_perPerson_sum_Cost`. A statistic may be listed once. */
             statistics: components["schemas"]["GroupStatistic"][];
             where?: components["schemas"]["Predicate"];
@@ -3002,16 +2908,8 @@ export interface components {
             epsilon?: number;
             accuracy?: components["schemas"]["AccuracyTarget"];
             use?: components["schemas"]["Use"];
-            /**
-             * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
-             * @enum {string}
-             */
-            mechanism?: "geometric" | "laplace" | "gaussian";
-            /**
-             * @description Calibration of the mechanism `gaussian`. Default: `analytic`. `classic` needs an epsilon of at most 1.
-             * @enum {string}
-             */
-            calibration?: "analytic" | "classic";
+            mechanism?: components["schemas"]["AdditiveMechanism"];
+            calibration?: components["schemas"]["GaussianCalibration"];
             /**
              * @description Delta that the Gaussian mechanism may use. Other mechanisms charge none of it. At most 18 fractional digits.
              * @default 0
@@ -3038,7 +2936,7 @@ export interface components {
         } | {
             /** @constant */
             kind: "mean";
-            column: string;
+            column: components["schemas"]["ColumnName"];
             /**
              * @description Uses one value of each person in place of the rows: the sum, the number or the mean of the column over the rows of the person where it is not NULL. People without such a row have no value. Only for datasets whose privacy unit is a person.
              * @enum {string}
@@ -3047,19 +2945,19 @@ export interface components {
         } | {
             /** @enum {string} */
             kind: "sum" | "variance" | "standardDeviation";
-            column: string;
+            column: components["schemas"]["ColumnName"];
         } | {
             /** @constant */
             kind: "countDistinct";
-            column: string | components["schemas"]["BinnedColumn"] | components["schemas"]["CalendarColumn"];
+            column: components["schemas"]["ColumnName"] | components["schemas"]["BinnedColumn"] | components["schemas"]["CalendarColumn"];
         } | {
             /** @constant */
             kind: "median";
-            column: string;
+            column: components["schemas"]["ColumnName"];
         } | {
             /** @constant */
             kind: "percentile";
-            column: string;
+            column: components["schemas"]["ColumnName"];
             /** @description Percentage between 0 and 100, exclusive, with at most 2 fractional digits. 50 is the median. */
             p: number;
         } | {
@@ -3086,7 +2984,7 @@ export interface components {
             /** @description Identifies what was measured: the same in every release that shows it. */
             measurement?: string;
             inference?: components["schemas"]["Inference"];
-            cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            cost: components["schemas"]["Amount"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
             /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
@@ -3098,7 +2996,7 @@ export interface components {
             /** @description Version of Sotto that answered. */
             softwareVersion: string;
             /** @description Only in a replay: the amount that was charged for the first response. The `cost` of a replay is 0. */
-            price?: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            price?: components["schemas"]["Amount"];
             receipt: components["schemas"]["Receipt"];
             /**
              * @description Present if another analyst had already paid for this answer. Only your allotment is charged.
@@ -3123,7 +3021,7 @@ export interface components {
             contribution?: components["schemas"]["AppliedContribution"];
             coverage: components["schemas"]["CoverageReport"];
             /** @description Cost of the query on its own. */
-            price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            price: components["schemas"]["Amount"];
             domain?: components["schemas"]["PostprocessingFacts"];
             /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
             integers?: string[][];
@@ -3147,7 +3045,7 @@ export interface components {
             /** @description Identifies what was measured: the same in every release that shows it. */
             measurement?: string;
             inference?: components["schemas"]["Inference"];
-            cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            cost: components["schemas"]["Amount"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
             /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
@@ -3178,30 +3076,17 @@ export interface components {
         GroupsResult: {
             groups: {
                 key: {
-                    [key: string]: string | boolean | null | {
-                        /** @description Number; for a column of dates or timestamps, an ISO 8601 text in UTC. */
-                        lower: number | string;
-                        /** @description Number; for a column of dates or timestamps, an ISO 8601 text in UTC. */
-                        upper: number | string;
-                        /**
-                         * @description Only in the last bin, which contains its upper edge. Every bin contains its lower edge.
-                         * @constant
-                         */
-                        upperIncluded?: true;
-                    };
+                    [key: string]: components["schemas"]["CellLabel"];
                 };
                 /** @description Values by statistic, in the order of the query. A statistic is named by its kind, or by its kind and column, such as `count` and `mean_Age`. */
                 values: {
                     [key: string]: {
-                        /** @description Number; for a column of dates or timestamps, an ISO 8601 text in UTC. */
-                        value: number | string;
+                        value: components["schemas"]["ShownValue"];
                         halfWidth: number;
                         /** @description The measured value less and plus its half-width, cut at what the declaration makes impossible. It contains the true value with the stated confidence, as far as `coverage` allows. */
                         interval?: {
-                            /** @description Number; for a column of dates or timestamps, an ISO 8601 text in UTC. */
-                            lower: number | string;
-                            /** @description Number; for a column of dates or timestamps, an ISO 8601 text in UTC. */
-                            upper: number | string;
+                            lower: components["schemas"]["ShownValue"];
+                            upper: components["schemas"]["ShownValue"];
                         };
                         /**
                          * @description Present for a quantile: the half-width is a number of rows.
@@ -3232,7 +3117,7 @@ export interface components {
         HistogramQuery: {
             /** @constant */
             kind: "histogram";
-            column: string | components["schemas"]["BinnedColumn"] | components["schemas"]["CalendarColumn"];
+            column: components["schemas"]["ColumnName"] | components["schemas"]["BinnedColumn"] | components["schemas"]["CalendarColumn"];
             /**
              * @description `rows` (default) or `people`. Counts of people need less noise. Only for datasets whose privacy unit is a person.
              * @enum {string}
@@ -3244,16 +3129,8 @@ export interface components {
             epsilon?: number;
             accuracy?: components["schemas"]["AccuracyTarget"];
             use?: components["schemas"]["Use"];
-            /**
-             * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
-             * @enum {string}
-             */
-            mechanism?: "geometric" | "laplace" | "gaussian";
-            /**
-             * @description Calibration of the mechanism `gaussian`. Default: `analytic`. `classic` needs an epsilon of at most 1.
-             * @enum {string}
-             */
-            calibration?: "analytic" | "classic";
+            mechanism?: components["schemas"]["AdditiveMechanism"];
+            calibration?: components["schemas"]["GaussianCalibration"];
             /**
              * @description Delta that the Gaussian mechanism may use. Other mechanisms charge none of it. At most 18 fractional digits.
              * @default 0
@@ -3272,7 +3149,7 @@ export interface components {
             /** @constant */
             type: "identifier";
             /** @description Name of the column in the source, to the letter: 1 to 63 printable characters in Unicode normalization form C, with spaces only between them. `sotto_` is reserved. */
-            name: string;
+            name: components["schemas"]["ColumnName"];
             /** @description Meaning of the values. */
             description?: string;
             /**
@@ -3291,7 +3168,7 @@ export interface components {
             /** @constant */
             type: "identifier";
             /** @description Name of the column in the source, to the letter: 1 to 63 printable characters in Unicode normalization form C, with spaces only between them. `sotto_` is reserved. */
-            name: string;
+            name: components["schemas"]["ColumnName"];
             /** @description Meaning of the values. */
             description?: string;
             /**
@@ -3364,7 +3241,7 @@ export interface components {
             /** @description People with stored rows. Only with the privacy unit `person`. */
             people?: number;
             invalidValues: {
-                column: string;
+                column: components["schemas"]["ColumnName"];
                 /** @description Values that did not fit the declaration of the column. In rows left out for a missing identifier, the other values are not counted. */
                 values: number;
                 /** @description The values by the rule that they broke. */
@@ -3372,7 +3249,7 @@ export interface components {
             }[];
             /** @description For each column with bounds, the number of values beyond them, which are clamped to the nearer bound. Half-widths do not cover that. If there are many, think again which values are plausible, from what you know outside of this data. */
             clampedValues: {
-                column: string;
+                column: components["schemas"]["ColumnName"];
                 values: number;
             }[];
         };
@@ -3385,7 +3262,7 @@ export interface components {
         /** @description Whole numbers between public bounds. */
         IntegerColumn: {
             /** @description Name of the column in the source, to the letter: 1 to 63 printable characters in Unicode normalization form C, with spaces only between them. `sotto_` is reserved. */
-            name: string;
+            name: components["schemas"]["ColumnName"];
             /** @description Meaning of the values. */
             description?: string;
             /** @description True if all rows of a person have the same value. Ingestion enforces it: the value of one row, chosen by a keyed digest, is stored in all of them. Only with the privacy unit `person`. */
@@ -3395,19 +3272,12 @@ export interface components {
              * @default false
              */
             nullable: boolean;
-            /** @description Rule for values that do not fit the declaration: `null` stores NULL, `refuse` refuses the whole file, `replaceWith` stores the given value. Default: `null` for a nullable column, otherwise `refuse`. Numbers and times outside the bounds are valid: they are clamped. */
-            onInvalidValue?: ("null" | "refuse") | {
-                replaceWith: number | boolean | string;
-            };
+            onInvalidValue?: components["schemas"]["InvalidValueRule"];
             /** @constant */
             type: "integer";
             /** @description Unit of the values, such as `EUR`. It is only shown. */
             unit?: string;
-            /** @description Limit on the distinct values of the column, which quantiles read. A file that exceeds it is refused. Required for quantiles of a column with more than 1,048,576 steps between its bounds, unless the number of rows is public and not larger. */
-            rankable?: {
-                /** @description Largest number of distinct values: at most 4,194,304. */
-                maxValues: number;
-            };
+            rankable?: components["schemas"]["Rankable"];
             /** @description Lower bound, a multiple of `step`. Smaller values are clamped to it. */
             lower: number;
             /** @description Upper bound, a multiple of `step`. Larger values are clamped to it. */
@@ -3421,7 +3291,7 @@ export interface components {
         /** @description Whole numbers between public bounds. */
         IntegerColumnInput: {
             /** @description Name of the column in the source, to the letter: 1 to 63 printable characters in Unicode normalization form C, with spaces only between them. `sotto_` is reserved. */
-            name: string;
+            name: components["schemas"]["ColumnName"];
             /** @description Meaning of the values. */
             description?: string;
             /** @description True if all rows of a person have the same value. Ingestion enforces it: the value of one row, chosen by a keyed digest, is stored in all of them. Only with the privacy unit `person`. */
@@ -3431,19 +3301,12 @@ export interface components {
              * @default false
              */
             nullable?: boolean;
-            /** @description Rule for values that do not fit the declaration: `null` stores NULL, `refuse` refuses the whole file, `replaceWith` stores the given value. Default: `null` for a nullable column, otherwise `refuse`. Numbers and times outside the bounds are valid: they are clamped. */
-            onInvalidValue?: ("null" | "refuse") | {
-                replaceWith: number | boolean | string;
-            };
+            onInvalidValue?: components["schemas"]["InvalidValueRule"];
             /** @constant */
             type: "integer";
             /** @description Unit of the values, such as `EUR`. It is only shown. */
             unit?: string;
-            /** @description Limit on the distinct values of the column, which quantiles read. A file that exceeds it is refused. Required for quantiles of a column with more than 1,048,576 steps between its bounds, unless the number of rows is public and not larger. */
-            rankable?: {
-                /** @description Largest number of distinct values: at most 4,194,304. */
-                maxValues: number;
-            };
+            rankable?: components["schemas"]["Rankable"];
             /** @description Lower bound, a multiple of `step`. Smaller values are clamped to it. */
             lower: number;
             /** @description Upper bound, a multiple of `step`. Larger values are clamped to it. */
@@ -3466,6 +3329,10 @@ export interface components {
                     [key: string]: unknown;
                 };
             }[];
+        };
+        /** @description Rule for values that do not fit the declaration: `null` stores NULL, `refuse` refuses the whole file, `replaceWith` stores the given value. Default: `null` for a nullable column, otherwise `refuse`. Numbers and times outside the bounds are valid: they are clamped. */
+        InvalidValueRule: ("null" | "refuse") | {
+            replaceWith: number | boolean | string;
         };
         /** @description A new or rotated API key. */
         IssuedKey: {
@@ -3527,7 +3394,7 @@ export interface components {
         KeySelectionQuery: {
             /** @constant */
             kind: "keySelection";
-            column: string;
+            column: components["schemas"]["ColumnName"];
             /**
              * @description Also release a noisy count for each key. Without counts more keys appear.
              * @default false
@@ -3557,7 +3424,7 @@ export interface components {
             /** @description Identifies what was measured: the same in every release that shows it. */
             measurement?: string;
             inference?: components["schemas"]["Inference"];
-            cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            cost: components["schemas"]["Amount"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
             /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
@@ -3569,7 +3436,7 @@ export interface components {
             /** @description Version of Sotto that answered. */
             softwareVersion: string;
             /** @description Only in a replay: the amount that was charged for the first response. The `cost` of a replay is 0. */
-            price?: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            price?: components["schemas"]["Amount"];
             receipt: components["schemas"]["Receipt"];
             /**
              * @description Present if another analyst had already paid for this answer. Only your allotment is charged.
@@ -3594,7 +3461,7 @@ export interface components {
             contribution?: components["schemas"]["AppliedContribution"];
             coverage: components["schemas"]["CoverageReport"];
             /** @description Cost of the query on its own. */
-            price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            price: components["schemas"]["Amount"];
             domain?: components["schemas"]["PostprocessingFacts"];
             /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
             integers?: string[][];
@@ -3618,7 +3485,7 @@ export interface components {
             /** @description Identifies what was measured: the same in every release that shows it. */
             measurement?: string;
             inference?: components["schemas"]["Inference"];
-            cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            cost: components["schemas"]["Amount"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
             /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
@@ -3664,7 +3531,7 @@ export interface components {
             /** @description Charge, which is also the id of the release or session that it paid for. */
             release?: string;
             /** @description Amount granted or charged. */
-            amount?: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            amount?: components["schemas"]["Amount"];
             /** @description Analyst whose allotment was set. */
             analyst?: string;
             reason?: string;
@@ -3710,9 +3577,9 @@ export interface components {
             /** @constant */
             kind: "linearRegression";
             /** @description Column to explain: numeric, boolean or temporal. */
-            outcome: string;
+            outcome: components["schemas"]["ColumnName"];
             /** @description Columns that explain the outcome, each numeric, boolean or temporal. */
-            predictors: string[];
+            predictors: components["schemas"]["ColumnName"][];
             /** @description Ridge: a number added to the sum of squares of each predictor, where the predictor is centred and scaled to lie between -1 and 1, so that the number is about as large as a number of rows. Default: the expected noise of these sums. At least 0. */
             ridge?: number;
             where?: components["schemas"]["Predicate"];
@@ -3721,16 +3588,8 @@ export interface components {
             epsilon?: number;
             accuracy?: components["schemas"]["AccuracyTarget"];
             use?: components["schemas"]["Use"];
-            /**
-             * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
-             * @enum {string}
-             */
-            mechanism?: "geometric" | "laplace" | "gaussian";
-            /**
-             * @description Calibration of the mechanism `gaussian`. Default: `analytic`. `classic` needs an epsilon of at most 1.
-             * @enum {string}
-             */
-            calibration?: "analytic" | "classic";
+            mechanism?: components["schemas"]["AdditiveMechanism"];
+            calibration?: components["schemas"]["GaussianCalibration"];
             /**
              * @description Delta that the Gaussian mechanism may use. Other mechanisms charge none of it. At most 18 fractional digits.
              * @default 0
@@ -3764,7 +3623,7 @@ export interface components {
             /** @description Version of Sotto that answered. */
             softwareVersion: string;
             /** @description Amount that the release cost the analyst. */
-            price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            price: components["schemas"]["Amount"];
             /**
              * @description Present if another analyst had already paid for the answer.
              * @constant
@@ -3814,7 +3673,7 @@ export interface components {
         MeanQuery: {
             /** @constant */
             kind: "mean";
-            column: string;
+            column: components["schemas"]["ColumnName"];
             /**
              * @description Uses one value of each person in place of the rows: the sum, the number or the mean of the column over the rows of the person where it is not NULL. People without such a row have no value. Only for datasets whose privacy unit is a person.
              * @enum {string}
@@ -3826,16 +3685,8 @@ export interface components {
             epsilon?: number;
             accuracy?: components["schemas"]["AccuracyTarget"];
             use?: components["schemas"]["Use"];
-            /**
-             * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
-             * @enum {string}
-             */
-            mechanism?: "geometric" | "laplace" | "gaussian";
-            /**
-             * @description Calibration of the mechanism `gaussian`. Default: `analytic`. `classic` needs an epsilon of at most 1.
-             * @enum {string}
-             */
-            calibration?: "analytic" | "classic";
+            mechanism?: components["schemas"]["AdditiveMechanism"];
+            calibration?: components["schemas"]["GaussianCalibration"];
             /**
              * @description Delta that the Gaussian mechanism may use. Other mechanisms charge none of it. At most 18 fractional digits.
              * @default 0
@@ -3880,7 +3731,7 @@ export interface components {
         MedianQuery: {
             /** @constant */
             kind: "median";
-            column: string;
+            column: components["schemas"]["ColumnName"];
             /**
              * @description Uses one value of each person in place of the rows: the sum, the number or the mean of the column over the rows of the person where it is not NULL. People without such a row have no value. Only for datasets whose privacy unit is a person.
              * @enum {string}
@@ -3894,7 +3745,7 @@ export interface components {
         };
         /** @description Tests if a column has one of the values. False if the column is NULL. */
         Membership: {
-            column: string;
+            column: components["schemas"]["ColumnName"];
             /** @constant */
             op: "in";
             values: (number | string | boolean)[];
@@ -3918,7 +3769,7 @@ export interface components {
         };
         /** @description Tests if a column is NULL. */
         Missing: {
-            column: string;
+            column: components["schemas"]["ColumnName"];
             /** @constant */
             op: "isNull";
         };
@@ -3947,46 +3798,7 @@ export interface components {
             separateBudget?: string;
         };
         /** @description Mechanism and noise of the answer. If the answer needs several sums and counts, the epsilon is divided among them; the Gaussian mechanism measures them as one vector. A mean over a private number of rows needs a sum about the middle of the range and a count. */
-        Noise: {
-            /** @enum {string} */
-            mechanism: "geometric" | "laplace" | "gaussian";
-            /** @enum {string} */
-            calibration?: "analytic" | "classic";
-            /** @enum {string} */
-            neighbours: "add-remove" | "change-one";
-            /** @description Scale b of geometric and Laplace noise; standard deviation sigma of Gaussian noise. */
-            scale: number;
-            /** @description Largest change of the statistic by one person: L1 for geometric and Laplace noise, L2 for Gaussian noise. */
-            sensitivity: number;
-            /** @description Noisy values are multiples of this number. */
-            granularity: number;
-            /** @description Only for geometric noise: success probability 1 - exp(-granularity / scale) of the geometric distribution. The noise is `granularity` times the difference of two independent draws from it; for a count, p = 1 - exp(-epsilon / sensitivity). */
-            p?: number;
-        } | {
-            /** @enum {string} */
-            mechanism: "geometric" | "laplace" | "gaussian";
-            /** @enum {string} */
-            calibration?: "analytic" | "classic";
-            /** @enum {string} */
-            neighbours: "add-remove" | "change-one";
-            statistics: {
-                /** @description One of: count, count about the middle, sum, sum about the middle, sum of squares about the middle, sum of products about the middles, count of distinct values. */
-                statistic: string;
-                column?: string;
-                /** @description The two columns of a sum of products. */
-                columns?: string[];
-                /** @description Scale b of geometric and Laplace noise; standard deviation sigma of Gaussian noise. */
-                scale: number;
-                /** @description Largest change of the statistic by one person: L1 for geometric and Laplace noise, L2 for Gaussian noise. */
-                sensitivity: number;
-                /** @description Noisy values are multiples of this number. */
-                granularity: number;
-                /** @description Only for geometric noise: success probability 1 - exp(-granularity / scale) of the geometric distribution. The noise is `granularity` times the difference of two independent draws from it; for a count, p = 1 - exp(-epsilon / sensitivity). */
-                p?: number;
-                /** @description Share of the epsilon. */
-                epsilon?: number;
-            }[];
-        } | {
+        Noise: components["schemas"]["StatisticNoise"] | components["schemas"]["StatisticsNoise"] | {
             /** @constant */
             mechanism: "noisy-max";
             /** @enum {string} */
@@ -4000,87 +3812,12 @@ export interface components {
             sensitivity: number;
             /** @description Gaps are multiples of this number. */
             granularity?: number;
-        } | {
-            /** @constant */
-            mechanism: "exponential";
-            /** @enum {string} */
-            neighbours: "add-remove" | "change-one";
-            quantiles: {
-                /** @description Name of the statistic of groups. */
-                statistic?: string;
-                p?: number;
-                /** @description Only for minimum and maximum: the answer targets the value of this rank from the end. */
-                rank?: number;
-                /** @description A grid point whose score is lower by this amount is e times less likely to be chosen. */
-                scale: number;
-                /** @description Largest change of a score by one person. */
-                sensitivity: number;
-                /** @description Share of the epsilon. */
-                epsilon: number;
-            }[];
-        } | {
+        } | components["schemas"]["QuantileNoise"] | {
             /** @constant */
             mechanism: "several";
             /** @enum {string} */
             neighbours: "add-remove" | "change-one";
-            parts: ({
-                /** @enum {string} */
-                mechanism: "geometric" | "laplace" | "gaussian";
-                /** @enum {string} */
-                calibration?: "analytic" | "classic";
-                /** @enum {string} */
-                neighbours: "add-remove" | "change-one";
-                /** @description Scale b of geometric and Laplace noise; standard deviation sigma of Gaussian noise. */
-                scale: number;
-                /** @description Largest change of the statistic by one person: L1 for geometric and Laplace noise, L2 for Gaussian noise. */
-                sensitivity: number;
-                /** @description Noisy values are multiples of this number. */
-                granularity: number;
-                /** @description Only for geometric noise: success probability 1 - exp(-granularity / scale) of the geometric distribution. The noise is `granularity` times the difference of two independent draws from it; for a count, p = 1 - exp(-epsilon / sensitivity). */
-                p?: number;
-            } | {
-                /** @enum {string} */
-                mechanism: "geometric" | "laplace" | "gaussian";
-                /** @enum {string} */
-                calibration?: "analytic" | "classic";
-                /** @enum {string} */
-                neighbours: "add-remove" | "change-one";
-                statistics: {
-                    /** @description One of: count, count about the middle, sum, sum about the middle, sum of squares about the middle, sum of products about the middles, count of distinct values. */
-                    statistic: string;
-                    column?: string;
-                    /** @description The two columns of a sum of products. */
-                    columns?: string[];
-                    /** @description Scale b of geometric and Laplace noise; standard deviation sigma of Gaussian noise. */
-                    scale: number;
-                    /** @description Largest change of the statistic by one person: L1 for geometric and Laplace noise, L2 for Gaussian noise. */
-                    sensitivity: number;
-                    /** @description Noisy values are multiples of this number. */
-                    granularity: number;
-                    /** @description Only for geometric noise: success probability 1 - exp(-granularity / scale) of the geometric distribution. The noise is `granularity` times the difference of two independent draws from it; for a count, p = 1 - exp(-epsilon / sensitivity). */
-                    p?: number;
-                    /** @description Share of the epsilon. */
-                    epsilon?: number;
-                }[];
-            } | {
-                /** @constant */
-                mechanism: "exponential";
-                /** @enum {string} */
-                neighbours: "add-remove" | "change-one";
-                quantiles: {
-                    /** @description Name of the statistic of groups. */
-                    statistic?: string;
-                    p?: number;
-                    /** @description Only for minimum and maximum: the answer targets the value of this rank from the end. */
-                    rank?: number;
-                    /** @description A grid point whose score is lower by this amount is e times less likely to be chosen. */
-                    scale: number;
-                    /** @description Largest change of a score by one person. */
-                    sensitivity: number;
-                    /** @description Share of the epsilon. */
-                    epsilon: number;
-                }[];
-            })[];
+            parts: (components["schemas"]["StatisticNoise"] | components["schemas"]["StatisticsNoise"] | components["schemas"]["QuantileNoise"])[];
         } | {
             /** @constant */
             mechanism: "thresholded-geometric";
@@ -4118,7 +3855,7 @@ export interface components {
             /** @constant */
             kind: "noisyMax";
             candidates: {
-                column: string | components["schemas"]["BinnedColumn"] | components["schemas"]["CalendarColumn"];
+                column: components["schemas"]["ColumnName"] | components["schemas"]["BinnedColumn"] | components["schemas"]["CalendarColumn"];
             } | {
                 predicates: {
                     name: string;
@@ -4167,7 +3904,7 @@ export interface components {
             /** @description Identifies what was measured: the same in every release that shows it. */
             measurement?: string;
             inference?: components["schemas"]["Inference"];
-            cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            cost: components["schemas"]["Amount"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
             /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
@@ -4179,7 +3916,7 @@ export interface components {
             /** @description Version of Sotto that answered. */
             softwareVersion: string;
             /** @description Only in a replay: the amount that was charged for the first response. The `cost` of a replay is 0. */
-            price?: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            price?: components["schemas"]["Amount"];
             receipt: components["schemas"]["Receipt"];
             /**
              * @description Present if another analyst had already paid for this answer. Only your allotment is charged.
@@ -4204,7 +3941,7 @@ export interface components {
             contribution?: components["schemas"]["AppliedContribution"];
             coverage: components["schemas"]["CoverageReport"];
             /** @description Cost of the query on its own. */
-            price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            price: components["schemas"]["Amount"];
             domain?: components["schemas"]["PostprocessingFacts"];
             /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
             integers?: string[][];
@@ -4217,7 +3954,7 @@ export interface components {
         /** @description Real numbers between public bounds, on a public grid. */
         NumberColumn: {
             /** @description Name of the column in the source, to the letter: 1 to 63 printable characters in Unicode normalization form C, with spaces only between them. `sotto_` is reserved. */
-            name: string;
+            name: components["schemas"]["ColumnName"];
             /** @description Meaning of the values. */
             description?: string;
             /** @description True if all rows of a person have the same value. Ingestion enforces it: the value of one row, chosen by a keyed digest, is stored in all of them. Only with the privacy unit `person`. */
@@ -4227,19 +3964,12 @@ export interface components {
              * @default false
              */
             nullable: boolean;
-            /** @description Rule for values that do not fit the declaration: `null` stores NULL, `refuse` refuses the whole file, `replaceWith` stores the given value. Default: `null` for a nullable column, otherwise `refuse`. Numbers and times outside the bounds are valid: they are clamped. */
-            onInvalidValue?: ("null" | "refuse") | {
-                replaceWith: number | boolean | string;
-            };
+            onInvalidValue?: components["schemas"]["InvalidValueRule"];
             /** @constant */
             type: "number";
             /** @description Unit of the values, such as `EUR`. It is only shown. */
             unit?: string;
-            /** @description Limit on the distinct values of the column, which quantiles read. A file that exceeds it is refused. Required for quantiles of a column with more than 1,048,576 steps between its bounds, unless the number of rows is public and not larger. */
-            rankable?: {
-                /** @description Largest number of distinct values: at most 4,194,304. */
-                maxValues: number;
-            };
+            rankable?: components["schemas"]["Rankable"];
             /** @description Lower bound, a multiple of `step`. Smaller values are clamped to it. */
             lower: number;
             /** @description Upper bound, a multiple of `step`. Larger values are clamped to it. */
@@ -4250,7 +3980,7 @@ export interface components {
         /** @description Real numbers between public bounds, on a public grid. */
         NumberColumnInput: {
             /** @description Name of the column in the source, to the letter: 1 to 63 printable characters in Unicode normalization form C, with spaces only between them. `sotto_` is reserved. */
-            name: string;
+            name: components["schemas"]["ColumnName"];
             /** @description Meaning of the values. */
             description?: string;
             /** @description True if all rows of a person have the same value. Ingestion enforces it: the value of one row, chosen by a keyed digest, is stored in all of them. Only with the privacy unit `person`. */
@@ -4260,19 +3990,12 @@ export interface components {
              * @default false
              */
             nullable?: boolean;
-            /** @description Rule for values that do not fit the declaration: `null` stores NULL, `refuse` refuses the whole file, `replaceWith` stores the given value. Default: `null` for a nullable column, otherwise `refuse`. Numbers and times outside the bounds are valid: they are clamped. */
-            onInvalidValue?: ("null" | "refuse") | {
-                replaceWith: number | boolean | string;
-            };
+            onInvalidValue?: components["schemas"]["InvalidValueRule"];
             /** @constant */
             type: "number";
             /** @description Unit of the values, such as `EUR`. It is only shown. */
             unit?: string;
-            /** @description Limit on the distinct values of the column, which quantiles read. A file that exceeds it is refused. Required for quantiles of a column with more than 1,048,576 steps between its bounds, unless the number of rows is public and not larger. */
-            rankable?: {
-                /** @description Largest number of distinct values: at most 4,194,304. */
-                maxValues: number;
-            };
+            rankable?: components["schemas"]["Rankable"];
             /** @description Lower bound, a multiple of `step`. Smaller values are clamped to it. */
             lower: number;
             /** @description Upper bound, a multiple of `step`. Larger values are clamped to it. */
@@ -4294,7 +4017,7 @@ export interface components {
             /** @description Identifies what was measured: the same in every release that shows it. */
             measurement?: string;
             inference?: components["schemas"]["Inference"];
-            cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            cost: components["schemas"]["Amount"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
             /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
@@ -4341,11 +4064,11 @@ export interface components {
             /** @description What it costs to reach the accuracy, or the precision of the epsilon, asked for, counting what is paid. Absent where nothing is known. 0 where it is reached already. */
             topUp?: {
                 epsilon: number;
-                price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+                price: components["schemas"]["Amount"];
             };
             /** @description What an answer with noise of its own costs. */
             fresh: {
-                price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+                price: components["schemas"]["Amount"];
             };
         };
         /** @description Opened session with its cost and accuracy. */
@@ -4379,11 +4102,11 @@ export interface components {
             } & {
                 [key: string]: unknown;
             };
-            cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            cost: components["schemas"]["Amount"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
             /** @description Only in a replay: the amount that was charged for the first response. The `cost` of a replay is 0. */
-            price?: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            price?: components["schemas"]["Amount"];
             receipt: components["schemas"]["Receipt"];
             /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
             debitedAt?: components["schemas"]["Time"];
@@ -4410,7 +4133,7 @@ export interface components {
         PercentileQuery: {
             /** @constant */
             kind: "percentile";
-            column: string;
+            column: components["schemas"]["ColumnName"];
             p: number | number[];
             /**
              * @description Uses one value of each person in place of the rows: the sum, the number or the mean of the column over the rows of the person where it is not NULL. People without such a row have no value. Only for datasets whose privacy unit is a person.
@@ -4439,7 +4162,7 @@ export interface components {
             /** @description Identifies what was measured: the same in every release that shows it. */
             measurement?: string;
             inference?: components["schemas"]["Inference"];
-            cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            cost: components["schemas"]["Amount"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
             /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
@@ -4451,7 +4174,7 @@ export interface components {
             /** @description Version of Sotto that answered. */
             softwareVersion: string;
             /** @description Only in a replay: the amount that was charged for the first response. The `cost` of a replay is 0. */
-            price?: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            price?: components["schemas"]["Amount"];
             receipt: components["schemas"]["Receipt"];
             /**
              * @description Present if another analyst had already paid for this answer. Only your allotment is charged.
@@ -4476,7 +4199,7 @@ export interface components {
             contribution?: components["schemas"]["AppliedContribution"];
             coverage: components["schemas"]["CoverageReport"];
             /** @description Cost of the query on its own. */
-            price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            price: components["schemas"]["Amount"];
             domain?: components["schemas"]["PostprocessingFacts"];
             /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
             integers?: string[][];
@@ -4500,7 +4223,7 @@ export interface components {
             /** @description Identifies what was measured: the same in every release that shows it. */
             measurement?: string;
             inference?: components["schemas"]["Inference"];
-            cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            cost: components["schemas"]["Amount"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
             /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
@@ -4531,8 +4254,7 @@ export interface components {
         PercentilesResult: {
             percentiles: {
                 p: number;
-                /** @description Number; for a column of dates or timestamps, an ISO 8601 text in UTC. */
-                value: number | string;
+                value: components["schemas"]["ShownValue"];
             }[];
         };
         /** @description Made-up people with the columns of the demo dataset: Sex, Age, Married, Earnings, Occupation. */
@@ -4566,9 +4288,9 @@ export interface components {
                  */
                 whole?: true;
                 /** @description The true value is never below this. */
-                lower?: number | string;
+                lower?: components["schemas"]["ShownValue"];
                 /** @description The true value is never above this. */
-                upper?: number | string;
+                upper?: components["schemas"]["ShownValue"];
                 /**
                  * @description Present if the value is a date or a timestamp.
                  * @constant
@@ -4601,19 +4323,18 @@ export interface components {
         Preview: {
             dataset: string;
             datasetVersion: string;
-            /** @enum {string} */
-            kind: "count" | "sum" | "mean" | "variance" | "standardDeviation" | "covariance" | "correlation" | "linearRegression" | "proportion" | "countDistinct" | "histogram" | "contingency" | "groupBy" | "topGroups" | "noisyMax" | "median" | "percentile" | "minimum" | "maximum" | "keySelection" | "contributionProfile";
+            kind: components["schemas"]["QuestionKind"];
             noise: components["schemas"]["Noise"];
             accuracy: components["schemas"]["Accuracy"];
             contribution?: components["schemas"]["AppliedContribution"];
             coverage: components["schemas"]["CoverageReport"];
-            cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            cost: components["schemas"]["Amount"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
             /** @description True if the caller has paid for this question before: a repeat costs nothing, and `cost` is 0. Whether another analyst has paid for it is not revealed. */
             paid: boolean;
             /** @description Cost of a fresh answer, which a new Idempotency-Key draws. Equal to `cost` unless it is paid. */
-            price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            price: components["schemas"]["Amount"];
             /** @description True if budget and allotment currently suffice for `cost`. */
             affordable: boolean;
             /** @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does. */
@@ -4627,6 +4348,20 @@ export interface components {
             epsilon: number;
             /** @description Delta, exact to 1e-18. */
             delta: number;
+        };
+        /** @description What one person can contribute. `row`: one row. `person`: at most `maxRows` rows, those with the same value in the identifier `column`; answers leave out the rows beyond. */
+        PrivacyUnit: {
+            /** @constant */
+            kind: "row";
+        } | {
+            /** @constant */
+            kind: "person";
+            /** @description The column of type `identifier` whose values are the people. */
+            column: components["schemas"]["ColumnName"];
+            /** @description Largest number of rows of a person that answers read. */
+            maxRows: number;
+            /** @description Largest number of rows of one person that is plausible. People with more count as one group where the rows that are left out are measured, and how many rows these have stays unknown. Default: 10 times `maxRows`. */
+            plausibleRows?: number;
         };
         /**
          * @description Describes why a request was refused or failed (RFC 9457).
@@ -4737,16 +4472,8 @@ export interface components {
             epsilon?: number;
             accuracy?: components["schemas"]["AccuracyTarget"];
             use?: components["schemas"]["Use"];
-            /**
-             * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
-             * @enum {string}
-             */
-            mechanism?: "geometric" | "laplace" | "gaussian";
-            /**
-             * @description Calibration of the mechanism `gaussian`. Default: `analytic`. `classic` needs an epsilon of at most 1.
-             * @enum {string}
-             */
-            calibration?: "analytic" | "classic";
+            mechanism?: components["schemas"]["AdditiveMechanism"];
+            calibration?: components["schemas"]["GaussianCalibration"];
             /**
              * @description Delta that the Gaussian mechanism may use. Other mechanisms charge none of it. At most 18 fractional digits.
              * @default 0
@@ -4771,20 +4498,7 @@ export interface components {
             description?: string;
             /** @description Where the rows come from. */
             source: components["schemas"]["FileSource"] | components["schemas"]["UploadSource"] | components["schemas"]["TableSource"] | components["schemas"]["PopulationSource"] | components["schemas"]["VisitsSource"];
-            /** @description What one person can contribute. `row`: one row. `person`: at most `maxRows` rows, those with the same value in the identifier `column`; answers leave out the rows beyond. */
-            privacyUnit: {
-                /** @constant */
-                kind: "row";
-            } | {
-                /** @constant */
-                kind: "person";
-                /** @description The column of type `identifier` whose values are the people. */
-                column: string;
-                /** @description Largest number of rows of a person that answers read. */
-                maxRows: number;
-                /** @description Largest number of rows of one person that is plausible. People with more count as one group where the rows that are left out are measured, and how many rows these have stays unknown. Default: 10 times `maxRows`. */
-                plausibleRows?: number;
-            };
+            privacyUnit: components["schemas"]["PrivacyUnit"];
             /**
              * @description Definition of neighbouring datasets. `add-remove`: one person more or fewer; the number of rows is private. `change-one`: one person replaced by another; the number of people is public (with the privacy unit `row`, that is the number of rows).
              * @enum {string}
@@ -4829,6 +4543,26 @@ export interface components {
             /** @description What ingestion counted. */
             ingestion?: components["schemas"]["IngestionCounts"];
         };
+        /** @description Noise of quantiles. */
+        QuantileNoise: {
+            /** @constant */
+            mechanism: "exponential";
+            /** @enum {string} */
+            neighbours: "add-remove" | "change-one";
+            quantiles: {
+                /** @description Name of the statistic of groups. */
+                statistic?: string;
+                p?: number;
+                /** @description Only for minimum and maximum: the answer targets the value of this rank from the end. */
+                rank?: number;
+                /** @description A grid point whose score is lower by this amount is e times less likely to be chosen. */
+                scale: number;
+                /** @description Largest change of a score by one person. */
+                sensitivity: number;
+                /** @description Share of the epsilon. */
+                epsilon: number;
+            }[];
+        };
         /**
          * @description Statistical query, by kind.
          * @example {
@@ -4859,6 +4593,11 @@ export interface components {
             /** @description Least half-width of the noise at a confidence of 0.95, above 0. It is a number of rows or people. The half-width of a sum is divided by the most that one row can add to it. */
             minHalfWidth?: number;
         };
+        /**
+         * @description Kind of a question.
+         * @enum {string}
+         */
+        QuestionKind: "count" | "sum" | "mean" | "variance" | "standardDeviation" | "covariance" | "correlation" | "linearRegression" | "proportion" | "countDistinct" | "histogram" | "contingency" | "groupBy" | "topGroups" | "noisyMax" | "median" | "percentile" | "minimum" | "maximum" | "keySelection" | "contributionProfile";
         /** @description Limits on requests with this key, in place of those of the configuration. All keys of a principal are counted together. */
         Quota: {
             /** @description Sustained requests per minute. */
@@ -4872,13 +4611,18 @@ export interface components {
         };
         /** @description Tests if lower <= column <= upper. False if the column is NULL. */
         Range: {
-            column: string;
+            column: components["schemas"]["ColumnName"];
             /** @constant */
             op: "between";
             /** @description Number, or a date or time in ISO 8601. */
             lower: number | string;
             /** @description Number, or a date or time in ISO 8601. */
             upper: number | string;
+        };
+        /** @description Limit on the distinct values of the column, which quantiles read. A file that exceeds it is refused. Required for quantiles of a column with more than 1,048,576 steps between its bounds, unless the number of rows is public and not larger. */
+        Rankable: {
+            /** @description Largest number of distinct values: at most 4,194,304. */
+            maxValues: number;
         };
         /** @description Readiness of the service. */
         Readiness: {
@@ -4915,20 +4659,7 @@ export interface components {
             description?: string;
             /** @description Where the rows come from. */
             source: components["schemas"]["FileSource"] | components["schemas"]["UploadSource"] | components["schemas"]["TableSource"] | components["schemas"]["PopulationSource"] | components["schemas"]["VisitsSource"];
-            /** @description What one person can contribute. `row`: one row. `person`: at most `maxRows` rows, those with the same value in the identifier `column`; answers leave out the rows beyond. */
-            privacyUnit: {
-                /** @constant */
-                kind: "row";
-            } | {
-                /** @constant */
-                kind: "person";
-                /** @description The column of type `identifier` whose values are the people. */
-                column: string;
-                /** @description Largest number of rows of a person that answers read. */
-                maxRows: number;
-                /** @description Largest number of rows of one person that is plausible. People with more count as one group where the rows that are left out are measured, and how many rows these have stays unknown. Default: 10 times `maxRows`. */
-                plausibleRows?: number;
-            };
+            privacyUnit: components["schemas"]["PrivacyUnit"];
             /**
              * @description Definition of neighbouring datasets. `add-remove`: one person more or fewer; the number of rows is private. `change-one`: one person replaced by another; the number of people is public (with the privacy unit `row`, that is the number of rows).
              * @enum {string}
@@ -5026,20 +4757,7 @@ export interface components {
             description?: string;
             /** @description Where the rows come from. */
             source: components["schemas"]["FileSource"] | components["schemas"]["UploadSource"] | components["schemas"]["TableSourceInput"] | components["schemas"]["PopulationSource"] | components["schemas"]["VisitsSource"];
-            /** @description What one person can contribute. `row`: one row. `person`: at most `maxRows` rows, those with the same value in the identifier `column`; answers leave out the rows beyond. */
-            privacyUnit: {
-                /** @constant */
-                kind: "row";
-            } | {
-                /** @constant */
-                kind: "person";
-                /** @description The column of type `identifier` whose values are the people. */
-                column: string;
-                /** @description Largest number of rows of a person that answers read. */
-                maxRows: number;
-                /** @description Largest number of rows of one person that is plausible. People with more count as one group where the rows that are left out are measured, and how many rows these have stays unknown. Default: 10 times `maxRows`. */
-                plausibleRows?: number;
-            };
+            privacyUnit: components["schemas"]["PrivacyUnit"];
             /**
              * @description Definition of neighbouring datasets. `add-remove`: one person more or fewer; the number of rows is private. `change-one`: one person replaced by another; the number of people is public (with the privacy unit `row`, that is the number of rows).
              * @enum {string}
@@ -5096,7 +4814,7 @@ export interface components {
             /** @description Identifies what was measured: the same in every release that shows it. */
             measurement?: string;
             inference?: components["schemas"]["Inference"];
-            cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            cost: components["schemas"]["Amount"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
             /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
@@ -5108,7 +4826,7 @@ export interface components {
             /** @description Version of Sotto that answered. */
             softwareVersion: string;
             /** @description Only in a replay: the amount that was charged for the first response. The `cost` of a replay is 0. */
-            price?: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            price?: components["schemas"]["Amount"];
             receipt: components["schemas"]["Receipt"];
             /**
              * @description Present if another analyst had already paid for this answer. Only your allotment is charged.
@@ -5133,7 +4851,7 @@ export interface components {
             contribution?: components["schemas"]["AppliedContribution"];
             coverage: components["schemas"]["CoverageReport"];
             /** @description Cost of the query on its own. */
-            price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            price: components["schemas"]["Amount"];
             domain?: components["schemas"]["PostprocessingFacts"];
             /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
             integers?: string[][];
@@ -5157,7 +4875,7 @@ export interface components {
             /** @description Identifies what was measured: the same in every release that shows it. */
             measurement?: string;
             inference?: components["schemas"]["Inference"];
-            cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            cost: components["schemas"]["Amount"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
             /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
@@ -5395,7 +5113,7 @@ export interface components {
             /** @description Identifies what was measured: the same in every release that shows it. */
             measurement?: string;
             inference?: components["schemas"]["Inference"];
-            cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            cost: components["schemas"]["Amount"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
             /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
@@ -5407,7 +5125,7 @@ export interface components {
             /** @description Version of Sotto that answered. */
             softwareVersion: string;
             /** @description Only in a replay: the amount that was charged for the first response. The `cost` of a replay is 0. */
-            price?: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            price?: components["schemas"]["Amount"];
             receipt: components["schemas"]["Receipt"];
             /**
              * @description Present if another analyst had already paid for this answer. Only your allotment is charged.
@@ -5432,7 +5150,7 @@ export interface components {
             contribution?: components["schemas"]["AppliedContribution"];
             coverage: components["schemas"]["CoverageReport"];
             /** @description Cost of the query on its own. */
-            price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            price: components["schemas"]["Amount"];
             domain?: components["schemas"]["PostprocessingFacts"];
             /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
             integers?: string[][];
@@ -5456,7 +5174,7 @@ export interface components {
             /** @description Identifies what was measured: the same in every release that shows it. */
             measurement?: string;
             inference?: components["schemas"]["Inference"];
-            cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            cost: components["schemas"]["Amount"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
             /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
@@ -5487,18 +5205,7 @@ export interface components {
         SelectionResult: {
             /** @description Selected candidates, best first. */
             selected: {
-                /** @description Category, boolean, period, bin, or null for the rows without a value. */
-                candidate: string | boolean | null | {
-                    /** @description Number; for a column of dates or timestamps, an ISO 8601 text in UTC. */
-                    lower: number | string;
-                    /** @description Number; for a column of dates or timestamps, an ISO 8601 text in UTC. */
-                    upper: number | string;
-                    /**
-                     * @description Only in the last bin, which contains its upper edge. Every bin contains its lower edge.
-                     * @constant
-                     */
-                    upperIncluded?: true;
-                };
+                candidate: components["schemas"]["CellLabel"];
                 /** @description Noisy number of rows by which the candidate exceeds the next one. */
                 gap?: number;
             }[];
@@ -5531,7 +5238,7 @@ export interface components {
             } & {
                 [key: string]: unknown;
             };
-            cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            cost: components["schemas"]["Amount"];
             /** @description Number of answers `above` left in the session. */
             positivesLeft: number;
             receipt: components["schemas"]["Receipt"];
@@ -5542,30 +5249,7 @@ export interface components {
             /** @description Number of answered questions. */
             answered: number;
             /** @description Newest first. */
-            answers: {
-                session: string;
-                /** @description Number of the question, starting at 1. */
-                question: number;
-                /** @description Predicate of the question, as it was first asked. */
-                where: {
-                    op: string;
-                } & {
-                    [key: string]: unknown;
-                };
-                /** @description Version of the dataset that the answer was computed from. */
-                datasetVersion: string;
-                /** @description True if the noisy count is at least the noisy threshold. */
-                above: boolean;
-                /** @description Noisy number of rows or people by which the count exceeds the threshold, only if `above` is true. threshold + gap estimates the count at no further cost. */
-                gap?: number;
-                /** @description Number of answers `above` left in the session. */
-                positivesLeft: number;
-                answeredAt: components["schemas"]["Time"];
-                /** @description Version of Sotto that answered. */
-                softwareVersion: string;
-                /** @description Head of the hash chain before this answer was recorded. */
-                receipt: components["schemas"]["Receipt"];
-            }[];
+            answers: components["schemas"]["SessionAnswer"][];
             /** @description Value of `cursor` for the next page, whose address the header `Link` contains. Absent on the last page. */
             next?: string;
         };
@@ -5651,13 +5335,13 @@ export interface components {
             coverage: components["schemas"]["CoverageReport"];
             noise: components["schemas"]["SessionNoise"];
             accuracy: components["schemas"]["SessionAccuracy"];
-            cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            cost: components["schemas"]["Amount"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
             /** @description True if the caller has paid for this question before: a repeat costs nothing, and `cost` is 0. Whether another analyst has paid for it is not revealed. */
             paid: boolean;
             /** @description Cost of a fresh answer, which a new Idempotency-Key draws. Equal to `cost` unless it is paid. */
-            price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            price: components["schemas"]["Amount"];
             /** @description True if budget and allotment currently suffice for `cost`. */
             affordable: boolean;
             /** @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does. */
@@ -5704,27 +5388,17 @@ export interface components {
             values: {
                 /** @description Cell of a table. */
                 key?: {
-                    [key: string]: string | boolean | null | {
-                        /** @description Number; for a column of dates or timestamps, an ISO 8601 text in UTC. */
-                        lower: number | string;
-                        /** @description Number; for a column of dates or timestamps, an ISO 8601 text in UTC. */
-                        upper: number | string;
-                        /**
-                         * @description Only in the last bin, which contains its upper edge. Every bin contains its lower edge.
-                         * @constant
-                         */
-                        upperIncluded?: true;
-                    };
+                    [key: string]: components["schemas"]["CellLabel"];
                 };
                 /** @description Name of the statistic in the values of a group. */
                 statistic?: string;
                 p?: number;
                 /** @description Value without noise and without post-processing. */
-                truth: (number | string) | null;
+                truth: components["schemas"]["ShownValue"] | null;
                 /** @description Noisy value before post-processing. Its distance to the truth is the noise that was drawn. */
-                measured: (number | string) | null;
+                measured: components["schemas"]["ShownValue"] | null;
                 /** @description Published value, post-processed as the query asks. */
-                noisy: (number | string) | null;
+                noisy: components["schemas"]["ShownValue"] | null;
                 /** @description Half-width that the answer states. For a quantile, the half-width of its rank. */
                 halfWidth: number | null;
                 absoluteError: number | null;
@@ -5739,6 +5413,8 @@ export interface components {
                 relativeTotalErrorPercent: number | null;
             }[];
         };
+        /** @description Number; for a column of dates or timestamps, an ISO 8601 text in UTC. */
+        ShownValue: number | string;
         /** @description Ways to sign in besides API keys. */
         SignIn: {
             /** @description Only if the service accepts access tokens. */
@@ -5821,16 +5497,8 @@ export interface components {
             /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
             epsilon?: number;
             accuracy?: components["schemas"]["AccuracyTarget"];
-            /**
-             * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
-             * @enum {string}
-             */
-            mechanism?: "geometric" | "laplace" | "gaussian";
-            /**
-             * @description Calibration of the mechanism `gaussian`. Default: `analytic`. `classic` needs an epsilon of at most 1.
-             * @enum {string}
-             */
-            calibration?: "analytic" | "classic";
+            mechanism?: components["schemas"]["AdditiveMechanism"];
+            calibration?: components["schemas"]["GaussianCalibration"];
             /** @description Delta that the Gaussian mechanism may use. Other mechanisms charge none of it. At most 18 fractional digits. */
             delta?: number;
             contribution?: components["schemas"]["Contribution"];
@@ -5851,23 +5519,15 @@ export interface components {
         StandardDeviationQuery: {
             /** @constant */
             kind: "standardDeviation";
-            column: string;
+            column: components["schemas"]["ColumnName"];
             where?: components["schemas"]["Predicate"];
             contribution?: components["schemas"]["Contribution"];
             /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
             epsilon?: number;
             accuracy?: components["schemas"]["AccuracyTarget"];
             use?: components["schemas"]["Use"];
-            /**
-             * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
-             * @enum {string}
-             */
-            mechanism?: "geometric" | "laplace" | "gaussian";
-            /**
-             * @description Calibration of the mechanism `gaussian`. Default: `analytic`. `classic` needs an epsilon of at most 1.
-             * @enum {string}
-             */
-            calibration?: "analytic" | "classic";
+            mechanism?: components["schemas"]["AdditiveMechanism"];
+            calibration?: components["schemas"]["GaussianCalibration"];
             /**
              * @description Delta that the Gaussian mechanism may use. Other mechanisms charge none of it. At most 18 fractional digits.
              * @default 0
@@ -5882,6 +5542,49 @@ export interface components {
             postprocess?: components["schemas"]["PostprocessingChoice"];
             supposed?: components["schemas"]["Suppositions"];
         };
+        /** @description Noise of one sum or count. */
+        StatisticNoise: {
+            /** @enum {string} */
+            mechanism: "geometric" | "laplace" | "gaussian";
+            /** @enum {string} */
+            calibration?: "analytic" | "classic";
+            /** @enum {string} */
+            neighbours: "add-remove" | "change-one";
+            /** @description Scale b of geometric and Laplace noise; standard deviation sigma of Gaussian noise. */
+            scale: number;
+            /** @description Largest change of the statistic by one person: L1 for geometric and Laplace noise, L2 for Gaussian noise. */
+            sensitivity: number;
+            /** @description Noisy values are multiples of this number. */
+            granularity: number;
+            /** @description Only for geometric noise: success probability 1 - exp(-granularity / scale) of the geometric distribution. The noise is `granularity` times the difference of two independent draws from it; for a count, p = 1 - exp(-epsilon / sensitivity). */
+            p?: number;
+        };
+        /** @description Noise of several sums and counts. */
+        StatisticsNoise: {
+            /** @enum {string} */
+            mechanism: "geometric" | "laplace" | "gaussian";
+            /** @enum {string} */
+            calibration?: "analytic" | "classic";
+            /** @enum {string} */
+            neighbours: "add-remove" | "change-one";
+            statistics: {
+                /** @description One of: count, count about the middle, sum, sum about the middle, sum of squares about the middle, sum of products about the middles, count of distinct values. */
+                statistic: string;
+                column?: string;
+                /** @description The two columns of a sum of products. */
+                columns?: string[];
+                /** @description Scale b of geometric and Laplace noise; standard deviation sigma of Gaussian noise. */
+                scale: number;
+                /** @description Largest change of the statistic by one person: L1 for geometric and Laplace noise, L2 for Gaussian noise. */
+                sensitivity: number;
+                /** @description Noisy values are multiples of this number. */
+                granularity: number;
+                /** @description Only for geometric noise: success probability 1 - exp(-granularity / scale) of the geometric distribution. The noise is `granularity` times the difference of two independent draws from it; for a count, p = 1 - exp(-epsilon / sensitivity). */
+                p?: number;
+                /** @description Share of the epsilon. */
+                epsilon?: number;
+            }[];
+        };
         /** @description State of the service. */
         Status: {
             /** @constant */
@@ -5890,7 +5593,7 @@ export interface components {
         /** @description Free text. Can be used in predicates and, if `selectable`, in `keySelection`, but not for grouping. */
         StringColumn: {
             /** @description Name of the column in the source, to the letter: 1 to 63 printable characters in Unicode normalization form C, with spaces only between them. `sotto_` is reserved. */
-            name: string;
+            name: components["schemas"]["ColumnName"];
             /** @description Meaning of the values. */
             description?: string;
             /** @description True if all rows of a person have the same value. Ingestion enforces it: the value of one row, chosen by a keyed digest, is stored in all of them. Only with the privacy unit `person`. */
@@ -5900,10 +5603,7 @@ export interface components {
              * @default false
              */
             nullable: boolean;
-            /** @description Rule for values that do not fit the declaration: `null` stores NULL, `refuse` refuses the whole file, `replaceWith` stores the given value. Default: `null` for a nullable column, otherwise `refuse`. Numbers and times outside the bounds are valid: they are clamped. */
-            onInvalidValue?: ("null" | "refuse") | {
-                replaceWith: number | boolean | string;
-            };
+            onInvalidValue?: components["schemas"]["InvalidValueRule"];
             /** @constant */
             type: "string";
             /** @description Allows queries to release common values (`keySelection`) and to count distinct values, and limits the values. A file that exceeds the limits is refused. `true` declares the defaults, which the dataset then shows. Never set it for a column whose values identify people. */
@@ -5923,7 +5623,7 @@ export interface components {
         /** @description Free text. Can be used in predicates and, if `selectable`, in `keySelection`, but not for grouping. */
         StringColumnInput: {
             /** @description Name of the column in the source, to the letter: 1 to 63 printable characters in Unicode normalization form C, with spaces only between them. `sotto_` is reserved. */
-            name: string;
+            name: components["schemas"]["ColumnName"];
             /** @description Meaning of the values. */
             description?: string;
             /** @description True if all rows of a person have the same value. Ingestion enforces it: the value of one row, chosen by a keyed digest, is stored in all of them. Only with the privacy unit `person`. */
@@ -5933,10 +5633,7 @@ export interface components {
              * @default false
              */
             nullable?: boolean;
-            /** @description Rule for values that do not fit the declaration: `null` stores NULL, `refuse` refuses the whole file, `replaceWith` stores the given value. Default: `null` for a nullable column, otherwise `refuse`. Numbers and times outside the bounds are valid: they are clamped. */
-            onInvalidValue?: ("null" | "refuse") | {
-                replaceWith: number | boolean | string;
-            };
+            onInvalidValue?: components["schemas"]["InvalidValueRule"];
             /** @constant */
             type: "string";
             /** @description Allows queries to release common values (`keySelection`) and to count distinct values, and limits the values. A file that exceeds the limits is refused. `true` declares the defaults, which the dataset then shows. Never set it for a column whose values identify people. */
@@ -5964,23 +5661,15 @@ export interface components {
         SumQuery: {
             /** @constant */
             kind: "sum";
-            column: string;
+            column: components["schemas"]["ColumnName"];
             where?: components["schemas"]["Predicate"];
             contribution?: components["schemas"]["Contribution"];
             /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
             epsilon?: number;
             accuracy?: components["schemas"]["AccuracyTarget"];
             use?: components["schemas"]["Use"];
-            /**
-             * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
-             * @enum {string}
-             */
-            mechanism?: "geometric" | "laplace" | "gaussian";
-            /**
-             * @description Calibration of the mechanism `gaussian`. Default: `analytic`. `classic` needs an epsilon of at most 1.
-             * @enum {string}
-             */
-            calibration?: "analytic" | "classic";
+            mechanism?: components["schemas"]["AdditiveMechanism"];
+            calibration?: components["schemas"]["GaussianCalibration"];
             /**
              * @description Delta that the Gaussian mechanism may use. Other mechanisms charge none of it. At most 18 fractional digits.
              * @default 0
@@ -6037,7 +5726,7 @@ export interface components {
             /** @description Identifies what was measured: the same in every release that shows it. */
             measurement?: string;
             inference?: components["schemas"]["Inference"];
-            cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            cost: components["schemas"]["Amount"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
             /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
@@ -6049,7 +5738,7 @@ export interface components {
             /** @description Version of Sotto that answered. */
             softwareVersion: string;
             /** @description Only in a replay: the amount that was charged for the first response. The `cost` of a replay is 0. */
-            price?: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            price?: components["schemas"]["Amount"];
             receipt: components["schemas"]["Receipt"];
             /**
              * @description Present if another analyst had already paid for this answer. Only your allotment is charged.
@@ -6074,7 +5763,7 @@ export interface components {
             contribution?: components["schemas"]["AppliedContribution"];
             coverage: components["schemas"]["CoverageReport"];
             /** @description Cost of the query on its own. */
-            price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            price: components["schemas"]["Amount"];
             domain?: components["schemas"]["PostprocessingFacts"];
             /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
             integers?: string[][];
@@ -6098,7 +5787,7 @@ export interface components {
             /** @description Identifies what was measured: the same in every release that shows it. */
             measurement?: string;
             inference?: components["schemas"]["Inference"];
-            cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            cost: components["schemas"]["Amount"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
             /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
@@ -6129,17 +5818,7 @@ export interface components {
         TableResult: {
             cells: {
                 key: {
-                    [key: string]: string | boolean | null | {
-                        /** @description Number; for a column of dates or timestamps, an ISO 8601 text in UTC. */
-                        lower: number | string;
-                        /** @description Number; for a column of dates or timestamps, an ISO 8601 text in UTC. */
-                        upper: number | string;
-                        /**
-                         * @description Only in the last bin, which contains its upper edge. Every bin contains its lower edge.
-                         * @constant
-                         */
-                        upperIncluded?: true;
-                    };
+                    [key: string]: components["schemas"]["CellLabel"];
                 };
                 value: number;
             }[];
@@ -6201,7 +5880,7 @@ export interface components {
         /** @description Instants between public bounds. Queries and answers are in UTC. */
         TimestampColumn: {
             /** @description Name of the column in the source, to the letter: 1 to 63 printable characters in Unicode normalization form C, with spaces only between them. `sotto_` is reserved. */
-            name: string;
+            name: components["schemas"]["ColumnName"];
             /** @description Meaning of the values. */
             description?: string;
             /** @description True if all rows of a person have the same value. Ingestion enforces it: the value of one row, chosen by a keyed digest, is stored in all of them. Only with the privacy unit `person`. */
@@ -6211,15 +5890,8 @@ export interface components {
              * @default false
              */
             nullable: boolean;
-            /** @description Rule for values that do not fit the declaration: `null` stores NULL, `refuse` refuses the whole file, `replaceWith` stores the given value. Default: `null` for a nullable column, otherwise `refuse`. Numbers and times outside the bounds are valid: they are clamped. */
-            onInvalidValue?: ("null" | "refuse") | {
-                replaceWith: number | boolean | string;
-            };
-            /** @description Limit on the distinct values of the column, which quantiles read. A file that exceeds it is refused. Required for quantiles of a column with more than 1,048,576 steps between its bounds, unless the number of rows is public and not larger. */
-            rankable?: {
-                /** @description Largest number of distinct values: at most 4,194,304. */
-                maxValues: number;
-            };
+            onInvalidValue?: components["schemas"]["InvalidValueRule"];
+            rankable?: components["schemas"]["Rankable"];
             /**
              * @description How texts in the source spell dates. A time of day may follow. The default is ISO 8601. Parquet dates and timestamps need no format.
              * @default YYYY-MM-DD
@@ -6246,7 +5918,7 @@ export interface components {
         /** @description Instants between public bounds. Queries and answers are in UTC. */
         TimestampColumnInput: {
             /** @description Name of the column in the source, to the letter: 1 to 63 printable characters in Unicode normalization form C, with spaces only between them. `sotto_` is reserved. */
-            name: string;
+            name: components["schemas"]["ColumnName"];
             /** @description Meaning of the values. */
             description?: string;
             /** @description True if all rows of a person have the same value. Ingestion enforces it: the value of one row, chosen by a keyed digest, is stored in all of them. Only with the privacy unit `person`. */
@@ -6256,15 +5928,8 @@ export interface components {
              * @default false
              */
             nullable?: boolean;
-            /** @description Rule for values that do not fit the declaration: `null` stores NULL, `refuse` refuses the whole file, `replaceWith` stores the given value. Default: `null` for a nullable column, otherwise `refuse`. Numbers and times outside the bounds are valid: they are clamped. */
-            onInvalidValue?: ("null" | "refuse") | {
-                replaceWith: number | boolean | string;
-            };
-            /** @description Limit on the distinct values of the column, which quantiles read. A file that exceeds it is refused. Required for quantiles of a column with more than 1,048,576 steps between its bounds, unless the number of rows is public and not larger. */
-            rankable?: {
-                /** @description Largest number of distinct values: at most 4,194,304. */
-                maxValues: number;
-            };
+            onInvalidValue?: components["schemas"]["InvalidValueRule"];
+            rankable?: components["schemas"]["Rankable"];
             /**
              * @description How texts in the source spell dates. A time of day may follow. The default is ISO 8601. Parquet dates and timestamps need no format.
              * @default YYYY-MM-DD
@@ -6311,7 +5976,7 @@ export interface components {
             /** @constant */
             kind: "topGroups";
             /** @description Columns that define the groups: one group for each cell of their full cross product. */
-            keys: (string | components["schemas"]["BinnedColumn"] | components["schemas"]["CalendarColumn"])[];
+            keys: (components["schemas"]["ColumnName"] | components["schemas"]["BinnedColumn"] | components["schemas"]["CalendarColumn"])[];
             /**
              * @description Number of groups in the answer.
              * @default 10
@@ -6328,16 +5993,8 @@ export interface components {
             epsilon?: number;
             accuracy?: components["schemas"]["AccuracyTarget"];
             use?: components["schemas"]["Use"];
-            /**
-             * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
-             * @enum {string}
-             */
-            mechanism?: "geometric" | "laplace" | "gaussian";
-            /**
-             * @description Calibration of the mechanism `gaussian`. Default: `analytic`. `classic` needs an epsilon of at most 1.
-             * @enum {string}
-             */
-            calibration?: "analytic" | "classic";
+            mechanism?: components["schemas"]["AdditiveMechanism"];
+            calibration?: components["schemas"]["GaussianCalibration"];
             /**
              * @description Delta that the Gaussian mechanism may use. Other mechanisms charge none of it. At most 18 fractional digits.
              * @default 0
@@ -6435,7 +6092,7 @@ export interface components {
             /** @description Identifies what was measured: the same in every release that shows it. */
             measurement?: string;
             inference?: components["schemas"]["Inference"];
-            cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            cost: components["schemas"]["Amount"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
             /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
@@ -6447,7 +6104,7 @@ export interface components {
             /** @description Version of Sotto that answered. */
             softwareVersion: string;
             /** @description Only in a replay: the amount that was charged for the first response. The `cost` of a replay is 0. */
-            price?: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            price?: components["schemas"]["Amount"];
             receipt: components["schemas"]["Receipt"];
             /**
              * @description Present if another analyst had already paid for this answer. Only your allotment is charged.
@@ -6472,7 +6129,7 @@ export interface components {
             contribution?: components["schemas"]["AppliedContribution"];
             coverage: components["schemas"]["CoverageReport"];
             /** @description Cost of the query on its own. */
-            price: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            price: components["schemas"]["Amount"];
             domain?: components["schemas"]["PostprocessingFacts"];
             /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
             integers?: string[][];
@@ -6496,7 +6153,7 @@ export interface components {
             /** @description Identifies what was measured: the same in every release that shows it. */
             measurement?: string;
             inference?: components["schemas"]["Inference"];
-            cost: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            cost: components["schemas"]["Amount"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
             /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
@@ -6540,8 +6197,7 @@ export interface components {
         };
         /** @description Noisy value in the unit of a column. */
         ValueResult: {
-            /** @description Number; for a column of dates or timestamps, an ISO 8601 text in UTC. */
-            value: number | string;
+            value: components["schemas"]["ShownValue"];
         };
         /**
          * @description Population variance of a numeric column. NULL values are ignored.
@@ -6554,23 +6210,15 @@ export interface components {
         VarianceQuery: {
             /** @constant */
             kind: "variance";
-            column: string;
+            column: components["schemas"]["ColumnName"];
             where?: components["schemas"]["Predicate"];
             contribution?: components["schemas"]["Contribution"];
             /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
             epsilon?: number;
             accuracy?: components["schemas"]["AccuracyTarget"];
             use?: components["schemas"]["Use"];
-            /**
-             * @description Mechanism. Default: the one with the smallest half-width at the given epsilon and delta.
-             * @enum {string}
-             */
-            mechanism?: "geometric" | "laplace" | "gaussian";
-            /**
-             * @description Calibration of the mechanism `gaussian`. Default: `analytic`. `classic` needs an epsilon of at most 1.
-             * @enum {string}
-             */
-            calibration?: "analytic" | "classic";
+            mechanism?: components["schemas"]["AdditiveMechanism"];
+            calibration?: components["schemas"]["GaussianCalibration"];
             /**
              * @description Delta that the Gaussian mechanism may use. Other mechanisms charge none of it. At most 18 fractional digits.
              * @default 0
@@ -6595,8 +6243,8 @@ export interface components {
             /** @description Hash of the newest event. Keep it: a later chain that lacks it was truncated or rewritten. */
             headHash: string;
             granted: components["schemas"]["PrivacyLoss"];
-            cap: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
-            spent: components["schemas"]["PrivacyLoss"] | components["schemas"]["Rho"];
+            cap: components["schemas"]["Amount"];
+            spent: components["schemas"]["Amount"];
             analysts: components["schemas"]["AnalystSpending"][];
         } | {
             /** @constant */
@@ -6634,6 +6282,15 @@ export interface components {
         };
     };
     responses: {
+        /** @description The request failed. */
+        Failed: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
         /** @description The client has the document: it is the one that `If-None-Match` names. */
         NotModified: {
             headers: {
@@ -6642,10 +6299,43 @@ export interface components {
             };
             content?: never;
         };
+        /** @description The request was refused. */
+        Refused: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
     };
     parameters: {
+        /** @description Name of an analyst: of a key, or `oidc:` and the name in tokens. */
+        Analyst: string;
+        /** @description Number of people (or rows) that an adversary who knows all others considers equally likely. Default: their public number, or 2 if that is private. */
+        Candidates: string;
+        /** @description Continues a list. Pass the `next` of the previous page, with the same other parameters. */
+        Cursor: string;
+        /** @description Id of the dataset. */
+        Dataset: string;
+        /** @description True checks the declaration and every value of the source, and publishes and records nothing. Keys that are limited to datasets can check their own uploads only. */
+        DryRun: "true" | "false";
+        /** @description The `id` of an answer or a session. */
+        Id: string;
+        /** @description Identifies this request. Without it the request identifies itself, so a repeat replays the stored answer at no cost. Send a new key to draw a fresh answer to the same question, and to pay for it. */
+        IdempotencyKey: string;
         /** @description The `ETag` of a document that the client has. If it is still the same, the response is 304. */
         IfNoneMatch: string;
+        /** @description Largest number of entries, from 1 to 500. A page may have fewer. */
+        Limit: string;
+        /** @description Answers over the rows of `GET /v1/datasets/{dataset}/dummy` with the same `rows` and `seed`. Nothing is charged or stored, and no data is read. */
+        On: "dummy";
+        /** @description Only for `on=dummy`: number of made-up rows. Default: 1,000. */
+        Rows: string;
+        /** @description Only for `on=dummy`: seed of the made-up rows. Default: `dummy`. */
+        Seed: string;
+        /** @description Background of the page that shows the picture. */
+        Theme: "light" | "dark";
     };
     requestBodies: never;
     headers: {
@@ -6748,33 +6438,17 @@ export interface operations {
                     "text/plain": string;
                 };
             };
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     listDatasets: {
         parameters: {
             query?: {
                 /** @description Largest number of entries, from 1 to 500. A page may have fewer. */
-                limit?: string;
+                limit?: components["parameters"]["Limit"];
                 /** @description Continues a list. Pass the `next` of the previous page, with the same other parameters. */
-                cursor?: string;
+                cursor?: components["parameters"]["Cursor"];
             };
             header?: {
                 /** @description The `ETag` of a document that the client has. If it is still the same, the response is 304. */
@@ -6796,33 +6470,17 @@ export interface operations {
                 };
             };
             304: components["responses"]["NotModified"];
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     registerDataset: {
         parameters: {
             query?: {
                 /** @description Number of people (or rows) that an adversary who knows all others considers equally likely. Default: their public number, or 2 if that is private. */
-                candidates?: string;
+                candidates?: components["parameters"]["Candidates"];
                 /** @description True checks the declaration and every value of the source, and publishes and records nothing. Keys that are limited to datasets can check their own uploads only. */
-                dryRun?: "true" | "false";
+                dryRun?: components["parameters"]["DryRun"];
             };
             header?: never;
             path?: never;
@@ -6852,24 +6510,8 @@ export interface operations {
                     "application/json": components["schemas"]["RegisteredDataset"];
                 };
             };
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     getDataset: {
@@ -6881,7 +6523,7 @@ export interface operations {
             };
             path: {
                 /** @description Id of the dataset. */
-                dataset: string;
+                dataset: components["parameters"]["Dataset"];
             };
             cookie?: never;
         };
@@ -6898,24 +6540,8 @@ export interface operations {
                 };
             };
             304: components["responses"]["NotModified"];
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     withdrawDataset: {
@@ -6937,24 +6563,8 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     describeDataset: {
@@ -6982,33 +6592,17 @@ export interface operations {
                     "application/json": components["schemas"]["Dataset"];
                 };
             };
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     listVersions: {
         parameters: {
             query?: {
                 /** @description Largest number of entries, from 1 to 500. A page may have fewer. */
-                limit?: string;
+                limit?: components["parameters"]["Limit"];
                 /** @description Continues a list. Pass the `next` of the previous page, with the same other parameters. */
-                cursor?: string;
+                cursor?: components["parameters"]["Cursor"];
             };
             header?: {
                 /** @description The `ETag` of a document that the client has. If it is still the same, the response is 304. */
@@ -7016,7 +6610,7 @@ export interface operations {
             };
             path: {
                 /** @description Id of the dataset. */
-                dataset: string;
+                dataset: components["parameters"]["Dataset"];
             };
             cookie?: never;
         };
@@ -7033,31 +6627,15 @@ export interface operations {
                 };
             };
             304: components["responses"]["NotModified"];
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     publishVersion: {
         parameters: {
             query?: {
                 /** @description True checks the declaration and every value of the source, and publishes and records nothing. Keys that are limited to datasets can check their own uploads only. */
-                dryRun?: "true" | "false";
+                dryRun?: components["parameters"]["DryRun"];
             };
             header?: never;
             path: {
@@ -7090,24 +6668,8 @@ export interface operations {
                     "application/json": components["schemas"]["PublishedVersion"];
                 };
             };
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     measureCoverage: {
@@ -7131,33 +6693,17 @@ export interface operations {
                     "application/json": components["schemas"]["Dataset"];
                 };
             };
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     listIngestions: {
         parameters: {
             query?: {
                 /** @description Largest number of entries, from 1 to 500. A page may have fewer. */
-                limit?: string;
+                limit?: components["parameters"]["Limit"];
                 /** @description Continues a list. Pass the `next` of the previous page, with the same other parameters. */
-                cursor?: string;
+                cursor?: components["parameters"]["Cursor"];
             };
             header?: never;
             path?: never;
@@ -7174,24 +6720,8 @@ export interface operations {
                     "application/json": components["schemas"]["IngestionList"];
                 };
             };
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     stopIngestion: {
@@ -7213,33 +6743,17 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     listConnections: {
         parameters: {
             query?: {
                 /** @description Largest number of entries, from 1 to 500. A page may have fewer. */
-                limit?: string;
+                limit?: components["parameters"]["Limit"];
                 /** @description Continues a list. Pass the `next` of the previous page, with the same other parameters. */
-                cursor?: string;
+                cursor?: components["parameters"]["Cursor"];
             };
             header?: never;
             path?: never;
@@ -7256,33 +6770,17 @@ export interface operations {
                     "application/json": components["schemas"]["ConnectionList"];
                 };
             };
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     listSources: {
         parameters: {
             query?: {
                 /** @description Largest number of entries, from 1 to 500. A page may have fewer. */
-                limit?: string;
+                limit?: components["parameters"]["Limit"];
                 /** @description Continues a list. Pass the `next` of the previous page, with the same other parameters. */
-                cursor?: string;
+                cursor?: components["parameters"]["Cursor"];
             };
             header?: never;
             path?: never;
@@ -7299,24 +6797,8 @@ export interface operations {
                     "application/json": components["schemas"]["UploadList"];
                 };
             };
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     uploadSource: {
@@ -7341,24 +6823,8 @@ export interface operations {
                     "application/json": components["schemas"]["Upload"];
                 };
             };
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     deleteSource: {
@@ -7380,24 +6846,8 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     draftDeclaration: {
@@ -7422,24 +6872,8 @@ export interface operations {
                     "application/json": components["schemas"]["Draft"];
                 };
             };
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     getSuspension: {
@@ -7448,7 +6882,7 @@ export interface operations {
             header?: never;
             path: {
                 /** @description Id of the dataset. */
-                dataset: string;
+                dataset: components["parameters"]["Dataset"];
             };
             cookie?: never;
         };
@@ -7463,24 +6897,8 @@ export interface operations {
                     "application/json": components["schemas"]["Suspension"];
                 };
             };
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     resumeDataset: {
@@ -7489,7 +6907,7 @@ export interface operations {
             header?: never;
             path: {
                 /** @description Id of the dataset. */
-                dataset: string;
+                dataset: components["parameters"]["Dataset"];
             };
             cookie?: never;
         };
@@ -7508,24 +6926,8 @@ export interface operations {
                     "application/json": components["schemas"]["Suspension"];
                 };
             };
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     getBudget: {
@@ -7534,7 +6936,7 @@ export interface operations {
             header?: never;
             path: {
                 /** @description Id of the dataset. */
-                dataset: string;
+                dataset: components["parameters"]["Dataset"];
             };
             cookie?: never;
         };
@@ -7549,24 +6951,8 @@ export interface operations {
                     "application/json": components["schemas"]["BudgetReport"];
                 };
             };
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     replaceBudget: {
@@ -7594,24 +6980,8 @@ export interface operations {
                     "application/json": components["schemas"]["BudgetReport"];
                 };
             };
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     grantBudget: {
@@ -7620,7 +6990,7 @@ export interface operations {
             header?: never;
             path: {
                 /** @description Id of the dataset. */
-                dataset: string;
+                dataset: components["parameters"]["Dataset"];
             };
             cookie?: never;
         };
@@ -7639,38 +7009,22 @@ export interface operations {
                     "application/json": components["schemas"]["BudgetReport"];
                 };
             };
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     listAnalysts: {
         parameters: {
             query?: {
                 /** @description Largest number of entries, from 1 to 500. A page may have fewer. */
-                limit?: string;
+                limit?: components["parameters"]["Limit"];
                 /** @description Continues a list. Pass the `next` of the previous page, with the same other parameters. */
-                cursor?: string;
+                cursor?: components["parameters"]["Cursor"];
             };
             header?: never;
             path: {
                 /** @description Id of the dataset. */
-                dataset: string;
+                dataset: components["parameters"]["Dataset"];
             };
             cookie?: never;
         };
@@ -7685,24 +7039,8 @@ export interface operations {
                     "application/json": components["schemas"]["AnalystList"];
                 };
             };
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     setAllotment: {
@@ -7711,9 +7049,9 @@ export interface operations {
             header?: never;
             path: {
                 /** @description Id of the dataset. */
-                dataset: string;
+                dataset: components["parameters"]["Dataset"];
                 /** @description Name of an analyst: of a key, or `oidc:` and the name in tokens. */
-                analyst: string;
+                analyst: components["parameters"]["Analyst"];
             };
             cookie?: never;
         };
@@ -7732,24 +7070,8 @@ export interface operations {
                     "application/json": components["schemas"]["AnalystSpending"];
                 };
             };
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     removeAllotment: {
@@ -7758,9 +7080,9 @@ export interface operations {
             header?: never;
             path: {
                 /** @description Id of the dataset. */
-                dataset: string;
+                dataset: components["parameters"]["Dataset"];
                 /** @description Name of an analyst: of a key, or `oidc:` and the name in tokens. */
-                analyst: string;
+                analyst: components["parameters"]["Analyst"];
             };
             cookie?: never;
         };
@@ -7775,31 +7097,15 @@ export interface operations {
                     "application/json": components["schemas"]["AnalystSpending"];
                 };
             };
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     listLedgerEntries: {
         parameters: {
             query?: {
                 /** @description Largest number of entries, from 1 to 500. A page may have fewer. */
-                limit?: string;
+                limit?: components["parameters"]["Limit"];
                 /** @description Continues a list. Pass the `next` of the previous page, with the same other parameters. */
                 cursor?: string;
                 /** @description Returns only entries that this analyst caused. Analysts see their own entries only. */
@@ -7808,7 +7114,7 @@ export interface operations {
             header?: never;
             path: {
                 /** @description Id of the dataset. */
-                dataset: string;
+                dataset: components["parameters"]["Dataset"];
             };
             cookie?: never;
         };
@@ -7823,24 +7129,8 @@ export interface operations {
                     "application/json": components["schemas"]["LedgerPage"];
                 };
             };
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     getLedgerHead: {
@@ -7849,7 +7139,7 @@ export interface operations {
             header?: never;
             path: {
                 /** @description Id of the dataset. */
-                dataset: string;
+                dataset: components["parameters"]["Dataset"];
             };
             cookie?: never;
         };
@@ -7864,24 +7154,8 @@ export interface operations {
                     "application/json": components["schemas"]["LedgerHead"];
                 };
             };
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     exportLedger: {
@@ -7890,7 +7164,7 @@ export interface operations {
             header?: never;
             path: {
                 /** @description Id of the dataset. */
-                dataset: string;
+                dataset: components["parameters"]["Dataset"];
             };
             cookie?: never;
         };
@@ -7905,24 +7179,8 @@ export interface operations {
                     "application/x-ndjson": string;
                 };
             };
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     verifyLedger: {
@@ -7931,7 +7189,7 @@ export interface operations {
             header?: never;
             path: {
                 /** @description Id of the dataset. */
-                dataset: string;
+                dataset: components["parameters"]["Dataset"];
             };
             cookie?: never;
         };
@@ -7946,33 +7204,17 @@ export interface operations {
                     "application/json": components["schemas"]["Verification"];
                 };
             };
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     listKeys: {
         parameters: {
             query?: {
                 /** @description Largest number of entries, from 1 to 500. A page may have fewer. */
-                limit?: string;
+                limit?: components["parameters"]["Limit"];
                 /** @description Continues a list. Pass the `next` of the previous page, with the same other parameters. */
-                cursor?: string;
+                cursor?: components["parameters"]["Cursor"];
             };
             header?: never;
             path?: never;
@@ -7989,24 +7231,8 @@ export interface operations {
                     "application/json": components["schemas"]["KeyList"];
                 };
             };
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     createKey: {
@@ -8031,24 +7257,8 @@ export interface operations {
                     "application/json": components["schemas"]["IssuedKey"];
                 };
             };
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     rotateKey: {
@@ -8076,24 +7286,8 @@ export interface operations {
                     "application/json": components["schemas"]["IssuedKey"];
                 };
             };
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     deleteKey: {
@@ -8115,24 +7309,8 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     getMe: {
@@ -8153,24 +7331,8 @@ export interface operations {
                     "application/json": components["schemas"]["Me"];
                 };
             };
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     getSignIn: {
@@ -8191,31 +7353,15 @@ export interface operations {
                     "application/json": components["schemas"]["SignIn"];
                 };
             };
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     listAdministrativeActs: {
         parameters: {
             query?: {
                 /** @description Largest number of entries, from 1 to 500. A page may have fewer. */
-                limit?: string;
+                limit?: components["parameters"]["Limit"];
                 /** @description Continues a list. Pass the `next` of the previous page, with the same other parameters. */
                 cursor?: string;
             };
@@ -8234,24 +7380,8 @@ export interface operations {
                     "application/json": components["schemas"]["AdministrativeActs"];
                 };
             };
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     getAdministrationHead: {
@@ -8272,24 +7402,8 @@ export interface operations {
                     "application/json": components["schemas"]["LedgerHead"];
                 };
             };
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     exportAdministration: {
@@ -8310,24 +7424,8 @@ export interface operations {
                     "application/x-ndjson": string;
                 };
             };
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     verifyAdministration: {
@@ -8348,43 +7446,27 @@ export interface operations {
                     "application/json": components["schemas"]["AdministrationVerification"];
                 };
             };
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     answerQuery: {
         parameters: {
             query?: {
                 /** @description Answers over the rows of `GET /v1/datasets/{dataset}/dummy` with the same `rows` and `seed`. Nothing is charged or stored, and no data is read. */
-                on?: "dummy";
+                on?: components["parameters"]["On"];
                 /** @description Only for `on=dummy`: number of made-up rows. Default: 1,000. */
-                rows?: string;
+                rows?: components["parameters"]["Rows"];
                 /** @description Only for `on=dummy`: seed of the made-up rows. Default: `dummy`. */
-                seed?: string;
+                seed?: components["parameters"]["Seed"];
             };
             header?: {
                 /** @description Identifies this request. Without it the request identifies itself, so a repeat replays the stored answer at no cost. Send a new key to draw a fresh answer to the same question, and to pay for it. */
-                "idempotency-key"?: string;
+                "idempotency-key"?: components["parameters"]["IdempotencyKey"];
             };
             path: {
                 /** @description Id of the dataset. */
-                dataset: string;
+                dataset: components["parameters"]["Dataset"];
             };
             cookie?: never;
         };
@@ -8403,43 +7485,27 @@ export interface operations {
                     "application/json": components["schemas"]["Answer"] | components["schemas"]["DummyAnswer"];
                 };
             };
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     answerBatch: {
         parameters: {
             query?: {
                 /** @description Answers over the rows of `GET /v1/datasets/{dataset}/dummy` with the same `rows` and `seed`. Nothing is charged or stored, and no data is read. */
-                on?: "dummy";
+                on?: components["parameters"]["On"];
                 /** @description Only for `on=dummy`: number of made-up rows. Default: 1,000. */
-                rows?: string;
+                rows?: components["parameters"]["Rows"];
                 /** @description Only for `on=dummy`: seed of the made-up rows. Default: `dummy`. */
-                seed?: string;
+                seed?: components["parameters"]["Seed"];
             };
             header?: {
                 /** @description Identifies this request. Without it the request identifies itself, so a repeat replays the stored answer at no cost. Send a new key to draw a fresh answer to the same question, and to pay for it. */
-                "idempotency-key"?: string;
+                "idempotency-key"?: components["parameters"]["IdempotencyKey"];
             };
             path: {
                 /** @description Id of the dataset. */
-                dataset: string;
+                dataset: components["parameters"]["Dataset"];
             };
             cookie?: never;
         };
@@ -8458,36 +7524,20 @@ export interface operations {
                     "application/json": components["schemas"]["BatchAnswer"] | components["schemas"]["DummyBatchAnswer"];
                 };
             };
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     previewBatch: {
         parameters: {
             query?: {
                 /** @description Number of people (or rows) that an adversary who knows all others considers equally likely. Default: their public number, or 2 if that is private. */
-                candidates?: string;
+                candidates?: components["parameters"]["Candidates"];
             };
             header?: never;
             path: {
                 /** @description Id of the dataset. */
-                dataset: string;
+                dataset: components["parameters"]["Dataset"];
             };
             cookie?: never;
         };
@@ -8506,36 +7556,20 @@ export interface operations {
                     "application/json": components["schemas"]["BatchPreview"];
                 };
             };
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     previewQuery: {
         parameters: {
             query?: {
                 /** @description Number of people (or rows) that an adversary who knows all others considers equally likely. Default: their public number, or 2 if that is private. */
-                candidates?: string;
+                candidates?: components["parameters"]["Candidates"];
             };
             header?: never;
             path: {
                 /** @description Id of the dataset. */
-                dataset: string;
+                dataset: components["parameters"]["Dataset"];
             };
             cookie?: never;
         };
@@ -8554,31 +7588,15 @@ export interface operations {
                     "application/json": components["schemas"]["Preview"];
                 };
             };
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     listReleases: {
         parameters: {
             query?: {
                 /** @description Largest number of entries, from 1 to 500. A page may have fewer. */
-                limit?: string;
+                limit?: components["parameters"]["Limit"];
                 /** @description Continues a list. Pass the `next` of the previous page, with the same other parameters. */
                 cursor?: string;
                 /** @description Returns only releases on this dataset. */
@@ -8610,24 +7628,8 @@ export interface operations {
                     "text/csv": string;
                 };
             };
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     getRelease: {
@@ -8639,7 +7641,7 @@ export interface operations {
             };
             path: {
                 /** @description The `id` of an answer or a session. */
-                id: string;
+                id: components["parameters"]["Id"];
             };
             cookie?: never;
         };
@@ -8656,43 +7658,27 @@ export interface operations {
                 };
             };
             304: components["responses"]["NotModified"];
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     answerSql: {
         parameters: {
             query?: {
                 /** @description Answers over the rows of `GET /v1/datasets/{dataset}/dummy` with the same `rows` and `seed`. Nothing is charged or stored, and no data is read. */
-                on?: "dummy";
+                on?: components["parameters"]["On"];
                 /** @description Only for `on=dummy`: number of made-up rows. Default: 1,000. */
-                rows?: string;
+                rows?: components["parameters"]["Rows"];
                 /** @description Only for `on=dummy`: seed of the made-up rows. Default: `dummy`. */
-                seed?: string;
+                seed?: components["parameters"]["Seed"];
             };
             header?: {
                 /** @description Identifies this request. Without it the request identifies itself, so a repeat replays the stored answer at no cost. Send a new key to draw a fresh answer to the same question, and to pay for it. */
-                "idempotency-key"?: string;
+                "idempotency-key"?: components["parameters"]["IdempotencyKey"];
             };
             path: {
                 /** @description Id of the dataset. */
-                dataset: string;
+                dataset: components["parameters"]["Dataset"];
             };
             cookie?: never;
         };
@@ -8711,36 +7697,20 @@ export interface operations {
                     "application/json": components["schemas"]["SqlAnswer"];
                 };
             };
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     previewSql: {
         parameters: {
             query?: {
                 /** @description Number of people (or rows) that an adversary who knows all others considers equally likely. Default: their public number, or 2 if that is private. */
-                candidates?: string;
+                candidates?: components["parameters"]["Candidates"];
             };
             header?: never;
             path: {
                 /** @description Id of the dataset. */
-                dataset: string;
+                dataset: components["parameters"]["Dataset"];
             };
             cookie?: never;
         };
@@ -8759,24 +7729,8 @@ export interface operations {
                     "application/json": components["schemas"]["SqlPreview"];
                 };
             };
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     getDummyRows: {
@@ -8794,7 +7748,7 @@ export interface operations {
             header?: never;
             path: {
                 /** @description Id of the dataset. */
-                dataset: string;
+                dataset: components["parameters"]["Dataset"];
             };
             cookie?: never;
         };
@@ -8813,24 +7767,8 @@ export interface operations {
                     "application/vnd.apache.parquet": string;
                 };
             };
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     openSession: {
@@ -8838,11 +7776,11 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description Identifies this request. Without it the request identifies itself, so a repeat replays the stored answer at no cost. Send a new key to draw a fresh answer to the same question, and to pay for it. */
-                "idempotency-key"?: string;
+                "idempotency-key"?: components["parameters"]["IdempotencyKey"];
             };
             path: {
                 /** @description Id of the dataset. */
-                dataset: string;
+                dataset: components["parameters"]["Dataset"];
             };
             cookie?: never;
         };
@@ -8870,36 +7808,20 @@ export interface operations {
                     "application/json": components["schemas"]["OpenedSession"];
                 };
             };
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     previewSession: {
         parameters: {
             query?: {
                 /** @description Number of people (or rows) that an adversary who knows all others considers equally likely. Default: their public number, or 2 if that is private. */
-                candidates?: string;
+                candidates?: components["parameters"]["Candidates"];
             };
             header?: never;
             path: {
                 /** @description Id of the dataset. */
-                dataset: string;
+                dataset: components["parameters"]["Dataset"];
             };
             cookie?: never;
         };
@@ -8918,24 +7840,8 @@ export interface operations {
                     "application/json": components["schemas"]["SessionPreview"];
                 };
             };
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     answerSessionQuestion: {
@@ -8943,7 +7849,7 @@ export interface operations {
             query?: never;
             header?: {
                 /** @description Identifies this request. Without it the request identifies itself, so a repeat replays the stored answer at no cost. Send a new key to draw a fresh answer to the same question, and to pay for it. */
-                "idempotency-key"?: string;
+                "idempotency-key"?: components["parameters"]["IdempotencyKey"];
             };
             path: {
                 /** @description The `id` of a session. */
@@ -8966,31 +7872,15 @@ export interface operations {
                     "application/json": components["schemas"]["SessionAnswer"];
                 };
             };
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     getSession: {
         parameters: {
             query?: {
                 /** @description Largest number of entries, from 1 to 500. A page may have fewer. */
-                limit?: string;
+                limit?: components["parameters"]["Limit"];
                 /** @description Continues a list. Pass the `next` of the previous page, with the same other parameters. */
                 cursor?: string;
             };
@@ -9012,24 +7902,8 @@ export interface operations {
                     "application/json": components["schemas"]["Session"];
                 };
             };
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     compareMechanisms: {
@@ -9054,24 +7928,8 @@ export interface operations {
                     "application/json": components["schemas"]["MechanismComparison"];
                 };
             };
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     assessRisk: {
@@ -9096,24 +7954,8 @@ export interface operations {
                     "application/json": components["schemas"]["RiskReport"];
                 };
             };
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     chooseEpsilon: {
@@ -9138,24 +7980,8 @@ export interface operations {
                     "application/json": components["schemas"]["EpsilonReport"];
                 };
             };
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     evaluateQuery: {
@@ -9164,7 +7990,7 @@ export interface operations {
             header?: never;
             path: {
                 /** @description Id of the dataset. */
-                dataset: string;
+                dataset: components["parameters"]["Dataset"];
             };
             cookie?: never;
         };
@@ -9185,24 +8011,8 @@ export interface operations {
                     "text/event-stream": string;
                 };
             };
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     evaluateBatch: {
@@ -9211,7 +8021,7 @@ export interface operations {
             header?: never;
             path: {
                 /** @description Id of the dataset. */
-                dataset: string;
+                dataset: components["parameters"]["Dataset"];
             };
             cookie?: never;
         };
@@ -9232,24 +8042,8 @@ export interface operations {
                     "text/event-stream": string;
                 };
             };
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     plotRisk: {
@@ -9260,7 +8054,7 @@ export interface operations {
                 /** @description Epsilon at which a line is drawn, with both bounds of the risk there: a number such as `0.5`, above 0 and at most 1000. */
                 epsilon?: string;
                 /** @description Background of the page that shows the picture. */
-                theme?: "light" | "dark";
+                theme?: components["parameters"]["Theme"];
             };
             header?: {
                 /** @description The `ETag` of a document that the client has. If it is still the same, the response is 304. */
@@ -9282,24 +8076,8 @@ export interface operations {
                 };
             };
             304: components["responses"]["NotModified"];
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     plotNoiseComparison: {
@@ -9310,7 +8088,7 @@ export interface operations {
                 /** @description Measure of the noise to plot. */
                 criterion?: "standardDeviation" | "expectedAbsoluteError" | "halfWidth";
                 /** @description Background of the page that shows the picture. */
-                theme?: "light" | "dark";
+                theme?: components["parameters"]["Theme"];
             };
             header?: {
                 /** @description The `ETag` of a document that the client has. If it is still the same, the response is 304. */
@@ -9332,24 +8110,8 @@ export interface operations {
                 };
             };
             304: components["responses"]["NotModified"];
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     plotAnswerDistribution: {
@@ -9358,7 +8120,7 @@ export interface operations {
                 /** @description The request body of the corresponding operation, as JSON. */
                 question: string;
                 /** @description Background of the page that shows the picture. */
-                theme?: "light" | "dark";
+                theme?: components["parameters"]["Theme"];
             };
             header?: {
                 /** @description The `ETag` of a document that the client has. If it is still the same, the response is 304. */
@@ -9380,24 +8142,8 @@ export interface operations {
                 };
             };
             304: components["responses"]["NotModified"];
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     plotNoisyTable: {
@@ -9406,12 +8152,12 @@ export interface operations {
                 /** @description The request body of the corresponding operation, as JSON. */
                 query: string;
                 /** @description Background of the page that shows the picture. */
-                theme?: "light" | "dark";
+                theme?: components["parameters"]["Theme"];
             };
             header?: never;
             path: {
                 /** @description Id of the dataset. */
-                dataset: string;
+                dataset: components["parameters"]["Dataset"];
             };
             cookie?: never;
         };
@@ -9426,24 +8172,8 @@ export interface operations {
                     "image/svg+xml": string;
                 };
             };
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     postprocessRelease: {
@@ -9452,7 +8182,7 @@ export interface operations {
             header?: never;
             path: {
                 /** @description The `id` of an answer or a session. */
-                id: string;
+                id: components["parameters"]["Id"];
             };
             cookie?: never;
         };
@@ -9471,31 +8201,15 @@ export interface operations {
                     "application/json": components["schemas"]["Answer"] | components["schemas"]["BatchAnswer"];
                 };
             };
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
     plotRelease: {
         parameters: {
             query?: {
                 /** @description Background of the page that shows the picture. */
-                theme?: "light" | "dark";
+                theme?: components["parameters"]["Theme"];
                 /** @description `svg`: a picture. `vega`: Vega specifications with all data, for a page that draws them itself. */
                 format?: "svg" | "vega";
                 /** @description `true`: draws values that are rounded to the nearest whole number. */
@@ -9509,7 +8223,7 @@ export interface operations {
             };
             path: {
                 /** @description The `id` of an answer or a session. */
-                id: string;
+                id: components["parameters"]["Id"];
             };
             cookie?: never;
         };
@@ -9527,24 +8241,8 @@ export interface operations {
                 };
             };
             304: components["responses"]["NotModified"];
-            /** @description The request was refused. */
-            "4XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The request failed. */
-            "5XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
         };
     };
 }

@@ -70,7 +70,11 @@ function exampleBody(operation: OpenAPIV3_1.OperationObject): object | undefined
 
 /** Returns the path of an operation with example parameters, for a dataset. */
 function pathFor(template: string, operation: OpenAPIV3_1.OperationObject, dataset: string): string {
-  const parameters = (operation.parameters ?? []) as readonly OpenAPIV3_1.ParameterObject[]
+  const shared: Readonly<Record<string, unknown>> = document.components?.parameters ?? {}
+  const parameters = (operation.parameters ?? []).map(
+    (part) =>
+      ('$ref' in part ? shared[part.$ref.split('/').at(-1) ?? ''] : part) as OpenAPIV3_1.ParameterObject,
+  )
   const exampleOf = (name: string) =>
     String(schemaOf(parameters.find((parameter) => parameter.name === name)?.schema).example)
   const path = template.replace(/\{(\w+)\}/g, (_, name: string) =>

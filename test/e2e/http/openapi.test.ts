@@ -34,6 +34,14 @@ function operations(): readonly { method: (typeof METHODS)[number]; path: string
   )
 }
 
+function parametersOf({ parameters = [] }: Operation): readonly OpenAPIV3_1.ParameterObject[] {
+  const shared: Readonly<Record<string, unknown>> = document.components?.parameters ?? {}
+  return parameters.map(
+    (part) =>
+      ('$ref' in part ? shared[part.$ref.split('/').at(-1) ?? ''] : part) as OpenAPIV3_1.ParameterObject,
+  )
+}
+
 function schemaOf(part: unknown): Record<string, unknown> {
   const { $ref, ...schema } = part as { $ref?: string }
   if ($ref === undefined) return schema
@@ -116,6 +124,24 @@ test('it is OpenAPI 3.1 and lists every operation', () => {
   ])
 })
 
+test('problems and most parameters are stated once, and every reference leads to something', () => {
+  const shared = new Set(
+    Object.values(document.components?.parameters ?? {}).map((part) => Object(part).name),
+  )
+  const inline = operations().flatMap(({ operation: { parameters = [], responses = {} } }) => [
+    ...parameters.flatMap((part) => ('name' in part && !shared.has(part.name) ? [JSON.stringify(part)] : [])),
+    ...Object.entries(responses).flatMap(([status, part]) =>
+      status.endsWith('XX') && !('$ref' in part) ? [status] : [],
+    ),
+  ])
+  expect(inline.filter((name, place) => inline.indexOf(name) !== place)).toEqual([])
+  const references = [...JSON.stringify(document).matchAll(/"\$ref":"#\/components\/(\w+)\/(\w+)"/g)]
+  expect(references.length).toBeGreaterThan(500)
+  const components: Readonly<Record<string, object | undefined>> = document.components ?? {}
+  const lost = references.filter(([, kind = '', name = '']) => !Object.hasOwn(components[kind] ?? {}, name))
+  expect(lost.map(([reference]) => reference)).toEqual([])
+})
+
 test('every operation has a unique operationId in camelCase', () => {
   const ids = operations().map(({ operation }) => operation.operationId)
   expect(ids.filter((id) => !/^[a-z]+([A-Z][a-z]+)+$/.test(id ?? ''))).toEqual([])
@@ -187,7 +213,7 @@ test("every operation's example works with the key of its role", async () => {
   let ingestion = ''
   let ended: Promise<unknown> | undefined
   for (const { method, path: template, operation } of inOrder) {
-    const parameters = (operation.parameters ?? []) as readonly OpenAPIV3_1.ParameterObject[]
+    const parameters = parametersOf(operation)
     const exampleOf = (name: string): string => {
       const example = schemaOf(parameters.find((parameter) => parameter.name === name)?.schema ?? {}).example
       expect(example, `${template} has an example for ${name}`).toBeDefined()
