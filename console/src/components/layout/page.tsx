@@ -1,6 +1,7 @@
 import { type ReactNode, useEffect, useId } from 'react'
 import { Link, useLocation } from 'wouter'
 import { ButtonLink } from '../forms/button.tsx'
+import { guidePageOf } from './guide-pages.ts'
 import styles from './page.module.css'
 import pagesStyles from './pages.module.css'
 import sectionStyles from './section.module.css'
@@ -17,8 +18,9 @@ export interface PageProps {
   readonly children: ReactNode
 }
 
-/** Contents of a page, with its heading. The title is that of the window as well. */
+/** Contents of a page, with its heading and a link to the guide. The title is that of the window as well. */
 export function Page({ title, lead, path = [], actions, children }: PageProps) {
+  const [location] = useLocation()
   useEffect(() => {
     document.title = `${title} · Sotto`
   }, [title])
@@ -40,7 +42,12 @@ export function Page({ title, lead, path = [], actions, children }: PageProps) {
           <h1>{title}</h1>
           {lead !== undefined && <div className={styles.lead}>{lead}</div>}
         </div>
-        {actions !== undefined && <div className={styles.actions}>{actions}</div>}
+        <div className={styles.actions}>
+          {actions}
+          <a href={guidePageOf(location)} className={styles.help} target="_blank" rel="noreferrer">
+            Help
+          </a>
+        </div>
       </header>
       {children}
     </>
