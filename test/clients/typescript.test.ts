@@ -166,6 +166,7 @@ test('every problem code of the documentation has an error with this code', asyn
     const error = await failure(standIn(problem(400, code)).census.budget())
     expect(error).toBeInstanceOf(Problem)
     expect(error).toMatchObject({ code, status: 400, detail: 'Detail.' })
+    expect(error.message).toBe(`${code}: Detail. (see ${URL_OF_SERVICE}/problems/${code})`)
   }
 })
 

@@ -44,7 +44,9 @@ def test_every_problem_code_is_raised_as_its_class(code: str) -> None:
     assert type(error) is expected
     assert (error.code, error.field, error.rule) == (code, "epsilon", "must be greater than 0")
     assert (error.detail, error.status, error.request_id) == (f"about {code}", 418, "r")
-    assert type(pickle.loads(pickle.dumps(error))) is expected
+    assert str(error) == f"{code}: about {code} (see {URL}/problems/{code})"
+    loaded = pickle.loads(pickle.dumps(error))
+    assert (type(loaded), str(loaded)) == (expected, str(error))
     assert expected.__doc__ != sotto.Problem.__doc__
 
 

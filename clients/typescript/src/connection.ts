@@ -221,7 +221,12 @@ function failureOf(outcome: Outcome, attempts: number, address: string): Error {
   const document = documentOf(outcome.text)
   return document === undefined
     ? new UnexpectedResponse(`${address} does not answer as Sotto does (HTTP status ${outcome.status})`)
-    : new Problem(document)
+    : new Problem({ ...document, ...typeOf(document, address) })
+}
+
+/** Returns the type of a problem as a whole address. The service states it relative to its own. */
+function typeOf({ type }: ProblemDocument, address: string): Pick<ProblemDocument, 'type'> {
+  return typeof type === 'string' && URL.canParse(type, address) ? { type: new URL(type, address).href } : {}
 }
 
 /**

@@ -5,6 +5,8 @@ export type ProblemCode = (typeof PROBLEM_CODES)[number]
 
 /** Problem document of the service (RFC 9457). */
 export interface ProblemDocument {
+  /** Address of the description of the code. */
+  readonly type?: string
   readonly code: string
   readonly status: number
   readonly title: string
@@ -47,7 +49,7 @@ export class Problem extends SottoError {
   readonly raw: ProblemDocument
 
   constructor(document: ProblemDocument) {
-    super(`${document.code}: ${document.detail}`)
+    super(`${document.code}: ${document.detail}${whereDescribed(document)}`)
     this.code = document.code
     this.status = document.status
     this.title = document.title
@@ -66,4 +68,9 @@ export class Problem extends SottoError {
   get rule(): string | undefined {
     return this.errors[0]?.rule
   }
+}
+
+/** Returns where a problem is described, in words; an empty text unless that is a whole address. */
+function whereDescribed({ type }: ProblemDocument): string {
+  return type !== undefined && /^https?:/.test(type) ? ` (see ${type})` : ''
 }

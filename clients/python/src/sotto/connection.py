@@ -114,6 +114,7 @@ def reply_of(response: httpx.Response) -> Reply:
         response.status_code,
         {name.lower(): value for name, value in response.headers.items()},
         response.content,
+        str(response.request.url),
     )
 
 

@@ -52,7 +52,9 @@ class Problem(SottoError):
         ]
         """Fields that violate a rule, as `{"field", "rule"}`, in the words of Python."""
         self.request_id: str | None = document.get("requestId")
-        super().__init__(f"{self.code}: {self.detail}")
+        address = str(document.get("type", ""))
+        described = f" (see {address})" if address.startswith(("http:", "https:")) else ""
+        super().__init__(f"{self.code}: {self.detail}{described}")
 
     @property
     def field(self) -> str | None:

@@ -10,6 +10,7 @@ import email.utils
 import json
 import random
 import time
+import urllib.parse
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
@@ -54,6 +55,7 @@ class Reply:
     status: int
     headers: Mapping[str, str]
     content: bytes
+    url: str
 
     def json(self) -> Any:
         """Return the body.
@@ -167,6 +169,14 @@ def _document(reply: Reply) -> Mapping[str, Any]:
     return document if isinstance(document, dict) else {}
 
 
+def _with_whole_type(document: Mapping[str, Any], url: str) -> Mapping[str, Any]:
+    """Return a problem document with its type as a whole address. The service states it relative to its own."""
+    try:
+        return {**document, "type": urllib.parse.urljoin(url, document.get("type", ""))}
+    except (TypeError, ValueError):
+        return document
+
+
 def _failure(outcome: Reply | Lost, attempts: int) -> SottoError:
     if isinstance(outcome, Lost):
         what = "the connection was lost" if outcome.sent else "the service cannot be reached"
@@ -174,7 +184,7 @@ def _failure(outcome: Reply | Lost, attempts: int) -> SottoError:
         return ConnectionFailed(f"{what} ({outcome.reason}; tried {times})")
     document = _document(outcome)
     if outcome.status >= 400 and "code" in document:
-        return problem_from(document)
+        return problem_from(_with_whole_type(document, outcome.url))
     if 300 <= outcome.status < 400:
         return UnexpectedResponse(
             f"the address redirects (status {outcome.status}); redirects are not followed, because the key must "
