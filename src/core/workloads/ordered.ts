@@ -1,0 +1,89 @@
+import { entry } from '../../privacy/must.ts'
+
+/*
+ * Counts of one ordered column through Haar nodes: at every level the cells are divided into nodes of 2, 4, 8, ... cells, and
+ * of each node the number of rows in its first half less that in its second half is measured; and the number of all rows.
+ * One row is in one node of each level and moves its difference by 1. Every cumulative count, and every range, follows
+ * from few of them: workloads.md, "One ordered column".
+ */
+
+/** The least power of 2 that is at least `cells`, as its exponent: the number of levels. */
+export function levelsFor(cells: number): number {
+  return cells <= 1 ? 0 : 32 - Math.clz32(cells - 1)
+}
+
+/**
+ * The integers to measure: the number of all rows, then the differences of each level, from the one node of all cells to
+ * those of two cells. Cells beyond the last one are empty.
+ */
+export function haarNodes(counts: readonly bigint[]): readonly (readonly bigint[])[] {
+  const levels = levelsFor(counts.length)
+  const empty = Array.from({ length: 2 ** levels - counts.length }, () => 0n)
+  let sums: readonly bigint[] = [...counts, ...empty]
+  const nodes: (readonly bigint[])[] = []
+  for (let level = 0; level < levels; level += 1) {
+    const halves = sums
+    const pairs = Array.from({ length: halves.length / 2 }, (_, node) => 2 * node)
+    nodes.unshift(pairs.map((first) => entry(halves, first) - entry(halves, first + 1)))
+    sums = pairs.map((first) => entry(halves, first) + entry(halves, first + 1))
+  }
+  return [sums, ...nodes]
+}
+
+/**
+ * The cumulative counts that follow from measured nodes: of the first cell, of the first two, and so on.
+ * @returns numerators over 2^levels, exact
+ */
+export function cumulativeCounts(nodes: readonly (readonly bigint[])[], cells: number): readonly bigint[] {
+  const levels = nodes.length - 1
+  // Sums of nodes over the one denominator 2^levels. Each half is exact: `level` halvings leave a whole number.
+  let sums = entry(nodes, 0).map((total) => total << BigInt(levels))
+  for (let level = 1; level <= levels; level += 1) {
+    const differences = entry(nodes, level)
+    sums = sums.flatMap((sum, node) => {
+      const difference = entry(differences, node) << BigInt(levels)
+      return [(sum + difference) / 2n, (sum - difference) / 2n]
+    })
+  }
+  let total = 0n
+  return sums.slice(0, cells).map((sum) => {
+    total += sum
+    return total
+  })
+}
+
+/** Sum over all cumulative counts of the square of the factor with which nodes of each level enter. */
+function squaresByLevel(cells: number): readonly number[] {
+  const levels = levelsFor(cells)
+  const squares = Array.from({ length: levels + 1 }, () => 0)
+  for (let prefix = 1; prefix <= cells; prefix += 1)
+    for (const [level, factor] of factorsOf(prefix, levels).entries())
+      squares[level] = entry(squares, level) + factor ** 2
+  return squares
+}
+
+/** The factors with which the total and one node of each level enter the count of the first `prefix` cells. */
+export function factorsOf(prefix: number, levels: number): readonly number[] {
+  const factors = [prefix / 2 ** levels]
+  for (let level = 1; level <= levels; level += 1) {
+    const half = 2 ** (levels - level)
+    const inside = prefix % (2 * half)
+    factors.push((inside <= half ? inside : 2 * half - inside) / (2 * half))
+  }
+  return factors
+}
+
+/** Shares of rho for the total and for each level, with the least variance of all cumulative counts together. */
+export function haarShares(cells: number): readonly number[] {
+  const roots = squaresByLevel(cells).map(Math.sqrt)
+  const total = roots.reduce((sum, root) => sum + root, 0)
+  return roots.map((root) => root / total)
+}
+
+/** The variance of the count of the first `prefix` cells, by the variance of each level's nodes. */
+export function varianceOfPrefix(prefix: number, variances: readonly number[]): number {
+  return factorsOf(prefix, variances.length - 1).reduce(
+    (sum, factor, level) => sum + factor ** 2 * entry(variances, level),
+    0,
+  )
+}
