@@ -62,32 +62,39 @@ export function discreteGaussianRho(sigma: bigint, { l2Squared }: Pick<Sensitivi
 }
 
 /**
- * Least rho that covers every mechanism of this pure epsilon, rounded up: epsilon tanh(epsilon / 2), the rho of
- * randomized response and of discrete Laplace noise of scale 1 / epsilon. Proof: src/privacy/zero-concentrated.md;
- * Steinke, "Tight RDP & zCDP Bounds from Pure DP" (differentialprivacy.org/pdp-to-zcdp). It is below the epsilon^2 /
- * 2 of Bun and Steinke 2016, proposition 1.4.
+ * Rho that covers every mechanism of this pure epsilon whose neighbours are joined by `steps` steps, each of an equal
+ * part of the epsilon, rounded up: that of discrete Laplace noise of this epsilon on a grid with as many units, which is
+ * the least for all such mechanisms. A single step is any mechanism: epsilon tanh(epsilon / 2). For many steps it
+ * approaches epsilon + exp(-epsilon) - 1. Proof: src/privacy/zero-concentrated.md, claim 4.
  *
  * @param rounds number of mechanisms together, each at an equal part of the epsilon; at least 1.
+ * @param steps at least 1.
  */
-export function pureRho(epsilonNano: EpsilonNano, rounds = 1n): RhoPico {
+export function pureRho(epsilonNano: EpsilonNano, rounds = 1n, steps = 1n): RhoPico {
   if (epsilonNano === 0n) return rhoPico(0n)
-  const units = { l1: rounds, lInfinity: 1n }
-  return discreteLaplaceRho(rational(rounds * ONE_EPSILON_NANO, epsilonNano), units)
+  const units = { l1: rounds * steps, lInfinity: steps }
+  return discreteLaplaceRho(rational(units.l1 * ONE_EPSILON_NANO, epsilonNano), units)
 }
 
 /**
- * Rho that covers every mechanism whose privacy losses between two neighbours lie in an interval of length epsilon
- * ("epsilon-bounded range", as for the exponential mechanism), rounded up: epsilon^2 / 8, exact (Cesar and Rogers
- * 2021, "Bounding, Concentrating, and Truncating", arXiv 2004.07223, lemma 3.4), or {@link pureRho} where that is
- * less, at an epsilon of 8 and more: the interval contains 0, so epsilon bounds every loss. Proof:
- * src/privacy/zero-concentrated.md.
+ * Least rho that covers every mechanism whose privacy losses between two neighbours lie in an interval of length epsilon
+ * ("epsilon-bounded range", as for the exponential mechanism), rounded up: x - 1 - ln(x), x = epsilon / (exp(epsilon) -
+ * 1). It is below epsilon^2 / 8, which it approaches for small epsilon (Cesar and Rogers 2021, "Bounding, Concentrating,
+ * and Truncating", arXiv 2004.07223, lemma 3.4), and which is exact and so is charged where rounding would exceed it.
+ * Proof: src/privacy/zero-concentrated.md, claim 5; Harrison and Manurangsi 2025 (arXiv 2510.25746) also state a tight
+ * bound for bounded range.
  *
  * @param rounds number of mechanisms together, each at an equal part of the epsilon; at least 1.
  */
 export function boundedRangeRho(epsilonNano: EpsilonNano, rounds = 1n): RhoPico {
+  if (epsilonNano === 0n) return rhoPico(0n)
   const square = epsilonNano * epsilonNano * ONE_RHO_PICO
-  const ofRange = divideRoundingUp(square, 8n * ONE_EPSILON_NANO * ONE_EPSILON_NANO * rounds)
-  return lesser(ofRange, pureRho(epsilonNano, rounds))
+  const ofSquare = divideRoundingUp(square, 8n * ONE_EPSILON_NANO * ONE_EPSILON_NANO * rounds)
+  const epsilon = numberFromRational(rational(epsilonNano, rounds * ONE_EPSILON_NANO))
+  // -ln(x), without overflow for large epsilon.
+  const logarithm = epsilon + Math.log(-Math.expm1(-epsilon) / epsilon)
+  const rho = logarithm + Math.expm1(-logarithm) + epsilon * ROUNDING
+  return lesser(BigInt(Math.ceil(Number(rounds) * rho * Number(ONE_RHO_PICO))), ofSquare)
 }
 
 function lesser(a: bigint, b: bigint): RhoPico {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { discreteLaplaceMass } from '../../../src/core/mechanisms/samplers/discrete-laplace.ts'
+import { noisyMaxRho } from '../../../src/core/mechanisms/selection/noisy-max.ts'
 import {
   type SparseVectorMeasurement,
   sparseVectorZeroConcentratedMap,
@@ -75,12 +76,17 @@ describe.each(KINDS_OF_NEIGHBOURS)('under %s', (neighbours) => {
     },
   )
 
-  // On the fine grid of production there are too many gaps to examine each. The price is the same on any grid.
+  // On the fine grid of production there are too many gaps to examine each.
   test.each([
     { kind: 'noisyMax', candidates: { column: 'Sex' }, gap: true, epsilon: 1 },
     { kind: 'noisyMax', candidates: { column: 'Region' }, gap: true, epsilon: 2 },
   ])('with gaps on a coarse grid: $candidates.column', (wire) => {
-    const share = largestShare(planner(wire, neighbours), pairsFor(wire, neighbours), gapsOnCoarseGrid)
+    const planFor = planner(wire, neighbours)
+    const share = largestShare(
+      (units) => onCoarseGrid(planFor(units)),
+      pairsFor(wire, neighbours),
+      gapsOnCoarseGrid,
+    )
     expect(share).toBeLessThanOrEqual(1 + 1e-9)
     expect(share).toBeGreaterThan(0.3)
   })
@@ -91,24 +97,31 @@ describe.each(KINDS_OF_NEIGHBOURS)('under %s', (neighbours) => {
   })
 })
 
-/** Noise of the same epsilon, on the grid of the scores; gaps up to a distance beyond which the mass is negligible. */
+/** The plan with noise of the same epsilon on the grid of the scores, at its own price. */
+function onCoarseGrid(planned: Plan): NoisyMaxPlan {
+  if (planned.kind !== 'noisy-max') throw new Error('only a choice has gaps')
+  const { scale, fractionBits } = planned.measurement
+  const grain = 1n << BigInt(fractionBits)
+  const measurement = {
+    ...planned.measurement,
+    fractionBits: 0,
+    scale: rational(scale.numerator, scale.denominator * grain),
+  }
+  return { ...planned, measurement, rho: noisyMaxRho(measurement, measurement) }
+}
+
+/** Gaps up to a distance beyond which the mass is negligible. */
 function gapsOnCoarseGrid(planned: Plan, rows: readonly StoredRow[]): Distribution {
   if (planned.kind !== 'noisy-max') throw new Error('only a choice has gaps')
   const observed = observe(planned, rows)
   if (observed.kind !== 'integers') throw new Error('a choice is among counts')
-  const measurement = coarse(planned)
+  const { measurement } = planned
   const scores = observed.integers.flat()
   const gaps = Array.from({ length: 40 }, (_, gap) => BigInt(gap))
   const part = selections(measurement.candidates, 1).flatMap((order) =>
     gaps.map((gap) => noisyMaxLogMass(measurement, scores, order, [gap])),
   )
   return { kind: 'outcomes', parts: [part] }
-}
-
-function coarse({ measurement }: NoisyMaxPlan): NoisyMaxPlan['measurement'] {
-  const { scale, fractionBits } = measurement
-  const grain = 1n << BigInt(fractionBits)
-  return { ...measurement, fractionBits: 0, scale: rational(scale.numerator, scale.denominator * grain) }
 }
 
 describeOnce('sessions of the sparse vector technique', () => {

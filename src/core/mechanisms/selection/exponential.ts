@@ -32,10 +32,11 @@ import { type UniformSource, untilAccepted } from '../samplers/uniform-source.ts
  * The spread is how far two scores can move against each other between neighbours: twice the sensitivity, and only once
  * where scores are monotonic (all move in the same direction, as counts do when one person is added).
  *
- * Privacy map: epsilon = exponent * spread; rho = epsilon^2 / 8, because its range is bounded, or that of any pure
- * epsilon where that is less. The multiplicities are public or follow from a public outcome space: distances may move
- * between neighbours, outcomes may not. Source: McSherry and Talwar 2007, "Mechanism Design via Differential Privacy";
- * rho: Cesar and Rogers 2021 (arXiv 2004.07223). Proof: src/core/mechanisms/selection/exponential.md.
+ * Privacy map: epsilon = exponent * spread; rho = x - 1 - ln(x), x = epsilon / (exp(epsilon) - 1), because its range is
+ * bounded: a little below epsilon^2 / 8. The multiplicities are public or follow from a public outcome space: distances
+ * may move between neighbours, outcomes may not. Source: McSherry and Talwar 2007, "Mechanism Design via Differential
+ * Privacy"; rho: Cesar and Rogers 2021 (arXiv 2004.07223). Proof: src/core/mechanisms/selection/exponential.md; the
+ * range's rho: src/privacy/zero-concentrated.md.
  */
 
 /** The exponential mechanism bound to the sensitivity of its scores. */
@@ -93,7 +94,7 @@ export function exponentialPrivacyMap(
   return { ...NO_LOSS, epsilonNano: brandEpsilon(epsilon) }
 }
 
-/** Price of one choice in zCDP: epsilon^2 / 8, or epsilon tanh(epsilon / 2) if that is less, rounded up to 1e-12. */
+/** Price of one choice in zCDP: that of a bounded range, rounded up to 1e-12. */
 export function exponentialRho(
   measurement: Pick<ExponentialMeasurement, 'exponent'>,
   sensitivity: ScoreSensitivity,

@@ -24,7 +24,7 @@ import {
   type SelectionAccuracy,
   scoreSpread,
 } from './exponential.ts'
-import { permuteAndFlip, permuteAndFlipMasses } from './permute-and-flip.ts'
+import { permuteAndFlip, permuteAndFlipMasses, permuteAndFlipRho } from './permute-and-flip.ts'
 
 /**
  * Report noisy max: the `k` candidates with the largest scores, in order, after noise on every score. With Laplace
@@ -42,9 +42,9 @@ import { permuteAndFlip, permuteAndFlipMasses } from './permute-and-flip.ts'
  * |                  | 2^40 or more; otherwise exact, and `fractionBits` is 0               |                    |
  *
  * The spread is the sensitivity where scores are monotonic (all move in the same direction between neighbours), twice it
- * where they are not. Privacy map: epsilon = k spread / scale, for each noise. In rho: Laplace noise costs what any
- * mechanism of that epsilon does, exponential noise the same k times at epsilon / k, Gumbel noise k times the lesser of
- * that and (epsilon / k)^2 / 8.
+ * where they are not. Privacy map: epsilon = k spread / scale, for each noise. In rho: Laplace noise costs what a number
+ * with Laplace noise does, epsilon + exp(-epsilon) - 1 but for the grid, exponential noise the same k times at epsilon /
+ * k, Gumbel noise k times what the bounded range epsilon / k does.
  *
  * - `laplace`: discrete Laplace noise; among equals the candidate with the lower index is ahead. The gap is measured
  *   against rivals that are one output unit better than they are wherever they would win a tie, which is what keeps it
@@ -154,9 +154,10 @@ export function noisyMaxRho(measurement: NoisyMaxMeasurement, sensitivity: Score
   const k = BigInt(measurement.k)
   switch (measurement.noise) {
     case 'laplace':
-      return pureRho(epsilonNano)
+      // Scores of neighbours are joined by steps of one output unit.
+      return pureRho(epsilonNano, 1n, sensitivity.sensitivity << BigInt(measurement.fractionBits))
     case 'exponential':
-      return pureRho(epsilonNano, k)
+      return permuteAndFlipRho(epsilonNano, k)
     case 'gumbel':
       return boundedRangeRho(epsilonNano, k)
   }

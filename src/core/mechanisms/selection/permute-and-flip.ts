@@ -1,5 +1,7 @@
+import type { EpsilonNano, RhoPico } from '../../../privacy/loss.ts'
 import { entry } from '../../../privacy/must.ts'
 import { numberFromRational, type Rational } from '../../../privacy/rational.ts'
+import { pureRho } from '../../../privacy/zero-concentrated.ts'
 import { bernoulliExpUnbounded } from '../samplers/bernoulli-unbounded.ts'
 import type { UniformSource } from '../samplers/uniform-source.ts'
 import { bestScore } from './exponential.ts'
@@ -7,8 +9,8 @@ import { bestScore } from './exponential.ts'
 /*
  * Permute-and-flip: report noisy max with exponential noise, without drawing the noise. Its expected error is never
  * above that of the exponential mechanism at the same price in pure epsilon, and down to half of it. In zCDP it costs
- * what any mechanism of that epsilon does, and *not* the exponential mechanism's epsilon^2 / 8: its range is not bounded
- * by epsilon. Source: McKenna and Sheldon 2020, "Permute-and-Flip: A new mechanism for differentially private selection"
+ * what Laplace noise does, epsilon + exp(-epsilon) - 1, and *not* what the exponential mechanism does: its range is not
+ * bounded by epsilon. Source: McKenna and Sheldon 2020, "Permute-and-Flip: A new mechanism for differentially private selection"
  * (arXiv 2010.12603), algorithm 1; as report noisy max: Ding et al. 2021, "The Permute-and-Flip Mechanism is Identical to
  * Report-Noisy-Max with Exponential Noise" (arXiv 2105.07260). Proof: src/core/mechanisms/selection/permute-and-flip.md.
  */
@@ -38,6 +40,18 @@ export function permuteAndFlip(scores: readonly bigint[], exponent: Rational, so
   }
   throw new Error('the coin of the best candidate failed, which must always succeed')
 }
+
+/**
+ * Price of permute-and-flip in zCDP, rounded up to 1e-12: epsilon + exp(-epsilon) - 1.
+ *
+ * @param rounds number of choices together, each at an equal part of the epsilon; at least 1.
+ */
+export function permuteAndFlipRho(epsilonNano: EpsilonNano, rounds: bigint): RhoPico {
+  return pureRho(epsilonNano, rounds, STEPS)
+}
+
+/** Scores of neighbours are joined by any number of equal steps; the more, the closer the price to its limit. */
+const STEPS = 1n << 40n
 
 /**
  * Probability of each candidate, to within rounding. For few candidates only: the time grows with the cube of their

@@ -27,11 +27,11 @@ import {
  * | privacy measure  | pure differential privacy, epsilon above 0                 | 1e-9, rounded up    |
  * | exponent         | epsilon / (2 sensitivity of the score), an exact fraction  | per unit of score   |
  *
- * Privacy map: epsilon = 2 sensitivity exponent; rho = epsilon^2 / 8, because the losses have that bounded range, or
- * the rho of any mechanism of that epsilon, where that is less. All points between two neighbouring values have the
- * same score, so the work grows with the number of distinct values, not of grid points. Sources: McSherry and Talwar
- * 2007, "Mechanism Design via Differential Privacy"; Smith 2011, "Privacy-preserving Statistical Estimation with
- * Optimal Convergence Rates", section 3, for quantiles by intervals. Proof: src/core/mechanisms/selection/quantile.md.
+ * Privacy map: epsilon = 2 sensitivity exponent; rho is that of a bounded range, a little below epsilon^2 / 8. All
+ * points between two neighbouring values have the same score, so the work grows with the number of distinct values, not
+ * of grid points. Sources: McSherry and Talwar 2007, "Mechanism Design via Differential Privacy"; Smith 2011,
+ * "Privacy-preserving Statistical Estimation with Optimal Convergence Rates", section 3, for quantiles by intervals.
+ * Proof: src/core/mechanisms/selection/quantile.md.
  */
 
 /**

@@ -86,9 +86,10 @@ describe('the privacy maps', () => {
     )
   })
 
-  it('state rho as epsilon^2 / 8', () => {
-    expect(exponentialRho({ exponent: ONE }, { sensitivity: 1n, monotonic: true })).toBe(125_000_000_000n)
-    expect(exponentialRho({ exponent: ONE }, { sensitivity: 1n, monotonic: false })).toBe(500_000_000_000n)
+  it('state the rho of a bounded range', () => {
+    // Computed with 60 digits.
+    expect(exponentialRho({ exponent: ONE }, { sensitivity: 1n, monotonic: true })).toBe(123_301_561_483n)
+    expect(exponentialRho({ exponent: ONE }, { sensitivity: 1n, monotonic: false })).toBe(474_474_647_071n)
   })
 
   it('hold for the distribution itself: Renyi divergences stay below rho alpha', () => {

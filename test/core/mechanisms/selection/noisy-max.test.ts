@@ -19,7 +19,6 @@ import { permuteAndFlipMasses } from '../../../../src/core/mechanisms/selection/
 import { epsilonNano } from '../../../../src/privacy/loss.ts'
 import { type Rational, rational } from '../../../../src/privacy/rational.ts'
 import type { Refusal } from '../../../../src/privacy/refusal.ts'
-import { pureRho } from '../../../../src/privacy/zero-concentrated.ts'
 import { thrownRefusal } from '../../../refusal.ts'
 import { anyEpsilon } from '../support.ts'
 
@@ -121,18 +120,15 @@ describe('the privacy maps', () => {
   it('state rho by noise: bounded range for Gumbel only', () => {
     const rho = (noise: SelectionNoise, k: number, epsilon = ONE_EPSILON) =>
       noisyMaxRho(calibrateNoisyMax({ ...COUNTS, noise, k }, epsilon), { sensitivity: 1n, monotonic: true })
-    expect(rho('gumbel', 1)).toBe(125_000_000_000n)
-    expect(rho('gumbel', 4)).toBe(31_250_000_000n)
-    expect(rho('gumbel', 3)).toBe(41_666_666_667n)
-    expect(rho('exponential', 1)).toBe(pureRho(ONE_EPSILON))
-    // 4 times 0.25 tanh(0.125), with 60 digits.
-    expect(rho('exponential', 4)).toBe(124_353_001_772n)
-    expect(rho('laplace', 4)).toBe(pureRho(ONE_EPSILON))
-    const twenty = epsilonNano(20_000_000_000n)
-    expect(rho('gumbel', 1, twenty)).toBe(pureRho(twenty))
-    // Each at 10 costs 10 tanh(5), each at 5 costs 25 / 8.
-    expect(rho('gumbel', 2, twenty)).toBe(pureRho(twenty, 2n))
-    expect(rho('gumbel', 4, twenty)).toBe(12_500_000_000_000n)
+    // Computed with 60 digits: of a bounded range, alone and three times at a third; of e + exp(-e) - 1, alone and four
+    // times at a quarter.
+    expect(rho('gumbel', 1)).toBe(123_301_561_483n)
+    expect(rho('gumbel', 3)).toBe(41_602_524_598n)
+    expect(rho('exponential', 1)).toBe(367_879_441_172n)
+    expect(rho('exponential', 4)).toBe(115_203_132_286n)
+    expect(rho('laplace', 1)).toBe(367_879_441_172n)
+    expect(rho('laplace', 4)).toBe(367_879_441_172n)
+    expect(rho('laplace', 4, epsilonNano(20_000_000_000n))).toBe(19_000_000_002_062n)
     for (const noise of NOISES)
       for (const k of [1, 2, 3, 4])
         expect(rho(noise, k, epsilonNano(1_000_000_000_000n)) <= 1_000_000_000_000_000n).toBe(true)

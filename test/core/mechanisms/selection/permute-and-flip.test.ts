@@ -1,13 +1,15 @@
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { systemEntropy } from '../../../../src/core/mechanisms/samplers/entropy.ts'
-import { exponentialMasses, exponentialRho } from '../../../../src/core/mechanisms/selection/exponential.ts'
-import { calibrateNoisyMax, noisyMaxRho } from '../../../../src/core/mechanisms/selection/noisy-max.ts'
+import { exponentialMasses } from '../../../../src/core/mechanisms/selection/exponential.ts'
 import {
   permuteAndFlip,
   permuteAndFlipMasses,
+  permuteAndFlipRho,
 } from '../../../../src/core/mechanisms/selection/permute-and-flip.ts'
-import { epsilonNano, ONE_EPSILON_NANO } from '../../../../src/privacy/loss.ts'
+import { epsilonNano, rhoNumber } from '../../../../src/privacy/loss.ts'
 import { rational } from '../../../../src/privacy/rational.ts'
+import { boundedRangeRho } from '../../../../src/privacy/zero-concentrated.ts'
 
 const ONE = rational(1n, 1n)
 
@@ -61,18 +63,70 @@ describe('masses', () => {
 })
 
 describe('the price in zCDP', () => {
-  it('is the rho of pure epsilon; that of the exponential mechanism would be too small', () => {
-    const one = { sensitivity: 1n, monotonic: true }
-    // A tie, and its neighbour in which one of the two is ahead by the sensitivity: monotonic scores, epsilon 1.
-    const [p, q] = [permuteAndFlipMasses([0n, 0n], ONE), permuteAndFlipMasses([1n, 0n], ONE)]
-    const divergence = p.reduce((sum, mass, index) => sum + mass * Math.log(mass / (q[index] ?? 0)), 0)
-    expect(divergence).toBeGreaterThan(2 * (Number(exponentialRho({ exponent: ONE }, one)) / 1e12))
-    const setting = { ...one, candidates: 2, k: 1, gap: false, noise: 'exponential' } as const
-    const rho = Number(noisyMaxRho(calibrateNoisyMax(setting, epsilonNano(ONE_EPSILON_NANO)), one)) / 1e12
-    for (const alpha of [1.001, 2, 8, 64]) {
-      const sum = p.reduce((total, mass, index) => total + mass ** alpha * (q[index] ?? 0) ** (1 - alpha), 0)
-      expect(Math.log(sum) / (alpha - 1)).toBeLessThanOrEqual(rho * alpha)
-    }
+  /** Finest step of a score: a 2,000th of the epsilon. */
+  const STEPS = 2000
+
+  const shareOf = (epsilon: number, before: readonly number[], moves: readonly number[], order: number) => {
+    const masses = (steps: readonly number[]) =>
+      permuteAndFlipMasses(
+        steps.map((step) => BigInt(step)),
+        rational(BigInt(epsilon * 10), BigInt(10 * STEPS)),
+      )
+    const [p, q] = [masses(before), masses(before.map((step, index) => step + (moves[index] ?? 0)))]
+    const sum = (term: (mass: number, other: number) => number) =>
+      p.reduce((total, mass, index) => total + term(mass, q[index] ?? 0), 0)
+    return order === 1
+      ? sum((mass, other) => mass * Math.log(mass / other))
+      : Math.log(sum((mass, other) => other * (mass / other) ** order)) / (order - 1) / order
+  }
+
+  const priceOf = (epsilon: number) => rhoNumber(permuteAndFlipRho(epsilonNano(BigInt(epsilon * 1e9)), 1n))
+
+  // The table of permute-and-flip.md. The lower bound is that of two candidates, one ahead before and one after.
+  it.each([
+    [0.1, 0.004761, 0.004837, 0.00125],
+    [0.5, 0.09963, 0.1065, 0.03114],
+    [1, 0.3297, 0.3679, 0.1233],
+    [2, 0.9744, 1.135, 0.4745],
+    [4, 2.55, 3.018, 1.67],
+    [8, 6.051, 7, 4.923],
+  ])(
+    'at %d is between %d and %d; that of a bounded range, %d, would be too small',
+    (epsilon, least, price, range) => {
+      let most = 0
+      for (let ahead = 0; ahead <= STEPS; ahead += STEPS / 200)
+        most = Math.max(most, shareOf(epsilon, [ahead, 0], [0, STEPS], 1))
+      expect(most / least).toBeCloseTo(1, 3)
+      expect(priceOf(epsilon) / price).toBeCloseTo(1, 3)
+      expect(rhoNumber(boundedRangeRho(epsilonNano(BigInt(epsilon * 1e9)))) / range).toBeCloseTo(1, 3)
+      expect(most).toBeGreaterThan(range * 1.2)
+    },
+  )
+
+  it('covers all orders, for any number of candidates whose scores move by anything up to the sensitivity', () => {
+    const scores = fc.array(fc.integer({ min: 0, max: 2 * STEPS }), { minLength: 5, maxLength: 5 })
+    const moves = fc.array(fc.integer({ min: 0, max: STEPS }), { minLength: 5, maxLength: 5 })
+    fc.assert(
+      fc.property(
+        fc.constantFrom(0.1, 1, 4),
+        fc.integer({ min: 2, max: 5 }),
+        scores,
+        moves,
+        (epsilon, candidates, before, by) => {
+          for (const order of [1, 1.5, 3, 20])
+            expect(
+              shareOf(epsilon, before.slice(0, candidates), by.slice(0, candidates), order),
+            ).toBeLessThanOrEqual(priceOf(epsilon) + 1e-9)
+        },
+      ),
+      { numRuns: 200 },
+    )
+  })
+
+  it('adds up over choices, each at an equal part of the epsilon', () => {
+    // Computed with 60 digits: e + exp(-e) - 1 at 1, and three times that at 1/3.
+    expect(permuteAndFlipRho(epsilonNano(1_000_000_000n), 1n)).toBe(367_879_441_172n)
+    expect(permuteAndFlipRho(epsilonNano(1_000_000_000n), 3n)).toBe(149_593_931_722n)
   })
 })
 
