@@ -3,6 +3,7 @@ import { entry } from '../../../privacy/must.ts'
 import { numberFromRational } from '../../../privacy/rational.ts'
 import type { Measurement } from '../measurement.ts'
 import { normalHalfWidth } from './gaussian.ts'
+import { type CountedNoise, halfWidthOfMany } from './many-noises.ts'
 
 /*
  * Bounds on linear combinations of independent noises, such as the error of a sum minus a mean times the error of a count.
@@ -14,7 +15,7 @@ import { normalHalfWidth } from './gaussian.ts'
  *   P(sum of w_i noise_i > t) <= P(sum of w_i X_i > t - sum of |w_i| u_i / 2)
  *
  * with X_i the continuous variables and u_i the output units. The continuous tail is exact. Proof: src/core/planner/additive/estimates/accuracy.md.
- * For many terms, half a unit for each is more than the error of smoothing their exact distribution: see `smoothedHalfWidth`.
+ * For many terms, half a unit for each is more than the error of smoothing their exact distribution: see `many-noises.ts`.
  */
 
 /** Noise of one number, in the unit that people read. */
@@ -99,11 +100,9 @@ function halfWidthOfTerms(terms: readonly WeightedNoise[], alpha: number, standa
   if (terms.length === 1 && only.noise.kind === 'laplace') return latticeHalfWidth(only, alpha)
   const [laplace, normal] = byKind(terms)
   if (laplace.length === 0) return deviationOf(normal) * standardNormal + slackOf(terms)
-  if (laplace.length > MANY_TERMS) return smoothedHalfWidth(laplace, normal, alpha)
+  if (laplace.length > MANY_TERMS) return halfWidthOfMany(counted(terms), alpha)
   const halfWidth = sumOf(laplace, normal).halfWidth(alpha) + slackOf(terms)
-  return laplace.length > FEW_TERMS
-    ? Math.min(halfWidth, smoothedHalfWidth(laplace, normal, alpha))
-    : halfWidth
+  return laplace.length > FEW_TERMS ? Math.min(halfWidth, halfWidthOfMany(counted(terms), alpha)) : halfWidth
 }
 
 /** Up to this many terms, smoothing adds more to a half-width than half a unit for each term. */
@@ -111,41 +110,10 @@ const FEW_TERMS = 8
 /** From this many terms on, smoothing always gives the smaller half-width. */
 const MANY_TERMS = 64
 
-/** Beyond this many standard deviations, a smoothing normal variable is ignored, but for its probability. */
-const SMOOTHING_REACH = 3
-
-/**
- * A half-width from the exact distribution of discrete Laplace noises, smoothed by a normal variable G whose deviation is about
- * the largest unit: P(|X| > h) P(|G| <= g) <= P(|X + G| > h - g), because X and G are independent. The characteristic
- * function of each noise is (1 - q)^2 / (1 - 2 q cos v + q^2), and that of G suppresses its repetitions.
- */
-function smoothedHalfWidth(
-  laplace: readonly WeightedNoise[],
-  normal: readonly WeightedNoise[],
-  alpha: number,
-): number {
-  const units = laplace.map(({ noise, weight }) => Math.abs(weight) * noise.unit)
-  const deviation = (Math.max(...units) * Math.sqrt(2 * Math.log(10 / INVERSION_ERROR))) / (2 * Math.PI)
-  const groups = Map.groupBy(
-    laplace,
-    (term) => `${Math.abs(term.weight) * term.noise.unit},${scaleUnitsOf(term)}`,
-  )
-  const factors = Array.from(groups.values(), (alike) => {
-    const first = entry(alike, 0)
-    const q = Math.exp(-1 / scaleUnitsOf(first))
-    return { unit: Math.abs(first.weight) * first.noise.unit, q, count: alike.length }
-  })
-  const sigma = Math.hypot(deviation, deviationOf(normal))
-  const reach = reachOf(laplace.map(scaleOf), sigma)
-  const transform = (u: number) =>
-    factors.reduce(
-      (product, { unit, q, count }) =>
-        product * ((1 - q) ** 2 / (1 - 2 * q * Math.cos(unit * u) + q * q)) ** count,
-      Math.exp(-0.5 * (sigma * u) ** 2),
-    )
-  const tail = (threshold: number) => invertedTail(transform, reach, threshold)
-  const within = 1 - 2 * normalTail(SMOOTHING_REACH)
-  return halfWidthOfTail(tail, reach, alpha * within) + SMOOTHING_REACH * deviation + slackOf(normal)
+/** Equal noises together. */
+function counted(terms: readonly WeightedNoise[]): readonly CountedNoise[] {
+  const alike = Map.groupBy(terms, ({ noise, weight }) => JSON.stringify([noise, Math.abs(weight)]))
+  return Array.from(alike.values(), (each) => ({ ...entry(each, 0), count: each.length }))
 }
 
 /** Laplace noise of a smaller scale than this, in units, is often exactly 0, unlike continuous noise. */

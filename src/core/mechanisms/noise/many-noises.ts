@@ -19,7 +19,7 @@ export interface CountedNoise {
   readonly count: number
 }
 
-/** The noises of a combination have at least this scale or standard deviation, in their units. */
+/** A discrete Gaussian noise has at least this standard deviation, in its units. */
 export const LEAST_SCALE_UNITS = 1_024
 
 /** P(G > -3 g) for a normal variable, rounded down. */
@@ -45,21 +45,26 @@ function varianceOf(noise: Noise): number {
  * Returns a number that the absolute value of a combination exceeds with a probability of at most `alpha`; within one per
  * cent of the least one.
  * @param alpha strictly between 0 and 1
- * @throws RangeError for noises of different kinds, and for noises below {@link LEAST_SCALE_UNITS}.
+ * @throws RangeError for discrete Gaussian noises below {@link LEAST_SCALE_UNITS}.
  */
 export function halfWidthOfMany(combination: readonly CountedNoise[], alpha: number): number {
   const terms = combination.filter(({ weight, count }) => weight !== 0 && count > 0)
   if (terms.length === 0) return 0
-  if (terms.every(({ noise }) => noise.kind === 'normal')) return normalHalfWidthOfMany(terms, alpha)
-  if (terms.some(({ noise }) => noise.kind === 'normal'))
-    throw new RangeError('noises of different kinds are not combined')
-  return laplaceHalfWidthOfMany(terms, alpha)
+  return terms.every(({ noise }) => noise.kind === 'normal')
+    ? normalHalfWidthOfMany(terms, alpha)
+    : halfWidthBySmoothing(terms, alpha)
 }
 
 /** Standard deviation, in output units, of the normal variable that is added to each discrete Gaussian noise. */
 const SMOOTHING_UNITS = 2
 
 function normalHalfWidthOfMany(terms: readonly CountedNoise[], alpha: number): number {
+  const { smoothing, deviation } = smoothedNormal(terms)
+  return (normalHalfWidth(alpha * ALMOST_SURE) * deviation + DEVIATIONS * smoothing) * (1 + 1e-9)
+}
+
+/** Standard deviations of what is added to discrete Gaussian noises, and of the normal variable that they become. */
+function smoothedNormal(terms: readonly CountedNoise[]) {
   const smoothing = Math.sqrt(
     sumOf(terms, ({ noise, weight }) => (weight * SMOOTHING_UNITS * noise.unit) ** 2),
   )
@@ -69,27 +74,36 @@ function normalHalfWidthOfMany(terms: readonly CountedNoise[], alpha: number): n
       return weight ** 2 * (varianceOf(noise) + (SMOOTHING_UNITS * noise.unit) ** 2)
     }),
   )
-  return (normalHalfWidth(alpha * ALMOST_SURE) * deviation + DEVIATIONS * smoothing) * (1 + 1e-9)
+  return { smoothing, deviation }
 }
 
 function requireFine(noise: Noise): void {
-  const scale = noise.kind === 'normal' ? noise.sigma / noise.unit : noise.scaleUnits
-  if (!(scale >= LEAST_SCALE_UNITS * (1 - 1e-9))) throw new RangeError('the unit of a noise is too coarse')
+  if (noise.kind === 'normal' && !(noise.sigma / noise.unit >= LEAST_SCALE_UNITS * (1 - 1e-9)))
+    throw new RangeError('the unit of a noise is too coarse')
 }
 
-/** Standard deviation of G, as a part of that of a combination of Laplace noises. */
+/** Least standard deviation of G, as a part of that of the combination. */
 const SMOOTHING_PART = 1 / 256
+/**
+ * Least standard deviation of G, in the largest unit: the characteristic function of a discrete noise repeats itself at a
+ * distance of 2 pi in its unit, where that of G is below {@link NEGLIGIBLE}.
+ */
+const SMOOTHING_OF_UNIT = 1.2
 /** Absolute values of the characteristic function below this are left out. */
 const NEGLIGIBLE = 1e-12
 /** Bound on the error of a tail: points, those left out, and rounding. */
 const TAIL_ERROR = 1e-9
 
-function laplaceHalfWidthOfMany(terms: readonly CountedNoise[], alpha: number): number {
-  for (const { noise } of terms) requireFine(noise)
-  const smoothing = SMOOTHING_PART * deviationOfMany(terms)
-  const reach = reachOf(terms) + 8 * smoothing
+function halfWidthBySmoothing(all: readonly CountedNoise[], alpha: number): number {
+  const terms = all.filter(({ noise }) => noise.kind === 'laplace')
+  const normal = smoothedNormal(all.filter(({ noise }) => noise.kind === 'normal'))
+  const coarsest = Math.max(...terms.map(({ noise, weight }) => Math.abs(weight) * noise.unit))
+  const own = Math.max(SMOOTHING_PART * deviationOfMany(all), SMOOTHING_OF_UNIT * coarsest)
+  const smoothing = Math.hypot(own, normal.smoothing)
+  const sigma = Math.hypot(own, normal.deviation)
+  const reach = reachOf(terms) + 8 * sigma
   const distance = Math.PI / reach
-  const transform = transformAt(terms, smoothing, distance)
+  const transform = transformAt(terms, sigma, distance)
   // Davies 1973: the points are off by at most the probability of a sum beyond 2 pi / distance - threshold.
   const tail = (threshold: number) =>
     transform.reduce((probability, value, place) => {
@@ -107,11 +121,13 @@ function laplaceHalfWidthOfMany(terms: readonly CountedNoise[], alpha: number): 
 
 /**
  * The characteristic function of X + G at the points (k + 1/2) distance, up to the last one that matters. That of discrete
- * Laplace noise is 1 / (1 + (sin(u / 2) / sinh(1 / (2 b)))^2), which falls up to u = pi; beyond, that of G is negligible.
+ * Laplace noise is 1 / (1 + (sin(u / 2) / sinh(1 / (2 b)))^2), which falls up to u = pi; beyond, that of the normal part is
+ * negligible.
+ * @param sigma standard deviation of the normal part, G included
  */
-function transformAt(terms: readonly CountedNoise[], smoothing: number, distance: number): readonly number[] {
+function transformAt(terms: readonly CountedNoise[], sigma: number, distance: number): readonly number[] {
   const coarsest = Math.max(...terms.map(({ noise, weight }) => Math.abs(weight) * noise.unit))
-  const least = 7.5 / smoothing
+  const least = 7.5 / sigma
   const factors = terms.map(({ noise, weight, count }) => ({
     angle: (weight * noise.unit) / 2,
     inverse: 1 / Math.sinh(0.5 / scaleUnitsOf(noise)),
@@ -120,7 +136,7 @@ function transformAt(terms: readonly CountedNoise[], smoothing: number, distance
   const values: number[] = []
   for (let point = 0.5; ; point += 1) {
     const u = point * distance
-    let logarithm = -0.5 * (smoothing * u) ** 2
+    let logarithm = -0.5 * (sigma * u) ** 2
     for (const { angle, inverse, count } of factors)
       logarithm -= count * Math.log1p((Math.sin(angle * u) * inverse) ** 2)
     const value = Math.exp(logarithm)
@@ -130,7 +146,7 @@ function transformAt(terms: readonly CountedNoise[], smoothing: number, distance
 }
 
 function scaleUnitsOf(noise: Noise): number {
-  if (noise.kind === 'normal') throw new RangeError('noises of different kinds are not combined')
+  if (noise.kind === 'normal') throw new RangeError('the noise is not a Laplace noise')
   return noise.scaleUnits
 }
 
