@@ -1,6 +1,6 @@
 /**
  * Source of a sampler's randomness. Production draws from the operating system (`entropy.ts`); tests pass a source that
- * enumerates every outcome with its probability.
+ * enumerates every outcome with its probability (src/core/mechanisms/samplers/samplers.md).
  */
 export interface UniformSource {
   /** Draws a uniform integer in [0, bound). `bound` is an integer from 1 to 2^53. */
