@@ -31,15 +31,15 @@ function expectedShare(wire: Wire, neighbours: Neighbours): number {
   switch (kind) {
     case 'noisyMax':
       if (wire.candidates !== RIVALS) return 0
-      if (noise === 'gumbel') return epsilon === 1 ? 0.9 : 0.67
-      return noise === 'exponential' && epsilon === 60 ? 0.7 : 0
+      if (noise === 'gumbel') return epsilon === 1 ? 0.91 : 0.84
+      return noise === 'exponential' && epsilon === 60 ? 0.74 : 0
     case 'median':
     case 'percentile':
     case 'minimum':
     case 'maximum':
-      if (column === 'Wealth' && epsilon === 16 && kind !== 'percentile') return 0.74
+      if (column === 'Wealth' && epsilon === 16 && kind !== 'percentile') return 0.9
       return column === 'Balance' && epsilon === 1 && changeOne && kind !== 'minimum' && kind !== 'maximum'
-        ? 0.75
+        ? 0.76
         : 0
     default: {
       if (hasQuantiles(wire)) return 0
