@@ -544,6 +544,11 @@ export function answerByKind<Fields extends z.ZodRawShape>(suffix: string, field
   ])
 }
 
+const measurement = z
+  .string()
+  .optional()
+  .describe('Identifies what was measured: the same in every release that shows it.')
+
 /** Fields of an answer to a query, whether it is stored or about made-up rows. */
 export const answerFacts = {
   dataset: datasetId,
@@ -553,10 +558,7 @@ export const answerFacts = {
   contribution,
   coverage: coverageReport,
   question: askedQuery.optional(),
-  measurement: z
-    .string()
-    .optional()
-    .describe('Identifies what was measured: the same in every release that shows it.'),
+  measurement,
   inference,
   ...debit,
   ...freshness,
@@ -700,6 +702,7 @@ export const batchAnswer = z
       'Answers in the order of the queries.',
     ),
     question: z.strictObject({ queries: listOf(askedQuery) }).optional(),
+    measurement,
     ...debit,
     price: priceOfReplay,
     receipt,

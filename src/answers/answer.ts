@@ -84,7 +84,9 @@ export function answer(dependencies: AnswerDependencies, question: Question): Pr
   const { dataset, query } = question
   return answerUnderCharge(dependencies, question, { name: 'query', kind: query.kind }, async (trace) => {
     const asked = await trace.step('plan', () => askQuery(query, dataset, dependencies))
-    const inferred = await trace.step('plan', () => inferredOrder(dependencies, question, asked, trace))
+    const use = useOf(query, question.idempotencyKey)
+    const inferred =
+      use === 'fresh' ? undefined : await inferredOrder(dependencies, question, asked, use, trace)
     if (inferred !== undefined) return inferred
     const scan = scanOf(entry(asked.plans, 0), dependencies.engine)
     return { ...orderOf(dependencies, asked, trace), scan }
@@ -116,13 +118,12 @@ export function answerBatch(dependencies: AnswerDependencies, batch: Batch): Pro
  */
 async function inferredOrder(
   dependencies: AnswerDependencies,
-  { principal, query, dataset, idempotencyKey }: Question,
+  { principal, dataset }: Question,
   asked: Asked,
+  use: Exclude<ReturnType<typeof useOf>, 'fresh'>,
   trace: Trace,
 ): Promise<Order | undefined> {
   const { ledger, limits } = dependencies
-  const use = useOf(query, idempotencyKey)
-  if (use === 'fresh') return undefined
   const planned = entry(asked.plans, 0)
   if (use === 'free-if-met') {
     const { paid } = await findRepeat(ledger, { principal, dataset, request: asked.canonical }, Date.now())

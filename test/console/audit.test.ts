@@ -41,7 +41,8 @@ async function faultIn(bytes: string | Uint8Array<ArrayBuffer>) {
 function withRequests(accounting: 'basic' | 'zcdp'): readonly EventWithRequest[] {
   return chain('census', sampleHistory(accounting)).map((stored) => {
     const { kind, chargeId, question } = JSON.parse(stored.canonical)
-    if (kind === 'charged' || kind === 'shared') return { ...stored, request: chargeId[0] }
+    if (kind === 'charged' || kind === 'shared' || kind === 'inferred')
+      return { ...stored, request: chargeId[0] }
     return kind === 'session-answered' ? { ...stored, request: `question ${question}` } : stored
   })
 }
@@ -58,7 +59,7 @@ describe.each(['basic', 'zcdp'] as const)('an export of the ledger under %s acco
     expect(chainOf(found)).toMatchObject({
       dataset: 'census',
       verification: { events: events.length, headHash: events.at(-1)?.hash },
-      requests: { referredTo: 7, verified: 7 },
+      requests: { referredTo: 8, verified: 8 },
     })
   })
 
@@ -90,7 +91,7 @@ describe.each(['basic', 'zcdp'] as const)('an export of the ledger under %s acco
     expect(await faultIn(written(events.with(place, lacking)))).toMatchObject({ line: place + 1 })
     const without = events.map(({ canonical, hash }) => ({ canonical, hash }))
     expect(chainOf(await verify(written(without)))).toMatchObject({
-      requests: { referredTo: 7, verified: 0 },
+      requests: { referredTo: 8, verified: 0 },
     })
   })
 })

@@ -1469,6 +1469,8 @@ export interface components {
             question?: {
                 queries: components["schemas"]["AskedQuery"][];
             };
+            /** @description Identifies what was measured: the same in every release that shows it. */
+            measurement?: string;
             cost: components["schemas"]["Amount"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
@@ -2516,6 +2518,8 @@ export interface components {
             question?: {
                 queries: components["schemas"]["AskedQuery"][];
             };
+            /** @description Identifies what was measured: the same in every release that shows it. */
+            measurement?: string;
             cost: components["schemas"]["Amount"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];

@@ -74,7 +74,8 @@ function eliminate(reduced: Reduced, pivot: Reduced, unknown: number, steps: Ste
     const [target, source] = [reduced[part], pivot[part]]
     if (keep !== 1n) for (const [key, value] of target) target.set(key, value * keep)
     for (const [key, value] of source) {
-      const difference = (target.get(key) ?? 0n) - subtract * value
+      const before = target.get(key)
+      const difference = (before === undefined ? 0n : before) - subtract * value
       if (difference === 0n) target.delete(key)
       else target.set(key, difference)
     }

@@ -1,11 +1,8 @@
 import { entry, must } from '../../privacy/must.ts'
 import type { Measurement } from '../mechanisms/measurement.ts'
 import { accuracy } from '../mechanisms/mechanism.ts'
-import {
-  expectedAbsoluteBound,
-  halfWidthBound,
-  type WeightedNoise,
-} from '../mechanisms/noise/combined-noise.ts'
+import { expectedAbsoluteBound, halfWidthBound } from '../mechanisms/noise/combined-noise.ts'
+import type { WeightedNoise } from '../mechanisms/noise/weighted-noise.ts'
 import { estimatorsOf, isLinear } from '../planner/additive/estimates/estimate-kinds.ts'
 import { columnRange } from '../planner/additive/estimates/estimator.ts'
 import { noiseAt, unitOf } from '../planner/additive/estimates/noisy-statistic.ts'
@@ -182,7 +179,10 @@ function connected(all: readonly Measured[], forms: readonly LinearForm[]): read
   for (let unknown = queue.pop(); unknown !== undefined; unknown = queue.pop()) {
     if (seen.has(unknown)) continue
     seen.add(unknown)
-    for (const place of byUnknown.get(unknown) ?? []) {
+    // No measured integer may contain an unknown of the question.
+    const places = byUnknown.get(unknown)
+    if (places === undefined) continue
+    for (const place of places) {
       if (reached.has(place)) continue
       reached.add(place)
       queue.push(...entry(all, place).form.keys())

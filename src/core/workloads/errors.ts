@@ -1,6 +1,5 @@
 import { entry } from '../../privacy/must.ts'
-import type { Noise } from '../mechanisms/noise/combined-noise.ts'
-import type { CountedNoise } from '../mechanisms/noise/many-noises.ts'
+import type { CountedNoise, Noise } from '../mechanisms/noise/weighted-noise.ts'
 import { type ColumnSet, cellsIn, columnsIn, subsetsOf } from './column-sets.ts'
 import { type Reconstruction, WHOLE } from './reconstruction.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { Noise } from '../../../src/core/mechanisms/noise/combined-noise.ts'
 import { deviationOfMany } from '../../../src/core/mechanisms/noise/many-noises.ts'
+import type { Noise } from '../../../src/core/mechanisms/noise/weighted-noise.ts'
 import { type ColumnSet, cellsIn, setsOf } from '../../../src/core/workloads/column-sets.ts'
 import { cellError } from '../../../src/core/workloads/errors.ts'
 import { reconstructionOf } from '../../../src/core/workloads/reconstruction.ts'

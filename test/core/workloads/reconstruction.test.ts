@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { Noise } from '../../../src/core/mechanisms/noise/combined-noise.ts'
 import { deviationOfMany } from '../../../src/core/mechanisms/noise/many-noises.ts'
+import type { Noise } from '../../../src/core/mechanisms/noise/weighted-noise.ts'
 import {
   type ColumnSet,
   cellsIn,

@@ -285,7 +285,7 @@ describe('undeclared keys', () => {
 
 describe('accuracy first', () => {
   test('the smallest epsilon is found, previewed and charged', async () => {
-    const wanted = { kind: 'count', accuracy: { halfWidth: 25, confidence: 0.99 } }
+    const wanted = { kind: 'count', accuracy: { halfWidth: 25, confidence: 0.99 }, use: 'fresh' }
     const { cost, accuracy } = await ask(wanted)
     expect(accuracy).toMatchObject({ confidence: 0.99, halfWidth: 25 })
     const at = async (epsilon: number) =>

@@ -3,7 +3,8 @@ import { entry } from '../../../privacy/must.ts'
 import { numberFromRational } from '../../../privacy/rational.ts'
 import type { Measurement } from '../measurement.ts'
 import { normalHalfWidth } from './gaussian.ts'
-import { type CountedNoise, halfWidthOfMany } from './many-noises.ts'
+import { halfWidthOfMany } from './many-noises.ts'
+import type { CountedNoise, Noise, WeightedNoise } from './weighted-noise.ts'
 
 /*
  * Bounds on linear combinations of independent noises, such as the error of a sum minus a mean times the error of a count.
@@ -17,23 +18,6 @@ import { type CountedNoise, halfWidthOfMany } from './many-noises.ts'
  * with X_i the continuous variables and u_i the output units. The continuous tail is exact. Proof: src/core/planner/additive/estimates/accuracy.md.
  * For many terms, half a unit for each is more than the error of smoothing their exact distribution: see `many-noises.ts`.
  */
-
-/** Noise of one number, in the unit that people read. */
-export type Noise =
-  | {
-      readonly kind: 'laplace'
-      /** Distance between neighbouring values. */
-      readonly unit: number
-      /** The scale b of the discrete distribution, in units. */
-      readonly scaleUnits: number
-    }
-  | { readonly kind: 'normal'; readonly unit: number; readonly sigma: number }
-
-/** A noise and its factor in a linear combination. */
-export interface WeightedNoise {
-  readonly noise: Noise
-  readonly weight: number
-}
 
 /** The noise of a measurement's entries, where one grid unit is `gridUnit` of the unit that people read. */
 export function noiseOf({ noise, fractionBits }: Measurement, gridUnit: number): Noise {

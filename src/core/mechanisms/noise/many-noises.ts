@@ -1,5 +1,5 @@
-import type { Noise } from './combined-noise.ts'
 import { normalHalfWidth } from './gaussian.ts'
+import type { CountedNoise, Noise } from './weighted-noise.ts'
 
 /*
  * Bounds on linear combinations of many independent noises, such as the error of a table that is estimated from thousands
@@ -11,13 +11,6 @@ import { normalHalfWidth } from './gaussian.ts'
  * and the law of X + G is known: its tail differs from a normal one by less than 1e-20 for discrete Gaussian noises, and is
  * computed from its characteristic function for discrete Laplace ones. Proof: src/core/workloads/workloads.md, "Half-widths".
  */
-
-/** Independent noises that are alike, and their common factor in a linear combination. */
-export interface CountedNoise {
-  readonly noise: Noise
-  readonly weight: number
-  readonly count: number
-}
 
 /** A discrete Gaussian noise has at least this standard deviation, in its units. */
 export const LEAST_SCALE_UNITS = 1_024

@@ -3,10 +3,9 @@ import { describe, expect, test } from 'vitest'
 import {
   expectedAbsoluteBound,
   halfWidthBound,
-  type Noise,
   tailBound,
-  type WeightedNoise,
 } from '../../../../src/core/mechanisms/noise/combined-noise.ts'
+import type { Noise, WeightedNoise } from '../../../../src/core/mechanisms/noise/weighted-noise.ts'
 import { discreteGaussianMass } from '../../../../src/core/mechanisms/samplers/discrete-gaussian.ts'
 
 const laplace = (scaleUnits: number, unit = 1): Noise => ({ kind: 'laplace', unit, scaleUnits })

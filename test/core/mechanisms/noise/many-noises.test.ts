@@ -1,12 +1,9 @@
 import fc from 'fast-check'
 import seedrandom from 'seedrandom'
 import { describe, expect, test } from 'vitest'
-import { halfWidthBound, type Noise } from '../../../../src/core/mechanisms/noise/combined-noise.ts'
-import {
-  type CountedNoise,
-  deviationOfMany,
-  halfWidthOfMany,
-} from '../../../../src/core/mechanisms/noise/many-noises.ts'
+import { halfWidthBound } from '../../../../src/core/mechanisms/noise/combined-noise.ts'
+import { deviationOfMany, halfWidthOfMany } from '../../../../src/core/mechanisms/noise/many-noises.ts'
+import type { CountedNoise, Noise } from '../../../../src/core/mechanisms/noise/weighted-noise.ts'
 import { discreteGaussianSampler } from '../../../../src/core/mechanisms/samplers/discrete-gaussian.ts'
 import { discreteLaplaceSampler } from '../../../../src/core/mechanisms/samplers/discrete-laplace.ts'
 

@@ -1,6 +1,6 @@
 import type { Suppositions } from '../../../../../schemas/answers/query.ts'
 import { numberFromDecimal } from '../../../../privacy/decimal.ts'
-import type { Noise } from '../../../mechanisms/noise/combined-noise.ts'
+import type { Noise } from '../../../mechanisms/noise/weighted-noise.ts'
 import type { MeasuredColumn } from '../../language/measured-column.ts'
 import type { ErrorReport } from '../../report-kinds.ts'
 import type { AdditivePlan, Moment } from '../shape.ts'

@@ -1,8 +1,5 @@
-import {
-  expectedAbsoluteBound,
-  halfWidthBound,
-  type WeightedNoise,
-} from '../../../mechanisms/noise/combined-noise.ts'
+import { expectedAbsoluteBound, halfWidthBound } from '../../../mechanisms/noise/combined-noise.ts'
+import type { WeightedNoise } from '../../../mechanisms/noise/weighted-noise.ts'
 import type { AdditivePlan, Moment } from '../shape.ts'
 import type { NumberAt } from './estimator.ts'
 import { noiseAt } from './noisy-statistic.ts'

@@ -1,9 +1,5 @@
-import {
-  expectedAbsoluteBound,
-  halfWidthBound,
-  tailBound,
-  type WeightedNoise,
-} from '../../../mechanisms/noise/combined-noise.ts'
+import { expectedAbsoluteBound, halfWidthBound, tailBound } from '../../../mechanisms/noise/combined-noise.ts'
+import type { WeightedNoise } from '../../../mechanisms/noise/weighted-noise.ts'
 import type { ErrorReport } from '../../report-kinds.ts'
 import type { AdditivePlan } from '../shape.ts'
 import { type Estimator, leastHalfWidth, within } from './estimator.ts'

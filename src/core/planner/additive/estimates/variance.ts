@@ -1,11 +1,6 @@
 import type { Suppositions } from '../../../../../schemas/answers/query.ts'
-import {
-  expectedAbsoluteBound,
-  halfWidthBound,
-  type Noise,
-  tailBound,
-  type WeightedNoise,
-} from '../../../mechanisms/noise/combined-noise.ts'
+import { expectedAbsoluteBound, halfWidthBound, tailBound } from '../../../mechanisms/noise/combined-noise.ts'
+import type { Noise, WeightedNoise } from '../../../mechanisms/noise/weighted-noise.ts'
 import type { AdditivePlan, Estimate } from '../shape.ts'
 import {
   columnRange,

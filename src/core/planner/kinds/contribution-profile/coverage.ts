@@ -1,7 +1,8 @@
 import { entry } from '../../../../privacy/must.ts'
 import { type PersonUnit, plausibleRowsOf } from '../../../../privacy/neighbours.ts'
 import type { Coverage, Interval } from '../../../dataset/dataset.ts'
-import { halfWidthBound, type Noise, noiseOf, tailBound } from '../../../mechanisms/noise/combined-noise.ts'
+import { halfWidthBound, noiseOf, tailBound } from '../../../mechanisms/noise/combined-noise.ts'
+import type { Noise } from '../../../mechanisms/noise/weighted-noise.ts'
 import type { AdditivePlan } from '../../additive/shape.ts'
 import { type Band, bandsOf } from './bands.ts'
 
