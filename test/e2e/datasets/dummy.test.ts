@@ -240,9 +240,9 @@ describe('an answer over made-up rows', () => {
     expect((await service.as('analyst').get('/v1/datasets/one/budget').expect(200)).body).toEqual(budget)
   })
 
-  test('has the fields of a real one, except for the receipt', async () => {
+  test('has the fields of a real one, except for the receipt and the id of what was measured', async () => {
     const fields = (body: object) =>
-      Object.keys(body).filter((name) => name !== 'receipt' && name !== 'dummy')
+      Object.keys(body).filter((name) => !['receipt', 'measurement', 'dummy'].includes(name))
     await register('fields', { source: await csv('fields.csv', 50), budget: { epsilon: 100, delta: 1e-3 } })
     for (const query of QUERIES) {
       const [real, practised] = [
