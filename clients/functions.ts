@@ -48,6 +48,7 @@ export function typescriptFunctions(): string {
 import type { Decimal } from './decimal.ts'
 import {
   type Candidates,
+  type Clamp,
   type Counted,
   candidatesOf,
   type NoisyOptions,
@@ -122,6 +123,10 @@ function typescriptType({ type, whole, choices }: KindField): string {
       return union(choices, "'", ' | ')
     case 'text':
       return 'string'
+    case 'clamp':
+      return 'Clamp'
+    case 'clamps':
+      return 'Readonly<Record<string, Clamp>>'
     default:
       throw new TypeError(`a parameter of type ${type} is written by hand`)
   }
@@ -138,13 +143,14 @@ export function pythonFunctions(notice: string): string {
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from .answers import Keys, Percentiles, Regression, Selection, Table, Value
 from .columns import ColumnName, Grouping, Where
 from .query import (
     Candidates,
+    Clamp,
     NoisyOptions,
     Options,
     Per,
@@ -212,6 +218,10 @@ function plainPythonType({ type, whole, choices, least = 0 }: KindField): string
       return 'Subject'
     case 'perPerson':
       return 'Per'
+    case 'clamp':
+      return 'Clamp'
+    case 'clamps':
+      return 'Mapping[str, Clamp]'
     case 'percentages':
       return 'Any'
     case 'number':

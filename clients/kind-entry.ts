@@ -26,6 +26,8 @@ export type FieldType =
   | 'percentages'
   | 'counted'
   | 'perPerson'
+  | 'clamp'
+  | 'clamps'
   | 'number'
   | 'flag'
   | 'choice'

@@ -15,6 +15,8 @@ export const formFields = z.registry<{
     | 'percentages'
     | 'counted'
     | 'perPerson'
+    | 'clamp'
+    | 'clamps'
   /** Label of the field. Default: its name. */
   readonly title?: string
   readonly hint?: string
@@ -116,6 +118,45 @@ export const where = predicate.refine(
   (tree) => depthOf(tree) <= MAX_PREDICATE_DEPTH,
   `must be nested at most ${MAX_PREDICATE_DEPTH} levels deep`,
 )
+
+const clamp = z
+  .strictObject({
+    lower: gridValue.describe('Smaller values count as this one. Within the declared bounds of the column.'),
+    upper: gridValue.describe('Larger values count as this one. Greater than `lower`.'),
+  })
+  .meta({
+    id: 'Clamp',
+    description:
+      'Bounds to which values are clamped, within the declared bounds of the column and on its grid. The noise shrinks with ' +
+      'them. Values beyond them move the statistic itself, which no half-width covers. NULL stays NULL.',
+  })
+
+/** A clamp of the one column that a statistic is about. */
+const clampable = {
+  clamp: clamp
+    .optional()
+    .describe('Clamps the values of the column to narrower bounds than the declared ones.')
+    .register(formFields, {
+      type: 'clamp',
+      title: 'Clamp values',
+      hint: 'Narrower bounds need less noise. Values beyond them count as the nearer bound.',
+    }),
+}
+
+/** Clamps of the columns that a statistic is about. */
+const clampableColumns = {
+  clamp: z
+    .record(columnName, clamp)
+    .optional()
+    .describe(
+      'Clamps the values of columns to narrower bounds than the declared ones, by the names of the columns.',
+    )
+    .register(formFields, {
+      type: 'clamps',
+      title: 'Clamp values',
+      hint: 'Narrower bounds need less noise. Values beyond them count as the nearer bound.',
+    }),
+}
 
 const binnedColumn = z
   .strictObject({
@@ -305,11 +346,13 @@ const countQuery = z.strictObject({ kind: z.literal('count'), ...counted, ...add
   description: 'Number of rows or of people.',
 })
 
-const sumQuery = z.strictObject({ kind: z.literal('sum'), column: columnName, ...additive }).meta({
-  id: 'SumQuery',
-  examples: [{ kind: 'sum', column: 'Earnings', epsilon: 0.1 }],
-  description: 'Sum of a numeric column. NULL counts as 0.',
-})
+const sumQuery = z
+  .strictObject({ kind: z.literal('sum'), column: columnName, ...clampable, ...additive })
+  .meta({
+    id: 'SumQuery',
+    examples: [{ kind: 'sum', column: 'Earnings', epsilon: 0.1 }],
+    description: 'Sum of a numeric column. NULL counts as 0.',
+  })
 
 /** Assumptions of an analyst about the data, made without seeing any of it. */
 const supposed = z
@@ -355,7 +398,13 @@ export const requestTerms = {
 }
 
 const meanQuery = z
-  .strictObject({ kind: z.literal('mean'), column: columnName, ...valuePerPerson, ...supposable })
+  .strictObject({
+    kind: z.literal('mean'),
+    column: columnName,
+    ...valuePerPerson,
+    ...clampable,
+    ...supposable,
+  })
   .meta({
     id: 'MeanQuery',
     examples: [{ kind: 'mean', column: 'Age', accuracy: { halfWidth: 0.5 }, supposed: { rows: 80_000 } }],
@@ -364,7 +413,7 @@ const meanQuery = z
   })
 
 const varianceQuery = z
-  .strictObject({ kind: z.literal('variance'), column: columnName, ...supposable })
+  .strictObject({ kind: z.literal('variance'), column: columnName, ...clampable, ...supposable })
   .meta({
     id: 'VarianceQuery',
     examples: [{ kind: 'variance', column: 'Age', epsilon: 0.1 }],
@@ -372,7 +421,7 @@ const varianceQuery = z
   })
 
 const standardDeviationQuery = z
-  .strictObject({ kind: z.literal('standardDeviation'), column: columnName, ...supposable })
+  .strictObject({ kind: z.literal('standardDeviation'), column: columnName, ...clampable, ...supposable })
   .meta({
     id: 'StandardDeviationQuery',
     examples: [
@@ -389,21 +438,25 @@ const pair = z
     'Two different columns, each numeric, boolean or temporal. A boolean is 0 or 1; dates count in days, timestamps in seconds.',
   )
 
-const covarianceQuery = z.strictObject({ kind: z.literal('covariance'), columns: pair, ...supposable }).meta({
-  id: 'CovarianceQuery',
-  examples: [{ kind: 'covariance', columns: ['Age', 'Earnings'], epsilon: 0.5 }],
-  description:
-    'Population covariance of two columns. Rows where one of them is NULL are ignored. `supposed` takes `rows` only.',
-})
+const covarianceQuery = z
+  .strictObject({ kind: z.literal('covariance'), columns: pair, ...clampableColumns, ...supposable })
+  .meta({
+    id: 'CovarianceQuery',
+    examples: [{ kind: 'covariance', columns: ['Age', 'Earnings'], epsilon: 0.5 }],
+    description:
+      'Population covariance of two columns. Rows where one of them is NULL are ignored. `supposed` takes `rows` only.',
+  })
 
-const correlationQuery = z.strictObject({ kind: z.literal('correlation'), columns: pair, ...additive }).meta({
-  id: 'CorrelationQuery',
-  examples: [{ kind: 'correlation', columns: ['Age', 'Earnings'], epsilon: 0.5 }],
-  description:
-    'Pearson correlation of two columns, between -1 and 1. Rows where one of them is NULL are ignored. If a noisy ' +
-    'variance is not positive, the value is 0 and its half-width 1. Its accuracy depends on the data, so `accuracy` is ' +
-    'not supported.',
-})
+const correlationQuery = z
+  .strictObject({ kind: z.literal('correlation'), columns: pair, ...clampableColumns, ...additive })
+  .meta({
+    id: 'CorrelationQuery',
+    examples: [{ kind: 'correlation', columns: ['Age', 'Earnings'], epsilon: 0.5 }],
+    description:
+      'Pearson correlation of two columns, between -1 and 1. Rows where one of them is NULL are ignored. If a noisy ' +
+      'variance is not positive, the value is 0 and its half-width 1. Its accuracy depends on the data, so `accuracy` is ' +
+      'not supported.',
+  })
 
 const linearRegressionQuery = z
   .strictObject({
@@ -431,6 +484,7 @@ const linearRegressionQuery = z
         title: 'Ridge',
         hint: 'Keeps coefficients from growing without limit. By default it is as large as the expected noise.',
       }),
+    ...clampableColumns,
     ...additive,
   })
   .meta({
@@ -528,11 +582,15 @@ export const groupStatistic = z
   .union(
     [
       z.strictObject({ kind: z.literal('count'), ...counted }),
-      z.strictObject({ kind: z.literal('mean'), column: columnName, ...valuePerPerson }),
-      z.strictObject({ kind: z.enum(['sum', 'variance', 'standardDeviation']), column: columnName }),
+      z.strictObject({ kind: z.literal('mean'), column: columnName, ...valuePerPerson, ...clampable }),
+      z.strictObject({
+        kind: z.enum(['sum', 'variance', 'standardDeviation']),
+        column: columnName,
+        ...clampable,
+      }),
       z.strictObject({ kind: z.literal('countDistinct'), column: groupingColumn }),
-      z.strictObject({ kind: z.literal('median'), column: columnName }),
-      z.strictObject({ kind: z.literal('percentile'), column: columnName, p: percentage }),
+      z.strictObject({ kind: z.literal('median'), column: columnName, ...clampable }),
+      z.strictObject({ kind: z.literal('percentile'), column: columnName, p: percentage, ...clampable }),
       z.strictObject({
         kind: z.literal('proportion'),
         of: where.describe('The share of rows that satisfy this predicate.'),
@@ -645,7 +703,7 @@ const noisyMaxQuery = z
   })
 
 const medianQuery = z
-  .strictObject({ kind: z.literal('median'), column: columnName, ...valuePerPerson, ...rows })
+  .strictObject({ kind: z.literal('median'), column: columnName, ...valuePerPerson, ...clampable, ...rows })
   .meta({
     id: 'MedianQuery',
     examples: [{ kind: 'median', column: 'Earnings', epsilon: 0.1 }],
@@ -669,6 +727,7 @@ const percentileQuery = z
         initial: [25, 50, 75],
       }),
     ...valuePerPerson,
+    ...clampable,
     ...rows,
   })
   .meta({
@@ -680,7 +739,13 @@ const percentileQuery = z
   })
 
 const extremeQuery = z
-  .strictObject({ kind: z.literal(['minimum', 'maximum']), column: columnName, ...valuePerPerson, ...rows })
+  .strictObject({
+    kind: z.literal(['minimum', 'maximum']),
+    column: columnName,
+    ...valuePerPerson,
+    ...clampable,
+    ...rows,
+  })
   .meta({
     id: 'ExtremeQuery',
     examples: [{ kind: 'minimum', column: 'Age', epsilon: 0.1 }],
@@ -811,3 +876,5 @@ export type Suppositions = z.output<typeof supposed>
 export type QueryPredicate = PredicateTree
 export type GroupingColumn = z.output<typeof groupingColumn>
 export type GroupStatistic = z.output<typeof groupStatistic>
+export type ClampRequest = z.output<typeof clamp>
+export type ColumnClamps = Readonly<Record<string, ClampRequest>>

@@ -25,6 +25,7 @@ import { OWN_ROWS, type PrintedKey } from './printing/group-keys.ts'
 import { printPersonExpression } from './printing/people.ts'
 import { printPresent } from './printing/predicates.ts'
 import {
+  columnOf,
   GRID,
   type PrintedStatement,
   type Printer,
@@ -32,6 +33,7 @@ import {
   printDatasetRows,
 } from './printing/printer.ts'
 import { printStatistics } from './printing/results.ts'
+import { printIndexed } from './printing/statistics.ts'
 import { printCells, printWhere } from './printing/table.ts'
 
 /**
@@ -126,7 +128,7 @@ export function printCellCounting(
   limit: number,
 ): PrintedAggregate {
   const printer: Printer = { dataset, dialect, parameters: [] }
-  const column = printColumn(printer, counting.column, GRID)
+  const column = printGridIndex(printer, counting)
   const { rows, cells } = printTableRows(printer, counting, {
     presenceOnly: false,
     presentColumn: counting.column,
@@ -153,7 +155,7 @@ export function printIndexCounting(
   const printer: Printer = { dataset, dialect, parameters: [] }
   const { column, from, counted } =
     counting.perPerson === undefined
-      ? printCountedColumn(printer, counting, printColumn(printer, counting.column, GRID))
+      ? printCountedColumn(printer, counting, printGridIndex(printer, counting))
       : printCountedPeople(printer, counting)
   const sql = `SELECT ${dialect.countedInteger(column)}, ${dialect.countedInteger(counted)} FROM ${from} GROUP BY ${column}`
   return { sql: `${sql} ORDER BY ${column} LIMIT ${limit}`, parameters: printer.parameters }
@@ -177,6 +179,15 @@ export function printTextCounting(
   const { column, from, counted } = printCountedColumn(printer, counting, name)
   const sql = `SELECT ${dialect.countedText(column)}, ${dialect.countedInteger(counted)} FROM ${from} GROUP BY ${column}`
   return { sql: `${sql} LIMIT ${limit}`, parameters: printer.parameters }
+}
+
+/** Prints the index of a column on a grid, which may be clamped. */
+function printGridIndex(
+  printer: Printer,
+  counting: Extract<ValueCounting, { readonly column: string }> | CellCounting,
+): string {
+  columnOf(printer, counting.column, GRID)
+  return printIndexed(printer, counting).index
 }
 
 /** Values to count, as a column of a relation, and the aggregate function that counts them. */

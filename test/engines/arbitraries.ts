@@ -4,6 +4,7 @@ import {
   type Aggregate,
   type Bounding,
   type CellCounting,
+  type Clamp,
   type GroupKey,
   LARGEST_SQUARED_INDEX,
   type PersonValue,
@@ -156,29 +157,51 @@ const groupKey: fc.Arbitrary<GroupKey> = fc.oneof(
 
 const coefficient = fc.oneof(fc.bigInt(-3n, 3n), fc.bigInt(-(2n ** 90n), 2n ** 90n))
 
-const term = fc.record({
-  column: fc.constantFrom('small', 'middling', 'wide', 'flag'),
-  factor: coefficient,
-  offset: coefficient,
-})
+/** Clamps with small or larger bounds, within those of a column or not. */
+const clamp: fc.Arbitrary<Clamp> = fc.oneof(
+  fc.tuple(fc.bigInt(-4n, 3n), fc.bigInt(3n, 13n)).map(([lower, upper]) => ({ lower, upper })),
+  fc.tuple(fc.bigInt(-MIDDLING, 0n), fc.bigInt(0n, MIDDLING)).map(([lower, upper]) => ({ lower, upper })),
+)
+
+const term = fc.oneof(
+  fc.record({
+    column: fc.constantFrom('small', 'middling', 'wide', 'flag'),
+    factor: coefficient,
+    offset: coefficient,
+  }),
+  fc.record({
+    column: fc.constantFrom('small', 'middling', 'wide', 'day'),
+    clamp,
+    factor: coefficient,
+    offset: coefficient,
+  }),
+)
 
 const statistic: fc.Arbitrary<Statistic> = fc.oneof(
   fc.record(
     { kind: fc.constant('count' as const), column: anyName, where: predicate },
     { requiredKeys: ['kind'] },
   ),
-  fc.record({
-    kind: fc.constant('affine-sum' as const),
-    column: numericNames,
-    factor: coefficient,
-    offset: coefficient,
-  }),
-  fc.record({
-    kind: fc.constant('affine-square-sum' as const),
-    column: fc.constantFrom('small', 'middling', 'wide'),
-    factor: coefficient,
-    offset: coefficient,
-  }),
+  fc.record(
+    {
+      kind: fc.constant('affine-sum' as const),
+      column: numericNames,
+      clamp,
+      factor: coefficient,
+      offset: coefficient,
+    },
+    { requiredKeys: ['kind', 'column', 'factor', 'offset'] },
+  ),
+  fc.record(
+    {
+      kind: fc.constant('affine-square-sum' as const),
+      column: fc.constantFrom('small', 'middling', 'wide'),
+      clamp,
+      factor: coefficient,
+      offset: coefficient,
+    },
+    { requiredKeys: ['kind', 'column', 'factor', 'offset'] },
+  ),
   fc.record({
     kind: fc.constant('affine-count' as const),
     where: predicate,
@@ -207,12 +230,21 @@ export const countingOf = (column: fc.Arbitrary<string>): fc.Arbitrary<ValueCoun
     { requiredKeys: ['column', 'bounding'] },
   )
 
+/** The same with a clamp or without, for columns on a grid. */
+export const clampedOrNot = (counting: fc.Arbitrary<ValueCounting>): fc.Arbitrary<ValueCounting> =>
+  fc
+    .tuple(counting, fc.option(clamp, { nil: undefined }))
+    .map(([counted, bounds]) =>
+      bounds === undefined || counted.perPerson !== undefined ? counted : { ...counted, clamp: bounds },
+    )
+
 /** Any counting of the values of a column in cells. */
 export const cellCounting: fc.Arbitrary<CellCounting> = fc.record(
   {
     where: predicate,
     groupBy: fc.array(groupKey, { maxLength: 2 }),
     column: numericNames,
+    clamp,
     bounding: fc.constant({ kind: 'one-row-each' } as const),
   },
   { requiredKeys: ['groupBy', 'column', 'bounding'] },
@@ -240,10 +272,10 @@ function clampWithin(magnitude: bigint) {
 /** Any value per person, clamped to a magnitude. */
 export function personValueWithin(magnitude: bigint): fc.Arbitrary<PersonValue> {
   const value = fc.oneof(
-    fc.record({
-      kind: fc.constantFrom('sum' as const, 'mean' as const),
-      column: numericNames,
-    }),
+    fc.record(
+      { kind: fc.constantFrom('sum' as const, 'mean' as const), column: numericNames, clamp },
+      { requiredKeys: ['kind', 'column'] },
+    ),
     fc.record(
       { kind: fc.constant('count' as const), column: fc.oneof(numericNames, anyName) },
       { requiredKeys: ['kind'] },

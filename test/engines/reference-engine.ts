@@ -3,6 +3,7 @@ import {
   type AffineTerm,
   type Aggregate,
   type CellCounting,
+  type Clamp,
   cellCount,
   type GroupKey,
   groupKeySize,
@@ -13,7 +14,7 @@ import {
 } from '../../src/core/planner/language/aggregate.ts'
 import type { IndexCounts, TextCounts } from '../../src/core/planner/language/reading.ts'
 import type { Engine } from '../../src/engines/engine.ts'
-import { boundedRows, byPerson, countedTexts, personValueOf } from './reference-people.ts'
+import { boundedRows, byPerson, clampedIndex, countedTexts, personValueOf } from './reference-people.ts'
 
 /** A stored value: a grid index, a category's index, a boolean, a text or NULL. */
 export type StoredValue = bigint | number | boolean | string | null
@@ -71,7 +72,7 @@ export function countIndexesOf(counting: ValueCounting, rows: readonly StoredRow
 
 /** Counts the values of a column in each cell by definition. */
 export function countCellIndexesOf(
-  { where, groupBy, column, bounding }: CellCounting,
+  { where, groupBy, column, clamp, bounding }: CellCounting,
   rows: readonly StoredRow[],
 ): IndexCounts[] {
   const placed = rows
@@ -79,7 +80,7 @@ export function countCellIndexesOf(
     .map((row) => ({ row, cell: cellOf(groupBy, row) }))
     .filter(({ cell }) => cell !== undefined)
   const bounded = boundedRows(bounding, placed)
-  const counting = { column, bounding: { kind: 'one-row-each' } } as const
+  const counting = { column, ...(clamp && { clamp }), bounding: { kind: 'one-row-each' } } as const
   return Array.from({ length: cellCount({ groupBy }) }, (_, cell) =>
     countIndexesOf(
       counting,
@@ -118,7 +119,7 @@ function storedValue(row: StoredRow, column: string): StoredValue {
 
 /** Values, each as many times as it counts. */
 function countedValues(counting: ValueCounting, rows: readonly StoredRow[]): StoredValue[] {
-  const { where, bounding, perPerson, column } = counting
+  const { where, bounding, perPerson } = counting
   const kept = rows.filter((row) => where === undefined || holds(where, row))
   if (perPerson !== undefined) {
     const placed = boundedRows(
@@ -133,9 +134,12 @@ function countedValues(counting: ValueCounting, rows: readonly StoredRow[]): Sto
         ) ?? [],
     )
   }
+  const { column, clamp } = counting
+  const counted = (row: StoredRow) =>
+    clamp === undefined ? storedValue(row, column) : indexOf(column, row, clamp)
   const placed = boundedRows(
     bounding,
-    kept.map((row) => ({ row, cell: storedValue(row, column) })).filter(({ cell }) => cell !== null),
+    kept.map((row) => ({ row, cell: counted(row) ?? null })).filter(({ cell }) => cell !== null),
   )
   if (counting.people !== true) return placed.map(({ cell }) => cell)
   return byPerson(placed, ({ row }) => row).flatMap((own) => [...new Set(own.map(({ cell }) => cell))])
@@ -182,26 +186,26 @@ function counts(
 }
 
 /** The integers that a sum adds up, of rows or of people. */
-function summands({ column, perPerson }: Summand, rows: readonly StoredRow[]): bigint[] {
+function summands({ column, clamp, perPerson }: Summand, rows: readonly StoredRow[]): bigint[] {
   if (perPerson !== undefined)
     return byPerson(rows, (row) => row).flatMap((own) => personValueOf(perPerson, own) ?? [])
-  return rows.flatMap((row) => indexOf(column, row) ?? [])
+  return rows.flatMap((row) => indexOf(column, row, clamp) ?? [])
 }
 
 /** The product of two terms in a row; 0 if either has no value. */
 function productOf(terms: readonly AffineTerm[], row: StoredRow): bigint {
-  const values = terms.map(({ column, factor, offset }) => {
-    const index = indexOf(column, row)
+  const values = terms.map(({ column, clamp, factor, offset }) => {
+    const index = indexOf(column, row, clamp)
     return index === undefined ? undefined : factor * index + offset
   })
   return values.reduce<bigint>((product, value) => product * (value ?? 0n), 1n)
 }
 
-/** The index of a row in a column; `undefined` for NULL. A boolean is 0 or 1. */
-function indexOf(column: string, row: StoredRow): bigint | undefined {
+/** The index of a row in a column, clamped; `undefined` for NULL. A boolean is 0 or 1. */
+function indexOf(column: string, row: StoredRow, clamp?: Clamp): bigint | undefined {
   const value = storedValue(row, column)
   const index = typeof value === 'boolean' ? BigInt(value) : value
-  return typeof index === 'bigint' ? index : undefined
+  return typeof index === 'bigint' ? clampedIndex(index, clamp) : undefined
 }
 
 function cellOf(keys: readonly GroupKey[], row: StoredRow): number | undefined {

@@ -1,4 +1,4 @@
-import type { Bounding, PersonValue } from '../../src/core/planner/language/aggregate.ts'
+import type { Bounding, Clamp, PersonValue } from '../../src/core/planner/language/aggregate.ts'
 import type { StoredRow } from './reference-engine.ts'
 
 /*
@@ -44,15 +44,24 @@ export function byPerson<Thing>(things: readonly Thing[], rowOf: (thing: Thing) 
   return [...people.values()]
 }
 
+/** An index clamped to bounds, if there are any. */
+export function clampedIndex(index: bigint, clamp: Clamp | undefined): bigint {
+  if (clamp === undefined) return index
+  return index < clamp.lower ? clamp.lower : index > clamp.upper ? clamp.upper : index
+}
+
 /** The value of one person, from that person's bounded rows in one cell; `undefined` for a person without one. */
 export function personValueOf(value: PersonValue, rows: readonly StoredRow[]): bigint | undefined {
   const { column, lower, upper } = value
   const counted = column === undefined ? rows : rows.filter((row) => row[column] !== null)
   if (counted.length === 0) return undefined
   const number = BigInt(counted.length)
-  const clamped = (index: bigint) => (index < lower ? lower : index > upper ? upper : index)
+  const clamped = (index: bigint) => clampedIndex(index, { lower, upper })
   if (value.kind === 'count') return clamped(number)
-  const sum = counted.reduce((total, row) => total + BigInt(Number(row[value.column])), 0n)
+  const sum = counted.reduce(
+    (total, row) => total + clampedIndex(BigInt(Number(row[value.column])), value.clamp),
+    0n,
+  )
   return clamped(value.kind === 'sum' ? sum : roundedDown(2n * sum + number, 2n * number))
 }
 

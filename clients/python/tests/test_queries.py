@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import datetime
 import inspect
 from typing import Any
 
@@ -47,6 +48,16 @@ def test_mistakes_in_expressions_are_errors() -> None:
         AGE == SEX  # noqa: B015
     with pytest.raises(TypeError, match="list of values"):
         SEX.isin("F")
+
+
+def test_clamps_are_pairs_or_objects() -> None:
+    bounds = {"lower": 0, "upper": 80}
+    assert sotto.sum("cost", clamp=(0, 80), epsilon=1).body["clamp"] == bounds
+    assert sotto.sum("cost", clamp=bounds, epsilon=1).body["clamp"] == bounds
+    days = (datetime.date(2024, 1, 1), datetime.date(2024, 12, 31))
+    assert sotto.median("day", clamp=days, epsilon=1).body["clamp"] == {"lower": "2024-01-01", "upper": "2024-12-31"}
+    for clamp in ({"cost": (0, 80)}, {"cost": bounds}):
+        assert sotto.covariance("age", "cost", clamp=clamp, epsilon=1).body["clamp"] == {"cost": bounds}
 
 
 def test_options_have_the_names_and_shapes_of_the_service() -> None:

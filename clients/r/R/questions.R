@@ -12,52 +12,52 @@ sotto_contingency <- function(columns, of = NULL, ...) {
   question("contingency", list(columns = groupings(columns), of = of), ...)
 }
 
-sotto_mean <- function(column, per_person = NULL, ...) {
-  question("mean", list(column = column, per_person = per_person), ...)
+sotto_mean <- function(column, per_person = NULL, clamp = NULL, ...) {
+  question("mean", list(column = column, per_person = per_person, clamp = clamp), ...)
 }
 
-sotto_sum <- function(column, ...) {
-  question("sum", list(column = column), ...)
+sotto_sum <- function(column, clamp = NULL, ...) {
+  question("sum", list(column = column, clamp = clamp), ...)
 }
 
-sotto_median <- function(column, per_person = NULL, ...) {
-  question("median", list(column = column, per_person = per_person), ...)
+sotto_median <- function(column, per_person = NULL, clamp = NULL, ...) {
+  question("median", list(column = column, per_person = per_person, clamp = clamp), ...)
 }
 
-sotto_percentile <- function(column, p, per_person = NULL, ...) {
-  question("percentile", list(column = column, p = p, per_person = per_person), ...)
+sotto_percentile <- function(column, p, per_person = NULL, clamp = NULL, ...) {
+  question("percentile", list(column = column, p = p, per_person = per_person, clamp = clamp), ...)
 }
 
-sotto_minimum <- function(column, per_person = NULL, ...) {
-  question("minimum", list(column = column, per_person = per_person), ...)
+sotto_minimum <- function(column, per_person = NULL, clamp = NULL, ...) {
+  question("minimum", list(column = column, per_person = per_person, clamp = clamp), ...)
 }
 
-sotto_maximum <- function(column, per_person = NULL, ...) {
-  question("maximum", list(column = column, per_person = per_person), ...)
+sotto_maximum <- function(column, per_person = NULL, clamp = NULL, ...) {
+  question("maximum", list(column = column, per_person = per_person, clamp = clamp), ...)
 }
 
 sotto_proportion <- function(of, ...) {
   question("proportion", list(of = of), ...)
 }
 
-sotto_variance <- function(column, ...) {
-  question("variance", list(column = column), ...)
+sotto_variance <- function(column, clamp = NULL, ...) {
+  question("variance", list(column = column, clamp = clamp), ...)
 }
 
-sotto_standard_deviation <- function(column, ...) {
-  question("standardDeviation", list(column = column), ...)
+sotto_standard_deviation <- function(column, clamp = NULL, ...) {
+  question("standardDeviation", list(column = column, clamp = clamp), ...)
 }
 
-sotto_covariance <- function(column, other, ...) {
-  question("covariance", list(columns = list(column, other)), ...)
+sotto_covariance <- function(column, other, clamp = NULL, ...) {
+  question("covariance", list(columns = list(column, other), clamp = clamp), ...)
 }
 
-sotto_correlation <- function(column, other, ...) {
-  question("correlation", list(columns = list(column, other)), ...)
+sotto_correlation <- function(column, other, clamp = NULL, ...) {
+  question("correlation", list(columns = list(column, other), clamp = clamp), ...)
 }
 
-sotto_linear_regression <- function(outcome, predictors, ridge = NULL, ...) {
-  question("linearRegression", list(outcome = outcome, predictors = as.list(predictors), ridge = ridge), ...)
+sotto_linear_regression <- function(outcome, predictors, ridge = NULL, clamp = NULL, ...) {
+  question("linearRegression", list(outcome = outcome, predictors = as.list(predictors), ridge = ridge, clamp = clamp), ...)
 }
 
 sotto_top_groups <- function(keys, k = NULL, of = NULL, ...) {

@@ -4,6 +4,7 @@ import type { ColumnName, Grouping, Where } from './columns.ts'
 import type { Decimal } from './decimal.ts'
 import {
   type Candidates,
+  type Clamp,
   type Counted,
   candidatesOf,
   type NoisyOptions,
@@ -27,17 +28,20 @@ export const contingency = (columns: readonly Grouping[], options: NoisyOptions 
   query('contingency', { columns }, options)
 
 /** Mean of a column of numbers, dates or timestamps, or of one value per person. NULL values are ignored. */
-export const mean = (column: ColumnName, options: SupposableOptions & PerPerson = {}) =>
-  query('mean', { column }, options)
+export const mean = (
+  column: ColumnName,
+  options: SupposableOptions & PerPerson & { readonly clamp?: Clamp } = {},
+) => query('mean', { column }, options)
 
 /** Sum of a numeric column. NULL counts as 0. */
-export const sum = (column: ColumnName, options: NoisyOptions = {}) => query('sum', { column }, options)
+export const sum = (column: ColumnName, options: NoisyOptions & { readonly clamp?: Clamp } = {}) =>
+  query('sum', { column }, options)
 
 /**
  * Median of a column of numbers, dates or timestamps, or of one value per person; a grid point. NULL values
  * are ignored.
  */
-export const median = (column: ColumnName, options: Options & PerPerson = {}) =>
+export const median = (column: ColumnName, options: Options & PerPerson & { readonly clamp?: Clamp } = {}) =>
   query('median', { column }, options)
 
 /**
@@ -47,7 +51,7 @@ export const median = (column: ColumnName, options: Options & PerPerson = {}) =>
 export const percentile = (
   column: ColumnName,
   p: Decimal | readonly Decimal[],
-  options: Options & PerPerson = {},
+  options: Options & PerPerson & { readonly clamp?: Clamp } = {},
 ) => query('percentile', { column, p }, options)
 
 /**
@@ -55,7 +59,7 @@ export const percentile = (
  * or maximum belongs to one row or person and cannot be released. The answer states the rank from the end
  * that it targets.
  */
-export const minimum = (column: ColumnName, options: Options & PerPerson = {}) =>
+export const minimum = (column: ColumnName, options: Options & PerPerson & { readonly clamp?: Clamp } = {}) =>
   query('minimum', { column }, options)
 
 /**
@@ -63,34 +67,42 @@ export const minimum = (column: ColumnName, options: Options & PerPerson = {}) =
  * or maximum belongs to one row or person and cannot be released. The answer states the rank from the end
  * that it targets.
  */
-export const maximum = (column: ColumnName, options: Options & PerPerson = {}) =>
+export const maximum = (column: ColumnName, options: Options & PerPerson & { readonly clamp?: Clamp } = {}) =>
   query('maximum', { column }, options)
 
 /** Share of rows that satisfy the predicate `of`. */
 export const proportion = (of: Where, options: SupposableOptions = {}) => query('proportion', { of }, options)
 
 /** Population variance of a numeric column. NULL values are ignored. */
-export const variance = (column: ColumnName, options: SupposableOptions = {}) =>
+export const variance = (column: ColumnName, options: SupposableOptions & { readonly clamp?: Clamp } = {}) =>
   query('variance', { column }, options)
 
 /** Population standard deviation of a numeric column. NULL values are ignored. */
-export const standardDeviation = (column: ColumnName, options: SupposableOptions = {}) =>
-  query('standardDeviation', { column }, options)
+export const standardDeviation = (
+  column: ColumnName,
+  options: SupposableOptions & { readonly clamp?: Clamp } = {},
+) => query('standardDeviation', { column }, options)
 
 /**
  * Population covariance of two columns. Rows where one of them is NULL are ignored. `supposed` takes `rows`
  * only.
  */
-export const covariance = (column: ColumnName, other: ColumnName, options: SupposableOptions = {}) =>
-  query('covariance', { columns: [column, other] }, options)
+export const covariance = (
+  column: ColumnName,
+  other: ColumnName,
+  options: SupposableOptions & { readonly clamp?: Readonly<Record<string, Clamp>> } = {},
+) => query('covariance', { columns: [column, other] }, options)
 
 /**
  * Pearson correlation of two columns, between -1 and 1. Rows where one of them is NULL are ignored. If a
  * noisy variance is not positive, the value is 0 and its half-width 1. Its accuracy depends on the data, so
  * `accuracy` is not supported.
  */
-export const correlation = (column: ColumnName, other: ColumnName, options: NoisyOptions = {}) =>
-  query('correlation', { columns: [column, other] }, options)
+export const correlation = (
+  column: ColumnName,
+  other: ColumnName,
+  options: NoisyOptions & { readonly clamp?: Readonly<Record<string, Clamp>> } = {},
+) => query('correlation', { columns: [column, other] }, options)
 
 /**
  * Linear regression by least squares, from noisy sums of products. Rows where the outcome or a predictor is
@@ -99,7 +111,7 @@ export const correlation = (column: ColumnName, other: ColumnName, options: Nois
 export const linearRegression = (
   outcome: ColumnName,
   predictors: readonly ColumnName[],
-  options: NoisyOptions & { readonly ridge?: Decimal } = {},
+  options: NoisyOptions & { readonly ridge?: Decimal; readonly clamp?: Readonly<Record<string, Clamp>> } = {},
 ) => query('linearRegression', { outcome, predictors }, options)
 
 /**

@@ -52,6 +52,12 @@ export interface PerPerson {
   readonly perPerson?: 'sum' | 'count' | 'mean'
 }
 
+/** Bounds to which values are clamped, within the declared ones. */
+export interface Clamp {
+  readonly lower: number | bigint | string | Date
+  readonly upper: number | bigint | string | Date
+}
+
 /** Candidates of a selection: the cells of a column, or conditions by name. */
 export type Candidates =
   | { readonly column: Grouping }

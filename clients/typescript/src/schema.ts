@@ -1811,6 +1811,13 @@ export interface components {
              */
             upperIncluded?: true;
         };
+        /** @description Bounds to which values are clamped, within the declared bounds of the column and on its grid. The noise shrinks with them. Values beyond them move the statistic itself, which no half-width covers. NULL stays NULL. */
+        Clamp: {
+            /** @description Smaller values count as this one. Within the declared bounds of the column. */
+            lower: number | string;
+            /** @description Larger values count as this one. Greater than `lower`. */
+            upper: number | string;
+        };
         /** @description Difference between a column at the registration and now. */
         ColumnChange: {
             /**
@@ -2049,6 +2056,10 @@ export interface components {
             kind: "correlation";
             /** @description Two different columns, each numeric, boolean or temporal. A boolean is 0 or 1; dates count in days, timestamps in seconds. */
             columns: components["schemas"]["ColumnName"][];
+            /** @description Clamps the values of columns to narrower bounds than the declared ones, by the names of the columns. */
+            clamp?: {
+                [key: string]: components["schemas"]["Clamp"];
+            };
             where?: components["schemas"]["Predicate"];
             contribution?: components["schemas"]["Contribution"];
             /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
@@ -2171,6 +2182,10 @@ export interface components {
             kind: "covariance";
             /** @description Two different columns, each numeric, boolean or temporal. A boolean is 0 or 1; dates count in days, timestamps in seconds. */
             columns: components["schemas"]["ColumnName"][];
+            /** @description Clamps the values of columns to narrower bounds than the declared ones, by the names of the columns. */
+            clamp?: {
+                [key: string]: components["schemas"]["Clamp"];
+            };
             where?: components["schemas"]["Predicate"];
             contribution?: components["schemas"]["Contribution"];
             /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
@@ -2818,6 +2833,8 @@ export interface components {
              * @enum {string}
              */
             perPerson?: "sum" | "count" | "mean";
+            /** @description Clamps the values of the column to narrower bounds than the declared ones. */
+            clamp?: components["schemas"]["Clamp"];
             where?: components["schemas"]["Predicate"];
             contribution?: components["schemas"]["Contribution"];
             /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
@@ -2946,10 +2963,14 @@ export interface components {
              * @enum {string}
              */
             perPerson?: "sum" | "count" | "mean";
+            /** @description Clamps the values of the column to narrower bounds than the declared ones. */
+            clamp?: components["schemas"]["Clamp"];
         } | {
             /** @enum {string} */
             kind: "sum" | "variance" | "standardDeviation";
             column: components["schemas"]["ColumnName"];
+            /** @description Clamps the values of the column to narrower bounds than the declared ones. */
+            clamp?: components["schemas"]["Clamp"];
         } | {
             /** @constant */
             kind: "countDistinct";
@@ -2958,12 +2979,16 @@ export interface components {
             /** @constant */
             kind: "median";
             column: components["schemas"]["ColumnName"];
+            /** @description Clamps the values of the column to narrower bounds than the declared ones. */
+            clamp?: components["schemas"]["Clamp"];
         } | {
             /** @constant */
             kind: "percentile";
             column: components["schemas"]["ColumnName"];
             /** @description Percentage between 0 and 100, exclusive, with at most 2 fractional digits. 50 is the median. */
             p: number;
+            /** @description Clamps the values of the column to narrower bounds than the declared ones. */
+            clamp?: components["schemas"]["Clamp"];
         } | {
             /** @constant */
             kind: "proportion";
@@ -3586,6 +3611,10 @@ export interface components {
             predictors: components["schemas"]["ColumnName"][];
             /** @description Ridge: a number added to the sum of squares of each predictor, where the predictor is centred and scaled to lie between -1 and 1, so that the number is about as large as a number of rows. Default: the expected noise of these sums. At least 0. */
             ridge?: number;
+            /** @description Clamps the values of columns to narrower bounds than the declared ones, by the names of the columns. */
+            clamp?: {
+                [key: string]: components["schemas"]["Clamp"];
+            };
             where?: components["schemas"]["Predicate"];
             contribution?: components["schemas"]["Contribution"];
             /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
@@ -3683,6 +3712,8 @@ export interface components {
              * @enum {string}
              */
             perPerson?: "sum" | "count" | "mean";
+            /** @description Clamps the values of the column to narrower bounds than the declared ones. */
+            clamp?: components["schemas"]["Clamp"];
             where?: components["schemas"]["Predicate"];
             contribution?: components["schemas"]["Contribution"];
             /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
@@ -3741,6 +3772,8 @@ export interface components {
              * @enum {string}
              */
             perPerson?: "sum" | "count" | "mean";
+            /** @description Clamps the values of the column to narrower bounds than the declared ones. */
+            clamp?: components["schemas"]["Clamp"];
             where?: components["schemas"]["Predicate"];
             contribution?: components["schemas"]["Contribution"];
             /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
@@ -4144,6 +4177,8 @@ export interface components {
              * @enum {string}
              */
             perPerson?: "sum" | "count" | "mean";
+            /** @description Clamps the values of the column to narrower bounds than the declared ones. */
+            clamp?: components["schemas"]["Clamp"];
             where?: components["schemas"]["Predicate"];
             contribution?: components["schemas"]["Contribution"];
             /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
@@ -5524,6 +5559,8 @@ export interface components {
             /** @constant */
             kind: "standardDeviation";
             column: components["schemas"]["ColumnName"];
+            /** @description Clamps the values of the column to narrower bounds than the declared ones. */
+            clamp?: components["schemas"]["Clamp"];
             where?: components["schemas"]["Predicate"];
             contribution?: components["schemas"]["Contribution"];
             /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
@@ -5666,6 +5703,8 @@ export interface components {
             /** @constant */
             kind: "sum";
             column: components["schemas"]["ColumnName"];
+            /** @description Clamps the values of the column to narrower bounds than the declared ones. */
+            clamp?: components["schemas"]["Clamp"];
             where?: components["schemas"]["Predicate"];
             contribution?: components["schemas"]["Contribution"];
             /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
@@ -6215,6 +6254,8 @@ export interface components {
             /** @constant */
             kind: "variance";
             column: components["schemas"]["ColumnName"];
+            /** @description Clamps the values of the column to narrower bounds than the declared ones. */
+            clamp?: components["schemas"]["Clamp"];
             where?: components["schemas"]["Predicate"];
             contribution?: components["schemas"]["Contribution"];
             /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */

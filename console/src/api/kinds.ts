@@ -112,6 +112,12 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
           mean: { types: ['integer', 'number'] },
         },
       },
+      clamp: {
+        type: 'clamp',
+        title: 'Clamp values',
+        hint: 'Narrower bounds need less noise. Values beyond them count as the nearer bound.',
+        optional: true,
+      },
     },
     terms: [
       'epsilon',
@@ -140,6 +146,12 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
           mean: { types: ['integer', 'number'] },
         },
       },
+      clamp: {
+        type: 'clamp',
+        title: 'Clamp values',
+        hint: 'Narrower bounds need less noise. Values beyond them count as the nearer bound.',
+        optional: true,
+      },
     },
   },
   sum: {
@@ -147,9 +159,25 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
     phrase: 'sum of {column}',
     clamps: 'always',
     aggregate: 'SUM',
-    fields: { column: { type: 'column', title: 'Column', columns: { types: ['integer', 'number'] } } },
+    fields: {
+      column: { type: 'column', title: 'Column', columns: { types: ['integer', 'number'] } },
+      clamp: {
+        type: 'clamp',
+        title: 'Clamp values',
+        hint: 'Narrower bounds need less noise. Values beyond them count as the nearer bound.',
+        optional: true,
+      },
+    },
     terms: ['epsilon', 'accuracy', 'mechanism', 'calibration', 'delta', 'contribution', 'use', 'postprocess'],
-    statistic: { column: { type: 'column', title: 'Column', columns: { types: ['integer', 'number'] } } },
+    statistic: {
+      column: { type: 'column', title: 'Column', columns: { types: ['integer', 'number'] } },
+      clamp: {
+        type: 'clamp',
+        title: 'Clamp values',
+        hint: 'Narrower bounds need less noise. Values beyond them count as the nearer bound.',
+        optional: true,
+      },
+    },
   },
   median: {
     title: 'Median',
@@ -171,6 +199,12 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
           mean: { types: ['integer', 'number'] },
         },
       },
+      clamp: {
+        type: 'clamp',
+        title: 'Clamp values',
+        hint: 'Narrower bounds need less noise. Values beyond them count as the nearer bound.',
+        optional: true,
+      },
     },
     terms: ['epsilon', 'accuracy', 'contribution'],
     statistic: {
@@ -178,6 +212,12 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
         type: 'column',
         title: 'Column',
         columns: { types: ['integer', 'number', 'date', 'timestamp'] },
+      },
+      clamp: {
+        type: 'clamp',
+        title: 'Clamp values',
+        hint: 'Narrower bounds need less noise. Values beyond them count as the nearer bound.',
+        optional: true,
       },
     },
   },
@@ -202,6 +242,12 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
           mean: { types: ['integer', 'number'] },
         },
       },
+      clamp: {
+        type: 'clamp',
+        title: 'Clamp values',
+        hint: 'Narrower bounds need less noise. Values beyond them count as the nearer bound.',
+        optional: true,
+      },
     },
     terms: ['epsilon', 'accuracy', 'contribution'],
     statistic: {
@@ -211,6 +257,12 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
         columns: { types: ['integer', 'number', 'date', 'timestamp'] },
       },
       p: { type: 'number', title: 'Percentage', initial: 90, least: 0, most: 100 },
+      clamp: {
+        type: 'clamp',
+        title: 'Clamp values',
+        hint: 'Narrower bounds need less noise. Values beyond them count as the nearer bound.',
+        optional: true,
+      },
     },
   },
   minimum: {
@@ -233,6 +285,12 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
           count: { types: ['category', 'integer', 'number', 'date', 'timestamp', 'boolean', 'string'] },
           mean: { types: ['integer', 'number'] },
         },
+      },
+      clamp: {
+        type: 'clamp',
+        title: 'Clamp values',
+        hint: 'Narrower bounds need less noise. Values beyond them count as the nearer bound.',
+        optional: true,
       },
     },
     terms: ['epsilon', 'accuracy', 'contribution'],
@@ -257,6 +315,12 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
           count: { types: ['category', 'integer', 'number', 'date', 'timestamp', 'boolean', 'string'] },
           mean: { types: ['integer', 'number'] },
         },
+      },
+      clamp: {
+        type: 'clamp',
+        title: 'Clamp values',
+        hint: 'Narrower bounds need less noise. Values beyond them count as the nearer bound.',
+        optional: true,
       },
     },
     terms: ['epsilon', 'accuracy', 'contribution'],
@@ -285,7 +349,15 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
     title: 'Variance',
     phrase: 'variance of {column}',
     aggregate: 'VAR_POP',
-    fields: { column: { type: 'column', title: 'Column', columns: { types: ['integer', 'number'] } } },
+    fields: {
+      column: { type: 'column', title: 'Column', columns: { types: ['integer', 'number'] } },
+      clamp: {
+        type: 'clamp',
+        title: 'Clamp values',
+        hint: 'Narrower bounds need less noise. Values beyond them count as the nearer bound.',
+        optional: true,
+      },
+    },
     terms: [
       'epsilon',
       'accuracy',
@@ -297,13 +369,29 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
       'supposed',
       'postprocess',
     ],
-    statistic: { column: { type: 'column', title: 'Column', columns: { types: ['integer', 'number'] } } },
+    statistic: {
+      column: { type: 'column', title: 'Column', columns: { types: ['integer', 'number'] } },
+      clamp: {
+        type: 'clamp',
+        title: 'Clamp values',
+        hint: 'Narrower bounds need less noise. Values beyond them count as the nearer bound.',
+        optional: true,
+      },
+    },
   },
   standardDeviation: {
     title: 'Standard deviation',
     phrase: 'standard deviation of {column}',
     aggregate: 'STDDEV_POP',
-    fields: { column: { type: 'column', title: 'Column', columns: { types: ['integer', 'number'] } } },
+    fields: {
+      column: { type: 'column', title: 'Column', columns: { types: ['integer', 'number'] } },
+      clamp: {
+        type: 'clamp',
+        title: 'Clamp values',
+        hint: 'Narrower bounds need less noise. Values beyond them count as the nearer bound.',
+        optional: true,
+      },
+    },
     terms: [
       'epsilon',
       'accuracy',
@@ -315,7 +403,15 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
       'supposed',
       'postprocess',
     ],
-    statistic: { column: { type: 'column', title: 'Column', columns: { types: ['integer', 'number'] } } },
+    statistic: {
+      column: { type: 'column', title: 'Column', columns: { types: ['integer', 'number'] } },
+      clamp: {
+        type: 'clamp',
+        title: 'Clamp values',
+        hint: 'Narrower bounds need less noise. Values beyond them count as the nearer bound.',
+        optional: true,
+      },
+    },
   },
   covariance: {
     title: 'Covariance',
@@ -328,6 +424,12 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
         columns: { types: ['integer', 'number', 'date', 'timestamp', 'boolean'] },
         least: 2,
         most: 2,
+      },
+      clamp: {
+        type: 'clamps',
+        title: 'Clamp values',
+        hint: 'Narrower bounds need less noise. Values beyond them count as the nearer bound.',
+        optional: true,
       },
     },
     terms: [
@@ -354,6 +456,12 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
         least: 2,
         most: 2,
       },
+      clamp: {
+        type: 'clamps',
+        title: 'Clamp values',
+        hint: 'Narrower bounds need less noise. Values beyond them count as the nearer bound.',
+        optional: true,
+      },
     },
     terms: ['epsilon', 'accuracy', 'mechanism', 'calibration', 'delta', 'contribution', 'use', 'postprocess'],
   },
@@ -377,6 +485,12 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
         type: 'number',
         title: 'Ridge',
         hint: 'Keeps coefficients from growing without limit. By default it is as large as the expected noise.',
+        optional: true,
+      },
+      clamp: {
+        type: 'clamps',
+        title: 'Clamp values',
+        hint: 'Narrower bounds need less noise. Values beyond them count as the nearer bound.',
         optional: true,
       },
     },

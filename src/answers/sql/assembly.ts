@@ -77,13 +77,13 @@ function ofAllRows(scope: Scope, measures: readonly Placed<Measure>[]): Assembly
 }
 
 function ofOne({ part, at }: Placed<Measure>): Assembly {
-  const places = new Map(['column', 'columns', 'p', 'of'].map((field) => [field, at]))
+  const places = new Map(['column', 'columns', 'clamp', 'p', 'of'].map((field) => [field, at]))
   switch (part.kind) {
     case 'countOfValues':
       return { fields: { kind: 'count' }, places }
     case 'percentile': {
-      const { column, p } = part
-      return { fields: p === MEDIAN ? { kind: 'median', column } : part, places }
+      const { kind: _, p, ...of } = part
+      return { fields: p === MEDIAN ? { kind: 'median', ...of } : part, places }
     }
     default:
       return { fields: part, places }
@@ -94,14 +94,10 @@ function ofOne({ part, at }: Placed<Measure>): Assembly {
 function regressionOf(measures: readonly Placed<Measure>[]): Assembly | undefined {
   const { part: first, at } = entry(measures, 0)
   if (first.kind !== 'linearRegression') return undefined
-  const { outcome, predictor } = first
-  const same = measures.every(
-    ({ part }) =>
-      part.kind === 'linearRegression' && part.outcome === outcome && part.predictor === predictor,
-  )
-  if (!same) return undefined
-  const fields = { kind: 'linearRegression', outcome, predictors: [predictor] }
-  return { fields, places: new Map(['outcome', 'predictors'].map((field) => [field, at])) }
+  const { part: _, predictor, ...asked } = first
+  if (!measures.every(({ part }) => isDeepStrictEqual({ ...part, part: first.part }, first))) return undefined
+  const fields = { ...asked, predictors: [predictor] }
+  return { fields, places: new Map(['outcome', 'predictors', 'clamp'].map((field) => [field, at])) }
 }
 
 /** Several percentiles of one column. */
@@ -109,11 +105,11 @@ function percentilesOf(measures: readonly Placed<Measure>[]): Assembly | undefin
   const percentiles = measures.flatMap(({ part }) => (part.kind === 'percentile' ? [part] : []))
   const [first] = percentiles
   if (first === undefined || percentiles.length < measures.length) return undefined
-  const { column } = first
-  if (percentiles.some((each) => each.column !== column)) return undefined
+  const { p: _, ...asked } = first
+  if (percentiles.some((each) => !isDeepStrictEqual({ ...each, p: first.p }, first))) return undefined
   const places = new Map<string, number>(measures.map(({ at }, place) => [`p.${place}`, at]))
-  for (const field of ['column', 'p']) places.set(field, entry(measures, 0).at)
-  return { fields: { kind: 'percentile', column, p: percentiles.map(({ p }) => p) }, places }
+  for (const field of ['column', 'clamp', 'p']) places.set(field, entry(measures, 0).at)
+  return { fields: { ...asked, p: percentiles.map(({ p }) => p) }, places }
 }
 
 function ofGroups(
@@ -157,7 +153,8 @@ function statisticsOf(
     const name = statisticName(statistic)
     if (names.has(name)) {
       const rule =
-        'COUNT(DISTINCT ...) is supported once for each column. Send the other in a statement of its own.'
+        'an aggregate is supported once for each column, whatever its bins or its clamp. Send the other in a statement of ' +
+        'its own.'
       throw scope.unsupported(at, rule)
     }
     names.add(name)

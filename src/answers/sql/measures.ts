@@ -1,27 +1,46 @@
-import type { GroupingColumn, GroupStatistic } from '../../../schemas/answers/query.ts'
-import { isGrid, type QueryableColumn } from '../../core/dataset/dataset.ts'
+import { isDeepStrictEqual } from 'node:util'
+import type {
+  ClampRequest,
+  ColumnClamps,
+  GroupingColumn,
+  GroupStatistic,
+} from '../../../schemas/answers/query.ts'
+import { columnNamed, isGrid, type QueryableColumn } from '../../core/dataset/dataset.ts'
+import { valueOfIndex } from '../../core/dataset/grid-value.ts'
 import type { KindName } from '../../core/planner/kinds/question-kind.ts'
 import { parseDecimal } from '../../privacy/decimal.ts'
+import { defined } from '../../privacy/defined.ts'
 import { groupingOf } from './grouping.ts'
 import type { Call, Expression } from './parsing/statement.ts'
-import { columnOf, isPersonColumn, type Scope } from './scope.ts'
+import { columnOf, isPersonColumn, literalOf, type Scope } from './scope.ts'
 
 /** An aggregate of a statement, in the terms of queries. Two with the same meaning are deeply equal. */
 export type Measure =
   | { readonly kind: 'count'; readonly of?: 'people' }
   /** Rows where a nullable column has a value. */
   | { readonly kind: 'countOfValues'; readonly column: string }
-  | { readonly kind: 'sum' | 'mean' | 'variance' | 'standardDeviation'; readonly column: string }
+  | (Clampable & { readonly kind: 'sum' | 'mean' | 'variance' | 'standardDeviation' })
   | { readonly kind: 'countDistinct'; readonly column: GroupingColumn }
-  | { readonly kind: 'percentile'; readonly column: string; readonly p: number }
-  | { readonly kind: 'minimum' | 'maximum'; readonly column: string }
-  | { readonly kind: 'covariance' | 'correlation'; readonly columns: readonly [string, string] }
+  | (Clampable & { readonly kind: 'percentile'; readonly p: number })
+  | (Clampable & { readonly kind: 'minimum' | 'maximum' })
+  | {
+      readonly kind: 'covariance' | 'correlation'
+      readonly columns: readonly [string, string]
+      readonly clamp?: ColumnClamps
+    }
   | {
       readonly kind: 'linearRegression'
       readonly outcome: string
       readonly predictor: string
       readonly part: 'slope' | 'intercept'
+      readonly clamp?: ColumnClamps
     }
+
+/** A column, and the bounds to which LEAST and GREATEST clamp its values. */
+type Clampable = {
+  readonly column: string
+  readonly clamp?: ClampRequest
+}
 
 /**
  * The aggregates of SQL that each kind of question answers. Kinds without one have no spelling of their own in SQL, or that
@@ -70,6 +89,8 @@ const INSTEAD: Readonly<Record<string, string>> = {
   regr_avgx: 'AVG with IS NOT NULL in WHERE',
   regr_avgy: 'AVG with IS NOT NULL in WHERE',
   regr_r2: 'CORR',
+  least: 'LEAST within an aggregate: SUM(LEAST(column, 80))',
+  greatest: 'GREATEST within an aggregate: SUM(GREATEST(column, 0))',
   bool_and: 'COUNT(*) with the condition in WHERE',
   bool_or: 'COUNT(*) with the condition in WHERE',
   every: 'COUNT(*) with the condition in WHERE',
@@ -106,23 +127,85 @@ export function measureOf(scope: Scope, call: Call): Measure {
   // The largest of different values is the largest of all.
   if (call.distinct && kind !== 'minimum' && kind !== 'maximum')
     throw unsupported(at, `DISTINCT is supported in COUNT only. Write ${name}(column).`)
-  const columns = call.arguments.map((argument) => argumentColumn(scope, call, argument))
+  const columns = call.arguments.map((argument) => clampedColumn(scope, call, argument))
   const [first, second, third] = columns
   if (kind !== undefined) {
     if (first === undefined || second !== undefined) throw unsupported(at, `${name} takes one column.`)
-    return { kind, column: first.name }
+    return { kind, ...first }
   }
   if (first === undefined || second === undefined || third !== undefined)
     throw unsupported(at, `${name} takes two columns.`)
   const pair = kindOf(OF_PAIR, name)
-  if (pair !== undefined) return { kind: pair, columns: [first.name, second.name] }
+  const clamp = clampsOf(scope, call, [first, second])
+  if (pair !== undefined) return { kind: pair, columns: [first.column, second.column], ...defined({ clamp }) }
   const part = name === 'regr_intercept' ? 'intercept' : 'slope'
-  return { kind: 'linearRegression', outcome: first.name, predictor: second.name, part }
+  return {
+    kind: 'linearRegression',
+    outcome: first.column,
+    predictor: second.column,
+    part,
+    ...defined({ clamp }),
+  }
+}
+
+/** The clamps of two columns, by name. */
+function clampsOf(
+  { unsupported }: Scope,
+  { at }: Call,
+  [one, other]: readonly [Clampable, Clampable],
+): ColumnClamps | undefined {
+  if (one.column === other.column && !isDeepStrictEqual(one.clamp, other.clamp))
+    throw unsupported(at, 'one column cannot be clamped in two ways.')
+  const clamps = [one, other].flatMap(({ column, clamp }) =>
+    clamp === undefined ? [] : [[column, clamp] as const],
+  )
+  return clamps.length === 0 ? undefined : Object.fromEntries(clamps)
+}
+
+/** The functions that clamp, and the end of the clamp that each has. */
+const ENDS: Readonly<Record<string, keyof ClampRequest>> = { least: 'upper', greatest: 'lower' }
+
+/**
+ * Translates a column, or LEAST(GREATEST(column, lower), upper) in either order. A bound that is not given is the
+ * declared one.
+ */
+function clampedColumn(scope: Scope, call: Call, argument: Expression): Clampable {
+  const { column, ends } = clampEnds(scope, call, argument)
+  if (Object.keys(ends).length === 0) return { column: column.name }
+  if (!isGrid(column)) {
+    const rule = `LEAST and GREATEST need a column of numbers, dates or timestamps; ${column.name} is of type ${column.type}.`
+    throw scope.misfit(argument.at, rule)
+  }
+  const [lower, upper] = [column.lowerIndex, column.upperIndex].map((index) => valueOfIndex(column, index))
+  return { column: column.name, clamp: { lower: lower ?? 0, upper: upper ?? 0, ...ends } }
+}
+
+interface ClampEnds {
+  readonly column: QueryableColumn
+  readonly ends: Partial<ClampRequest>
+}
+
+function clampEnds(scope: Scope, call: Call, argument: Expression): ClampEnds {
+  const end = argument.kind === 'call' ? ENDS[argument.name] : undefined
+  if (argument.kind !== 'call' || end === undefined)
+    return { column: argumentColumn(scope, call, argument), ends: {} }
+  const { name, arguments: parts, at } = argument
+  const isValue = ({ kind }: Expression) => kind === 'column' || kind === 'call'
+  const [inner, second] = parts.filter(isValue)
+  const [bound, third] = parts.filter((part) => !isValue(part))
+  if (inner === undefined || bound === undefined || second !== undefined || third !== undefined)
+    throw scope.unsupported(at, `${name.toUpperCase()} takes a column and a constant.`)
+  const { column, ends } = clampEnds(scope, call, inner)
+  if (ends[end] !== undefined)
+    throw scope.unsupported(at, `write ${name.toUpperCase()} once: LEAST(GREATEST(column, lower), upper).`)
+  const value = literalOf(scope, column, bound)
+  // The caller refuses a clamp of a boolean column.
+  return { column, ends: { ...ends, [end]: typeof value === 'boolean' ? Number(value) : value } }
 }
 
 function argumentColumn(scope: Scope, call: Call, argument: Expression): QueryableColumn {
   if (argument.kind === 'column') return columnOf(scope, argument)
-  const rule = `${call.name} takes a column. Expressions over columns cannot be computed.`
+  const rule = `${call.name} takes a column. Expressions over columns cannot be computed, except LEAST and GREATEST with constants.`
   throw scope.unsupported(argument.at, rule)
 }
 
@@ -154,11 +237,10 @@ function quantileOf(scope: Scope, call: Call): Measure {
   if (withinGroup === undefined || fraction === undefined || second !== undefined || call.distinct)
     throw unsupported(at, `write ${name}(0.5) WITHIN GROUP (ORDER BY column).`)
   if (fraction.kind === 'array') throw unsupported(fraction.at, `write ${name} once for each fraction.`)
-  if (withinGroup.value.kind !== 'column')
-    throw unsupported(withinGroup.value.at, `${name} orders by a column. Expressions cannot be computed.`)
-  const column = columnOf(scope, withinGroup.value)
-  if (!isGrid(column)) {
-    const rule = `${name} needs a column of numbers, dates or timestamps; ${column.name} is of type ${column.type}.`
+  const { column, clamp } = clampedColumn(scope, call, withinGroup.value)
+  const declared = columnNamed(scope.dataset, column)
+  if (declared === undefined || !isGrid(declared)) {
+    const rule = `${name} needs a column of numbers, dates or timestamps; ${column} is of type ${declared?.type}.`
     throw scope.misfit(withinGroup.value.at, rule)
   }
   const hundredths = fraction.kind === 'number' ? parseDecimal(fraction.text, 2 * PERCENT_DIGITS) : undefined
@@ -166,9 +248,10 @@ function quantileOf(scope: Scope, call: Call): Measure {
   if (hundredths === undefined || hundredths < 0n || hundredths > whole)
     throw unsupported(fraction.at, 'the fraction must be between 0 and 1, with at most 4 fractional digits.')
   const ascending = withinGroup.descending ? whole - hundredths : hundredths
-  if (ascending === 0n) return { kind: 'minimum', column: column.name }
-  if (ascending === whole) return { kind: 'maximum', column: column.name }
-  return { kind: 'percentile', column: column.name, p: Number(ascending) / 10 ** PERCENT_DIGITS }
+  const of = { column, ...defined({ clamp }) }
+  if (ascending === 0n) return { kind: 'minimum', ...of }
+  if (ascending === whole) return { kind: 'maximum', ...of }
+  return { kind: 'percentile', ...of, p: Number(ascending) / 10 ** PERCENT_DIGITS }
 }
 
 /** Returns the statistic of groups for a measure; undefined if groups have no such statistic. */
@@ -184,8 +267,8 @@ export function statisticOf(measure: Measure): GroupStatistic | undefined {
     case 'countOfValues':
       return { kind: 'count' }
     case 'percentile': {
-      const { column, p } = measure
-      return p === MEDIAN ? { kind: 'median', column } : { kind: 'percentile', column, p }
+      const { kind: _, p, ...of } = measure
+      return p === MEDIAN ? { kind: 'median', ...of } : measure
     }
     default:
       return undefined

@@ -3,6 +3,7 @@ import { epsilonNumber } from '../../privacy/loss.ts'
 import { type PersonUnit, plausibleRowsOf } from '../../privacy/neighbours.ts'
 import type { Wire } from '../../privacy/wire.ts'
 import type { Coverage, Dataset } from '../dataset/dataset.ts'
+import { clampsOf } from './language/clamp.ts'
 import type { ContributionReport } from './language/contribution.ts'
 import type { Plan } from './plans/plan-kinds.ts'
 
@@ -32,7 +33,17 @@ export function coverageReport({ query, dataset, contribution }: Plan): Coverage
     : where === undefined
       ? undefined
       : 'the rows that satisfy the condition'
-  return coverageOfSelection({ dataset, contribution, where, part, subject: subjectOf(query) })
+  const stated = coverageOfSelection({ dataset, contribution, where, part, subject: subjectOf(query) })
+  const clamps = clampsOf(query, dataset).map(clampText)
+  return clamps.length === 0 ? stated : { ...stated, statement: [stated.statement, ...clamps].join(' ') }
+}
+
+/** Says what a clamp does. Its bias is the choice of who asks. */
+function clampText({ column, lower, upper }: ReturnType<typeof clampsOf>[number]): string {
+  return (
+    `The question clamps ${column} to ${lower} and ${upper}: smaller values count as ${lower}, larger ones as ${upper}, ` +
+    'which moves the value itself.'
+  )
 }
 
 function isTable(kind: Plan['query']['kind']): boolean {

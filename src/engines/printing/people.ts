@@ -161,9 +161,9 @@ function printUnclamped(printer: Printer, value: PersonValue): string {
         ? 'count(*)'
         : `nullif(count(${printColumn(printer, value.column, ANY_TYPE)}), 0)`
     case 'sum':
-      return dialect.sum(printIndexed(printer, value.column).index)
+      return dialect.sum(printIndexed(printer, value).index)
     case 'mean': {
-      const { index } = printIndexed(printer, value.column)
+      const { index } = printIndexed(printer, value)
       const lowest = printValue(printer, lowestIndex(printer, value.column), 'bigint')
       const [sum, count] = [dialect.sum(index), `count(${index})`]
       // Relative to the lowest index, so that neither operand of the quotient is negative. A sum has at most 10^6 terms

@@ -1,10 +1,10 @@
-import type { Predicate, Statistic } from '../../core/planner/language/aggregate.ts'
+import type { Clamp, Predicate, Statistic } from '../../core/planner/language/aggregate.ts'
 import { quoteIdentifier } from '../dialect.ts'
 import { largestMagnitude } from '../grid.ts'
 import { PERSON, type PrintedRows } from './bounding.ts'
 import { printGroupKey } from './group-keys.ts'
 import { printPredicate } from './predicates.ts'
-import { ANY_TYPE, columnOf, GRID, type Printer, printColumn } from './printer.ts'
+import { ANY_TYPE, columnOf, GRID, OUTERMOST_INDEX, type Printer, printColumn } from './printer.ts'
 
 /** The planner's LARGEST_SQUARED_INDEX: the sum of its square over any number of rows fits 128 bits. */
 const LARGEST_INDEX_SQUARED_IN_128_BITS = 2n ** 45n
@@ -53,11 +53,11 @@ export function printRowStatistic(printer: Printer, statistic: RowStatistic): re
     case 'affine-count':
       return [count(dialect.countIf(printPredicate(printer, statistic.where))), count('count(*)')]
     case 'affine-sum': {
-      const { index, nullable, largestMagnitude } = printIndexed(printer, statistic.column)
+      const { index, nullable, largestMagnitude } = printIndexed(printer, statistic)
       return [sum(dialect.sum(index, largestMagnitude)), countOf(index, nullable, statistic.offset)]
     }
     case 'affine-square-sum': {
-      const column = printIndexed(printer, statistic.column)
+      const column = printIndexed(printer, statistic)
       const { offset } = statistic
       return [
         sum(sumOfProducts(printer, column, column)),
@@ -66,7 +66,7 @@ export function printRowStatistic(printer: Printer, statistic: RowStatistic): re
       ]
     }
     case 'affine-product-sum': {
-      const [one, other] = statistic.terms.map(({ column }) => printIndexed(printer, column))
+      const [one, other] = statistic.terms.map((term) => printIndexed(printer, term))
       if (one === undefined || other === undefined) throw new RangeError('a product has two terms')
       const [{ offset }, { offset: otherOffset }] = statistic.terms
       const oneOfBoth = indexWithOther(one, other)
@@ -148,15 +148,30 @@ export interface IndexedColumn {
   readonly largestMagnitude: bigint
 }
 
-/** @throws RangeError for a column that is neither on a grid nor boolean. */
-export function printIndexed(printer: Printer, name: string): IndexedColumn {
-  const column = columnOf(printer, name, [...GRID, 'boolean'])
+/** @throws RangeError for a column that is neither on a grid nor boolean, and for a clamp of a boolean or of reversed bounds. */
+export function printIndexed(
+  printer: Printer,
+  { column: name, clamp }: { readonly column: string; readonly clamp?: Clamp },
+): IndexedColumn {
+  const column = columnOf(printer, name, clamp === undefined ? [...GRID, 'boolean'] : GRID)
   const { nullable } = column
   const quoted = quoteIdentifier(column.name)
   if (column.type === 'boolean')
     return { index: printer.dialect.booleanIndex(quoted), nullable, largestMagnitude: 1n }
-  const { lowerIndex, upperIndex } = column
-  return { index: quoted, nullable, largestMagnitude: largestMagnitude(lowerIndex, upperIndex) }
+  const { lower, upper } = clamp ?? { lower: column.lowerIndex, upper: column.upperIndex }
+  const index = clamp === undefined ? quoted : printClamped(quoted, clamp)
+  return { index, nullable, largestMagnitude: largestMagnitude(lower, upper) }
+}
+
+/**
+ * Prints a column clamped to bounds, which are literals, so that two of the same are one expression. Not least() and
+ * greatest(), which ignore NULL in some databases: a comparison with NULL leads to the last branch.
+ */
+function printClamped(column: string, { lower, upper }: Clamp): string {
+  if (lower > upper || lower < -OUTERMOST_INDEX || upper > OUTERMOST_INDEX)
+    throw new RangeError('a clamp needs bounds in their order')
+  const [least, most] = [lower, upper].map((index) => `CAST(${index} AS BIGINT)`)
+  return `CASE WHEN ${column} < ${least} THEN ${least} WHEN ${column} > ${most} THEN ${most} ELSE ${column} END`
 }
 
 /**

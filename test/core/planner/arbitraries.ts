@@ -108,3 +108,57 @@ export const groupStatistic: fc.Arbitrary<object> = fc.oneof(
   fc.record({ kind: fc.constant('proportion'), of: where, name: fc.constantFrom('one', 'other') }),
   fc.record({ kind: fc.constant('countDistinct'), column: grouping }),
 )
+
+/** Clamps of the columns of `people`, in their wire form. The last of each equals the declared bounds, and is none. */
+const CLAMPS: Readonly<Record<string, readonly object[]>> = {
+  Age: [
+    { lower: 20, upper: 70 },
+    { lower: 0, upper: 2 },
+    { lower: 0, upper: 120 },
+  ],
+  Balance: [
+    { lower: -20.05, upper: 10 },
+    { lower: 5, upper: 30 },
+    { lower: -50, upper: 30 },
+  ],
+  Income: [
+    { lower: 10, upper: 100.5 },
+    { lower: 10, upper: 500 },
+  ],
+  Visited: [
+    { lower: '2024-02-01', upper: '2024-03-01' },
+    { lower: '2024-01-20', upper: '2024-04-10' },
+  ],
+}
+
+const CLAMPED_KINDS: readonly unknown[] = [
+  ...['sum', 'mean', 'variance', 'standardDeviation'],
+  ...['median', 'percentile', 'minimum', 'maximum'],
+]
+
+type Wire = Readonly<Record<string, unknown>>
+
+/** Adds clamps to half of the questions and statistics that can have them. */
+export function clamping(questions: fc.Arbitrary<object>): fc.Arbitrary<Wire> {
+  return fc.tuple(questions, fc.nat(4_095)).map(([question, seed]) => withClamps(question as Wire, seed))
+}
+
+function withClamps(question: Wire, seed: number): Wire {
+  const { kind, column, columns = [], outcome, predictors = [], statistics } = question
+  if (Array.isArray(statistics))
+    return { ...question, statistics: statistics.map((each, place) => withClamps(each, seed >> place)) }
+  if (seed % 2 === 0) return question
+  if (CLAMPED_KINDS.includes(kind) && question.perPerson !== 'count')
+    return { ...question, clamp: clampAt(String(column), seed) }
+  if (kind !== 'covariance' && kind !== 'correlation' && kind !== 'linearRegression') return question
+  const names = [outcome, predictors, columns].flat().filter((name) => String(name) in CLAMPS)
+  return {
+    ...question,
+    clamp: Object.fromEntries(names.map((name, place) => [name, clampAt(String(name), seed >> place)])),
+  }
+}
+
+function clampAt(column: string, seed: number): object | undefined {
+  const choices = CLAMPS[column] ?? []
+  return choices[(seed >> 1) % choices.length]
+}

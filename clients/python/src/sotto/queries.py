@@ -5,13 +5,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from .answers import Keys, Percentiles, Regression, Selection, Table, Value
 from .columns import ColumnName, Grouping, Where
 from .query import (
     Candidates,
+    Clamp,
     NoisyOptions,
     Options,
     Per,
@@ -73,61 +74,69 @@ def contingency(
 
 
 @query_kind
-def mean(column: ColumnName, per_person: Per | None = None, **options: Unpack[SupposableOptions]) -> Query[Value]:
+def mean(
+    column: ColumnName, per_person: Per | None = None, clamp: Clamp | None = None, **options: Unpack[SupposableOptions]
+) -> Query[Value]:
     """Mean of a column of numbers, dates or timestamps, or of one value per person.
 
     NULL values are ignored.
     """
-    return Query("mean", {"column": column, "per_person": per_person}, options)
+    return Query("mean", {"column": column, "per_person": per_person, "clamp": clamp}, options)
 
 
 @query_kind
-def sum(column: ColumnName, **options: Unpack[NoisyOptions]) -> Query[Value]:
+def sum(column: ColumnName, clamp: Clamp | None = None, **options: Unpack[NoisyOptions]) -> Query[Value]:
     """Sum of a numeric column.
 
     NULL counts as 0.
     """
-    return Query("sum", {"column": column}, options)
+    return Query("sum", {"column": column, "clamp": clamp}, options)
 
 
 @query_kind
-def median(column: ColumnName, per_person: Per | None = None, **options: Unpack[Options]) -> Query[Value]:
+def median(
+    column: ColumnName, per_person: Per | None = None, clamp: Clamp | None = None, **options: Unpack[Options]
+) -> Query[Value]:
     """Median of a column of numbers, dates or timestamps, or of one value per person; a grid point.
 
     NULL values are ignored.
     """
-    return Query("median", {"column": column, "per_person": per_person}, options)
+    return Query("median", {"column": column, "per_person": per_person, "clamp": clamp}, options)
 
 
 @query_kind
 def percentile(
-    column: ColumnName, p: Any, per_person: Per | None = None, **options: Unpack[Options]
+    column: ColumnName, p: Any, per_person: Per | None = None, clamp: Clamp | None = None, **options: Unpack[Options]
 ) -> Query[Percentiles]:
     """One or more percentiles of a column of numbers, dates or timestamps, or of one value per person; grid points.
 
     The epsilon is divided among them.
     """
-    return Query("percentile", {"column": column, "p": p, "per_person": per_person}, options)
+    return Query("percentile", {"column": column, "p": p, "per_person": per_person, "clamp": clamp}, options)
 
 
 @query_kind
-def minimum(column: ColumnName, per_person: Per | None = None, **options: Unpack[Options]) -> Query[Value]:
+def minimum(
+    column: ColumnName, per_person: Per | None = None, clamp: Clamp | None = None, **options: Unpack[Options]
+) -> Query[Value]:
     """Extreme quantile of a column of numbers, dates or timestamps, or of one value per person.
 
     The true minimum or maximum belongs to one row or person and cannot be released. The answer states the rank from the
     end that it targets.
     """
-    return Query("minimum", {"column": column, "per_person": per_person}, options)
+    return Query("minimum", {"column": column, "per_person": per_person, "clamp": clamp}, options)
 
 
 @query_kind
-def maximum(column: ColumnName, per_person: Per | None = None, **options: Unpack[Options]) -> Query[Value]:
+def maximum(
+    column: ColumnName, per_person: Per | None = None, clamp: Clamp | None = None, **options: Unpack[Options]
+) -> Query[Value]:
     """Extreme quantile of a column of numbers, dates or timestamps, or of one value per person.
 
     The true minimum or maximum belongs to one row or person and cannot be released. The answer states the rank from the
     end that it targets.
     """
-    return Query("maximum", {"column": column, "per_person": per_person}, options)
+    return Query("maximum", {"column": column, "per_person": per_person, "clamp": clamp}, options)
 
 
 @query_kind
@@ -137,52 +146,69 @@ def proportion(of: Where, **options: Unpack[SupposableOptions]) -> Query[Value]:
 
 
 @query_kind
-def variance(column: ColumnName, **options: Unpack[SupposableOptions]) -> Query[Value]:
+def variance(column: ColumnName, clamp: Clamp | None = None, **options: Unpack[SupposableOptions]) -> Query[Value]:
     """Population variance of a numeric column.
 
     NULL values are ignored.
     """
-    return Query("variance", {"column": column}, options)
+    return Query("variance", {"column": column, "clamp": clamp}, options)
 
 
 @query_kind
-def standard_deviation(column: ColumnName, **options: Unpack[SupposableOptions]) -> Query[Value]:
+def standard_deviation(
+    column: ColumnName, clamp: Clamp | None = None, **options: Unpack[SupposableOptions]
+) -> Query[Value]:
     """Population standard deviation of a numeric column.
 
     NULL values are ignored.
     """
-    return Query("standardDeviation", {"column": column}, options)
+    return Query("standardDeviation", {"column": column, "clamp": clamp}, options)
 
 
 @query_kind
-def covariance(column: ColumnName, other: ColumnName, **options: Unpack[SupposableOptions]) -> Query[Value]:
+def covariance(
+    column: ColumnName,
+    other: ColumnName,
+    clamp: Mapping[str, Clamp] | None = None,
+    **options: Unpack[SupposableOptions],
+) -> Query[Value]:
     """Population covariance of two columns.
 
     Rows where one of them is NULL are ignored. `supposed` takes `rows` only.
     """
-    return Query("covariance", {"columns": [column, other]}, options)
+    return Query("covariance", {"columns": [column, other], "clamp": clamp}, options)
 
 
 @query_kind
-def correlation(column: ColumnName, other: ColumnName, **options: Unpack[NoisyOptions]) -> Query[Value]:
+def correlation(
+    column: ColumnName, other: ColumnName, clamp: Mapping[str, Clamp] | None = None, **options: Unpack[NoisyOptions]
+) -> Query[Value]:
     """Pearson correlation of two columns, between -1 and 1.
 
     Rows where one of them is NULL are ignored. If a noisy variance is not positive, the value is 0 and its half-width
     1. Its accuracy depends on the data, so `accuracy` is not supported.
     """
-    return Query("correlation", {"columns": [column, other]}, options)
+    return Query("correlation", {"columns": [column, other], "clamp": clamp}, options)
 
 
 @query_kind
 def linear_regression(
-    outcome: ColumnName, predictors: Iterable[ColumnName], ridge: Any = None, **options: Unpack[NoisyOptions]
+    outcome: ColumnName,
+    predictors: Iterable[ColumnName],
+    ridge: Any = None,
+    clamp: Mapping[str, Clamp] | None = None,
+    **options: Unpack[NoisyOptions],
 ) -> Query[Regression]:
     """Linear regression by least squares, from noisy sums of products.
 
     Rows where the outcome or a predictor is NULL are ignored. The half-widths hold for all coefficients together, and
     include the bias of the ridge.
     """
-    return Query("linearRegression", {"outcome": outcome, "predictors": list(predictors), "ridge": ridge}, options)
+    return Query(
+        "linearRegression",
+        {"outcome": outcome, "predictors": list(predictors), "ridge": ridge, "clamp": clamp},
+        options,
+    )
 
 
 @query_kind

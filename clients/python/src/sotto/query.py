@@ -14,6 +14,8 @@ from .values import Json, camel, wire
 Mechanism: TypeAlias = Literal["geometric", "laplace", "gaussian"]
 Subject: TypeAlias = Literal["rows", "people"]
 Per: TypeAlias = Literal["sum", "count", "mean"]
+Clamp: TypeAlias = tuple[Any, Any] | Mapping[str, Any]
+"""Bounds to which values are clamped, within the declared ones: `(0, 80)`."""
 On: TypeAlias = Literal["data", "dummy"]
 """What answers a query: the data, or made-up rows to practise on, free of charge."""
 
@@ -115,17 +117,26 @@ def _wire_options(options: Mapping[str, Any]) -> dict[str, Json]:
             accuracy[camel(name)] = value
         elif name in ("contribution", "postprocess", "supposed"):
             body[name] = {camel(part): given for part, given in value.items()}
+        elif name == "clamp":
+            body[name] = _clamp(value)
         else:
             body[camel(name)] = value
     bounds = body.get("contribution", {})
     if "perPerson" in bounds and not isinstance(bounds["perPerson"], Mapping):
-        lower, upper = bounds["perPerson"]
-        bounds["perPerson"] = {"lower": lower, "upper": upper}
+        bounds["perPerson"] = _clamp(bounds["perPerson"])
     if accuracy:
         if "halfWidth" not in accuracy:
             raise ValueError("confidence belongs to a half_width; an epsilon gives the accuracy at 95%")
         body["accuracy"] = accuracy
     return {name: wire(value, name) for name, value in body.items()}
+
+
+def _clamp(bounds: Clamp | Mapping[str, Clamp]) -> dict[str, Any]:
+    """Return bounds, or those of several columns by name, as objects."""
+    if isinstance(bounds, Mapping):
+        return {name: _clamp(part) if isinstance(part, (tuple, list, Mapping)) else part for name, part in bounds.items()}
+    lower, upper = bounds
+    return {"lower": lower, "upper": upper}
 
 
 def shown_signature(function: Callable[..., Any]) -> inspect.Signature:

@@ -48,8 +48,35 @@ function fieldText(name: string, question: AskedQuestion, fields: KindFields): s
   const { type, default: usual } = fields[name] ?? { type: 'text' }
   const value = question[name] ?? usual
   const text = TEXTS[type](value)
-  const { perPerson } = question
-  return type === 'column' && typeof perPerson === 'string' ? `the ${perPerson} of ${text} per person` : text
+  const { perPerson, clamp } = question
+  if (type !== 'column' && type !== 'columns') return text
+  const each =
+    type === 'column' && typeof perPerson === 'string' ? `the ${perPerson} of ${text} per person` : text
+  return [each, ...clampTexts(clamp, [value].flat())].join(', ')
+}
+
+/** Texts of the clamps of these columns. */
+function clampTexts(clamp: unknown, names: readonly unknown[]): readonly string[] {
+  if (isClamp(clamp)) return [clampText(clamp)]
+  if (!isRecord(clamp)) return []
+  return names.flatMap((name) => {
+    const own = Object.hasOwn(clamp, String(name)) ? clamp[String(name)] : undefined
+    return isClamp(own) ? [`${name} ${clampText(own)}`] : []
+  })
+}
+
+/** Bounds to which a question clamps the values of a column. */
+export type Clamp = Schemas['Clamp']
+/** Clamps of several columns, by their names. */
+export type Clamps = Readonly<Record<string, Clamp>>
+
+function isClamp(value: unknown): value is Clamp {
+  return isRecord(value) && typeof value.lower !== 'object' && typeof value.upper !== 'object'
+}
+
+function clampText(clamp: unknown): string {
+  if (!isClamp(clamp)) return ''
+  return `clamped to ${comparedText(clamp.lower)} and ${comparedText(clamp.upper)}`
 }
 
 /** Text of a value of each type of field. */
@@ -65,6 +92,11 @@ const TEXTS: { readonly [Type in FieldType]: (value: unknown) => string } = {
   percentages: percentilesText,
   counted: (value) => String(value ?? 'rows'),
   perPerson: String,
+  clamp: clampText,
+  clamps: (value) =>
+    Object.entries((value ?? {}) as Clamps)
+      .map(([name, clamp]) => `${name} ${clampText(clamp)}`)
+      .join(', '),
   number: String,
   flag: String,
   choice: String,

@@ -122,6 +122,12 @@ function readExpression(reader: Reader, node: Node | undefined): Expression {
     const is = booltesttype.endsWith('TRUE') ? 'true' : booltesttype.endsWith('FALSE') ? 'false' : 'unknown'
     return { kind: 'truth', is, negated: booltesttype.startsWith('IS_NOT'), value: read(arg), at }
   }
+  const extreme = fieldsOf(node, 'MinMaxExpr')
+  if (extreme !== undefined) {
+    const { op, args = [], location: at = 0 } = extreme
+    const name = op === 'IS_LEAST' ? 'least' : 'greatest'
+    return { kind: 'call', name, star: false, distinct: false, arguments: args.map(read), at }
+  }
   const array = fieldsOf(node, 'A_ArrayExpr')
   if (array !== undefined)
     return { kind: 'array', elements: (array.elements ?? []).map(read), at: array.location ?? 0 }

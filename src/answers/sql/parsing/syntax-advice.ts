@@ -43,7 +43,6 @@ const ADVICE: Readonly<Record<string, string>> = {
   GroupingSet: NO_GROUPING_SETS,
   JoinExpr: NO_JOINS,
   JsonFuncExpr: 'JSON functions are not supported.',
-  MinMaxExpr: 'GREATEST and LEAST are not supported. Columns have declared bounds instead.',
   MultiAssignRef: NO_WRITES,
   NamedArgExpr: 'named arguments are not supported. Give the arguments by position.',
   ParamRef: 'parameters are not supported. Write the value into the statement.',

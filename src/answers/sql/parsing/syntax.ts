@@ -88,6 +88,7 @@ const SYNTAX: Readonly<Record<string, Readonly<Record<string, Content>>>> = {
     rexpr_list_end: DATA,
     location: DATA,
   },
+  MinMaxExpr: { op: oneOf('IS_GREATEST', 'IS_LEAST'), args: NODES, location: DATA },
   List: { items: NODES },
   BoolExpr: { boolop: oneOf('AND_EXPR', 'OR_EXPR', 'NOT_EXPR'), args: NODES, location: DATA },
   NullTest: { arg: NODES, nulltesttype: oneOf('IS_NULL', 'IS_NOT_NULL'), location: DATA },

@@ -1,6 +1,7 @@
 import type { ContributionRequest } from '../../../../schemas/answers/query.ts'
 import { defined } from '../../../privacy/defined.ts'
 import type { GridColumn } from '../../dataset/dataset.ts'
+import { type ClampableColumn, type Clamped, clampedName } from '../language/clamp.ts'
 import { planPersonValue } from '../language/person-value.ts'
 import type { Moment, Sources } from './shape.ts'
 
@@ -11,12 +12,17 @@ import type { Moment, Sources } from './shape.ts'
  */
 
 /** Places the sum of factor * index + offset over the rows where a column is not NULL. */
-export function sumOf(column: GridColumn, factor: bigint, offset: bigint, { place }: Sources): number {
-  return place({ kind: 'affine-sum', column: column.name, factor, offset })
+export function sumOf(
+  column: Clamped<GridColumn>,
+  factor: bigint,
+  offset: bigint,
+  { place }: Sources,
+): number {
+  return place({ kind: 'affine-sum', ...clampedName(column), factor, offset })
 }
 
 /** Places the sum of a column about the middle of its range, and the number of its rows. */
-export function fromMiddle(column: GridColumn, sources: Sources) {
+export function fromMiddle(column: Clamped<GridColumn>, sources: Sources) {
   return {
     // In half steps, so that the middle of an odd range is a whole number of them too.
     sum: sumOf(column, 2n, -(column.lowerIndex + column.upperIndex), sources),
@@ -37,12 +43,12 @@ export function rowsOf(column: GridColumn, { dataset, everyRow, place }: Sources
  * whatever the number of rows.
  */
 export function clampedTotals(
-  name: string,
+  { column: name, clamp }: ClampableColumn,
   field: string,
   contribution: ContributionRequest,
   { dataset, bounding, place }: Sources,
 ) {
-  const request = { kind: 'sum', column: name, field, contribution } as const
+  const request = { kind: 'sum', column: name, field, contribution, clamp } as const
   const { value, column } = planPersonValue(request, dataset, bounding)
   const statistic = place({ kind: 'affine-sum', perPerson: value, factor: 1n, offset: 0n })
   return { value, column, statistic }

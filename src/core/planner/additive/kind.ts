@@ -111,9 +111,11 @@ export function planAdditiveQuery<Asked extends AdditiveQuery>(
 function ofRows(statistic: Statistic, dataset: Dataset): Statistic {
   if (statistic.kind !== 'affine-sum' || statistic.perPerson?.kind !== 'sum') return statistic
   const { factor, perPerson } = statistic
-  const { lowerIndex, upperIndex } = requireColumnOf(NUMBERS, dataset, perPerson.column, 'column')
-  const offset = factor === 1n ? 0n : -(lowerIndex + upperIndex)
-  return { kind: 'affine-sum', column: perPerson.column, factor, offset }
+  const { column, clamp } = perPerson
+  const { lowerIndex, upperIndex } = requireColumnOf(NUMBERS, dataset, column, 'column')
+  const { lower, upper } = clamp ?? { lower: lowerIndex, upper: upperIndex }
+  const offset = factor === 1n ? 0n : -(lower + upper)
+  return { kind: 'affine-sum', column, factor, offset, ...defined({ clamp }) }
 }
 
 /** The contribution of each person. Of several statistics, the one whose noise grows most states the factor. */

@@ -1,7 +1,9 @@
+import type { ColumnClamps } from '../../../../schemas/answers/query.ts'
 import { refuseQuery } from '../../../privacy/refusal.ts'
 import type { Values } from '../identity/column-values.ts'
 import { type Rows, rowsOf } from '../identity/normal-predicate.ts'
 import { type AffineTerm, LARGEST_SQUARED_INDEX } from '../language/aggregate.ts'
+import { clamped, clampedName, clampOf, requireClampsOf } from '../language/clamp.ts'
 import { MULTIPLIED, requireColumnOf } from '../language/column-rules.ts'
 import { type MeasuredColumn, measuredColumn } from '../language/measured-column.ts'
 import { columnRange } from './estimates/estimator.ts'
@@ -21,12 +23,18 @@ import type { Moment, Sources } from './shape.ts'
 export function planMomentColumns(
   names: readonly string[],
   fieldOf: (place: number) => string,
+  clamps: ColumnClamps | undefined,
   { dataset, where }: Pick<Sources, 'dataset' | 'where'>,
 ): readonly MeasuredColumn[] {
+  requireClampsOf(names, clamps)
   return names.map((name, place) => {
     const field = fieldOf(place)
     const refuse = (rule: string) => refuseQuery(field, rule)
-    const grid = measuredColumn(requireColumnOf(MULTIPLIED, dataset, name, field))
+    const column = requireColumnOf(MULTIPLIED, dataset, name, field)
+    const { request, field: clampField } = clampOf(clamps, name)
+    if (column.type === 'boolean' && request !== undefined)
+      throw refuseQuery(clampField, `must be a column of numbers, dates or timestamps; ${name} is boolean`)
+    const grid = measuredColumn(column.type === 'boolean' ? column : clamped(column, request, clampField))
     if (names.indexOf(name) < place) throw refuse('must not repeat an earlier column')
     if (where !== undefined && hasOneValue(name, rowsOf(where, dataset)))
       throw refuse(`must not be constant, and where allows a single value of ${name}`)
@@ -67,8 +75,8 @@ export function momentsOf(
 }
 
 /** The value of a column about the middle of its range, in half steps. */
-function centered({ name, lowerIndex, upperIndex }: MeasuredColumn): AffineTerm {
-  return { column: name, factor: 2n, offset: -(lowerIndex + upperIndex) }
+function centered(column: MeasuredColumn): AffineTerm {
+  return { ...clampedName(column), factor: 2n, offset: -(column.lowerIndex + column.upperIndex) }
 }
 
 /** True if all rows have one value of a column. */

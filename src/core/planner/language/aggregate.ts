@@ -33,7 +33,7 @@ export type Bounding =
  * cell has no value there.
  */
 export type PersonValue = { readonly lower: bigint; readonly upper: bigint } & (
-  | { readonly kind: 'sum' | 'mean'; readonly column: string }
+  | { readonly kind: 'sum' | 'mean'; readonly column: string; readonly clamp?: Clamp }
   | { readonly kind: 'count'; readonly column?: string }
 )
 
@@ -68,14 +68,21 @@ export type Statistic =
   | { readonly kind: 'count-distinct'; readonly of: GroupKey }
   | { readonly kind: 'count-distinct-values'; readonly column: string; readonly valuesEach: number }
 
+/** Bounds to which the indexes of a column on a grid are clamped where they are added up or ranked. NULL stays NULL. */
+export interface Clamp {
+  readonly lower: bigint
+  readonly upper: bigint
+}
+
 /** The integers that a sum adds up: those of a numeric or boolean column, or one for each person. */
 export type Summand =
-  | { readonly column: string; readonly perPerson?: undefined }
-  | { readonly column?: undefined; readonly perPerson: PersonValue }
+  | { readonly column: string; readonly clamp?: Clamp; readonly perPerson?: undefined }
+  | { readonly column?: undefined; readonly clamp?: undefined; readonly perPerson: PersonValue }
 
 /** The integer factor * index + offset of a row. The index of a boolean is 0 or 1. */
 export interface AffineTerm {
   readonly column: string
+  readonly clamp?: Clamp
   readonly factor: bigint
   readonly offset: bigint
 }
@@ -99,6 +106,7 @@ export interface CellCounting {
   readonly where?: Predicate
   readonly groupBy: readonly GroupKey[]
   readonly column: string
+  readonly clamp?: Clamp
   readonly bounding: Bounding
 }
 

@@ -1,8 +1,9 @@
-import type { ContributionRequest } from '../../../../schemas/answers/query.ts'
+import type { ClampRequest, ContributionRequest } from '../../../../schemas/answers/query.ts'
 import { decimalFromNumber, numberFromDecimal } from '../../../privacy/decimal.ts'
 import { refuseQuery } from '../../../privacy/refusal.ts'
 import type { Dataset, NumericColumn } from '../../dataset/dataset.ts'
 import type { Bounding, PersonValue } from './aggregate.ts'
+import { type Clamped, clampedName, clampField, requireClamped } from './clamp.ts'
 import { ANY, type ColumnRule, NUMBERS, requireColumnOf } from './column-rules.ts'
 import { mostOfPerson } from './contribution.ts'
 
@@ -22,6 +23,8 @@ export interface PersonValueRequest {
   /** Path of the column in the request. */
   readonly field: string
   readonly contribution: ContributionRequest | undefined
+  /** Bounds to which the value of each row is clamped. */
+  readonly clamp?: ClampRequest | undefined
 }
 
 /**
@@ -32,18 +35,20 @@ export interface PersonValueRequest {
  * reversed, off the grid or out of reach.
  */
 export function planPersonValue(
-  { kind, column: name, field, contribution }: PersonValueRequest,
+  request: PersonValueRequest,
   dataset: Dataset,
   bounding: Bounding,
 ): PlannedPersonValue {
+  const { kind, column: name, field, contribution } = request
   if (dataset.privacyUnit.kind === 'row') {
     const rule = 'applies to datasets whose privacy unit is a person; here each row is a privacy unit'
     throw refuseQuery(field.replace(/column$/, 'perPerson'), rule)
   }
-  const grid = gridOf(kind, name, field, dataset)
+  const grid = gridOf(request, dataset)
   const column = narrowed(widened(grid, kind, BigInt(mostOfPerson(bounding).rowsPerCell)), contribution)
   const { lowerIndex: lower, upperIndex: upper } = column
-  return { value: { kind, column: name, lower, upper }, column }
+  const value = kind === 'count' ? { kind, column: name } : { kind, ...clampedName(grid) }
+  return { value: { ...value, lower, upper }, column }
 }
 
 /** Columns that each value of a person can be computed from. */
@@ -54,8 +59,11 @@ export const PERSON_VALUE_COLUMNS = {
 } satisfies { readonly [Kind in PersonValueKind]: ColumnRule }
 
 /** The grid of one row's contribution to a person's value. */
-function gridOf(kind: PersonValueKind, name: string, field: string, dataset: Dataset): NumericColumn {
-  if (kind !== 'count') return requireColumnOf(PERSON_VALUE_COLUMNS[kind], dataset, name, field)
+function gridOf({ kind, field, ...asked }: PersonValueRequest, dataset: Dataset): Clamped<NumericColumn> {
+  if (kind !== 'count') return requireClamped(PERSON_VALUE_COLUMNS[kind], dataset, asked, field)
+  const { column: name, clamp } = asked
+  if (clamp !== undefined)
+    throw refuseQuery(clampField(field), 'applies to values of rows, and perPerson "count" counts them')
   const { nullable, invalidValue } = requireColumnOf(PERSON_VALUE_COLUMNS.count, dataset, name, field)
   const ones = { stepNano: ONE_NANO, lowerIndex: 1n, upperIndex: 1n }
   return { name, type: 'integer', nullable, invalidValue, ...ones }

@@ -9,7 +9,8 @@ import {
   mostRows,
 } from '../../dataset/value-limits.ts'
 import { MAX_QUANTILE_POINTS } from '../../mechanisms/selection/quantile.ts'
-import { ORDERED, requireColumnOf } from './column-rules.ts'
+import { type ClampableColumn, type Clamped, requireClamped } from './clamp.ts'
+import { ORDERED } from './column-rules.ts'
 
 /*
  * Columns and values that quantiles may rank. A quantile reads every distinct value with its number of rows, so a limit
@@ -18,7 +19,7 @@ import { ORDERED, requireColumnOf } from './column-rules.ts'
 
 /** A column to rank, and the largest number of its distinct values. */
 export interface RankedColumn {
-  readonly column: GridColumn
+  readonly column: Clamped<GridColumn>
   readonly mostValues: number
 }
 
@@ -27,8 +28,8 @@ export interface RankedColumn {
  * @throws Refusal `query-does-not-fit` for a column without an order, or one whose number of distinct values has no
  * public limit that is small enough.
  */
-export function requireRankable(dataset: Dataset, name: string, field: string): RankedColumn {
-  const column = requireColumnOf(ORDERED, dataset, name, field)
+export function requireRankable(dataset: Dataset, asked: ClampableColumn, field: string): RankedColumn {
+  const column = requireClamped(ORDERED, dataset, asked, field)
   const points = gridPoints(column)
   if (!isWithinMechanism(column)) {
     const rule = `has ${points} grid points between its bounds; quantiles support at most ${MAX_QUANTILE_POINTS}`
@@ -37,9 +38,14 @@ export function requireRankable(dataset: Dataset, name: string, field: string): 
   const mostValues = mostDistinctValues(column, dataset)
   if (mostValues !== undefined) return { column, mostValues }
   const rule =
-    `must be declared with "rankable" to be used in quantiles: ${name} has ${points} grid points, and at most ` +
+    `must be declared with "rankable" to be used in quantiles: ${column.name} has ${points} grid points, and at most ` +
     `${MOST_UNDECLARED_VALUES} need no declaration`
   throw refuseQuery(field, rule)
+}
+
+/** A text that is the same for two columns whose ranked values are the same. */
+export function rankedKey({ name, lowerIndex, upperIndex }: GridColumn): string {
+  return `${lowerIndex} ${upperIndex} ${name}`
 }
 
 /**
@@ -55,12 +61,12 @@ export function valuesInGroups(
 } {
   const mostOf = new Map<string, number>()
   return {
-    add({ column: { name }, mostValues }, field) {
-      mostOf.set(name, Math.min(mostValues * cells, mostRows(dataset)))
+    add({ column, mostValues }, field) {
+      mostOf.set(rankedKey(column), Math.min(mostValues * cells, mostRows(dataset)))
       const total = mostOf.values().reduce((sum, most) => sum + most, 0)
       if (total <= MOST_VALUES) return
       const rule =
-        `must have at most ${MOST_VALUES} values in all groups and columns together, and ${name} may have ${mostValues} in ` +
+        `must have at most ${MOST_VALUES} values in all groups and columns together, and ${column.name} may have ${mostValues} in ` +
         `each of ${cells} groups: ask for fewer groups, or for a batch with one query for each group`
       throw refuseQuery(field, rule)
     },

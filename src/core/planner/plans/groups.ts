@@ -31,6 +31,7 @@ import {
 import type { AdditiveParts, AdditivePlan, AdditiveRelease } from '../additive/shape.ts'
 import { planAdditive } from '../additive/statistics.ts'
 import { type Bounding, type CellCounting, cellCount } from '../language/aggregate.ts'
+import { clampedName } from '../language/clamp.ts'
 import {
   contributionReport,
   ONE_ROW_PER_PERSON,
@@ -40,7 +41,7 @@ import {
 } from '../language/contribution.ts'
 import { cellKeys, type Grouping } from '../language/grouping.ts'
 import { planRows } from '../language/predicate.ts'
-import { requireRankable, valuesInGroups } from '../language/ranked-values.ts'
+import { rankedKey, requireRankable, valuesInGroups } from '../language/ranked-values.ts'
 import type { CellIntegers, IndexCounts } from '../language/reading.ts'
 import { cellsOf } from '../language/tables.ts'
 import {
@@ -193,14 +194,15 @@ function quantileSettings(
     if (percentage === undefined || !('column' in statistic) || typeof statistic.column !== 'string')
       return []
     const field = `statistics.${place}`
-    const ranked = requireRankable(dataset, statistic.column, `${field}.column`)
+    const { clamp } = 'clamp' in statistic ? statistic : {}
+    const ranked = requireRankable(dataset, { column: statistic.column, clamp }, `${field}.column`)
     values.add(ranked, `${field}.column`)
     const { column } = ranked
     const score = percentageScore(percentage, `${field}.p`)
     const counted = { of: 'rows', bounding } as const
     const cells = groupings.length === 0 ? 'one' : 'groups'
     const { sensitivity } = stabilityOfRank(score, counted, dataset, cells)
-    const counting = { ...planRows(query.where, dataset, bounding), groupBy, column: column.name }
+    const counting = { ...planRows(query.where, dataset, bounding), groupBy, ...clampedName(column) }
     const { lowerIndex, upperIndex } = column
     return [{ place, column, counting, setting: { score, sensitivity, lowerIndex, upperIndex } }]
   })
@@ -241,8 +243,10 @@ export const groups: PlanKind<GroupsPlan, GroupsExact, GroupsRelease> = {
     ...rankedColumns(quantiles).map(({ counting }) => ({ method: 'countIndexesInCells', counting }) as const),
   ],
   exact({ sums, quantiles }, { aggregate, countIndexesInCells }) {
-    const columns = rankedColumns(quantiles).map(({ column }) => column.name)
-    const values = quantiles.map(({ column }) => entry(countIndexesInCells, columns.indexOf(column.name)))
+    const columns = rankedColumns(quantiles).map(({ column }) => rankedKey(column))
+    const values = quantiles.map(({ column }) =>
+      entry(countIndexesInCells, columns.indexOf(rankedKey(column))),
+    )
     return { kind: 'groups', values, ...(sums && { integers: entry(aggregate, 0) }) }
   },
   release: (plan, exact) => (noiseSource) => releaseParts(plan, exact, noiseSource),
@@ -284,10 +288,10 @@ export const groups: PlanKind<GroupsPlan, GroupsExact, GroupsRelease> = {
   reporter,
 }
 
-/** The first quantile of each column: quantiles of one column share its values. */
+/** The first quantile of each column and clamp: quantiles of one column share its values. */
 function rankedColumns(quantiles: readonly GroupQuantile[]): readonly GroupQuantile[] {
-  const names = quantiles.map(({ column }) => column.name)
-  return quantiles.filter(({ column }, place) => names.indexOf(column.name) === place)
+  const keys = quantiles.map(({ column }) => rankedKey(column))
+  return quantiles.filter(({ column }, place) => keys.indexOf(rankedKey(column)) === place)
 }
 
 const CELLS_IN_A_STEP = 16

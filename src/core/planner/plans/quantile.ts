@@ -16,6 +16,7 @@ import {
 } from '../../mechanisms/selection/quantile.ts'
 import { rhoTogether, splitEpsilon } from '../additive/measure.ts'
 import type { Bounding, Summand, ValueCounting } from '../language/aggregate.ts'
+import { clampedName } from '../language/clamp.ts'
 import {
   contributionReport,
   ONE_ROW_PER_PERSON,
@@ -131,16 +132,16 @@ export function planQuantiles(
 
 /** The values that a quantile ranks, of rows or of people, and their grid. */
 function rankedValues(
-  { column: name, perPerson: kind, contribution }: QuantileQuery,
+  { column: name, perPerson: kind, contribution, clamp }: QuantileQuery,
   dataset: Dataset,
   bounding: Bounding,
 ): { readonly column: GridColumn; readonly summand: Summand } {
   if (kind === undefined) {
-    const { column } = requireRankable(dataset, name, 'column')
-    return { column, summand: { column: name } }
+    const { column } = requireRankable(dataset, { column: name, clamp }, 'column')
+    return { column, summand: clampedName(column) }
   }
   const { value, column } = planPersonValue(
-    { kind, column: name, field: 'column', contribution },
+    { kind, column: name, field: 'column', contribution, clamp },
     dataset,
     bounding,
   )

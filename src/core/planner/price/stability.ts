@@ -6,6 +6,7 @@ import { columnNamed, type Dataset } from '../../dataset/dataset.ts'
 import type { RankScore } from '../../mechanisms/selection/quantile.ts'
 import type { Disjoint } from '../identity/disjoint.ts'
 import {
+  type AffineTerm,
   type Aggregate,
   type Bounding,
   cellCount,
@@ -236,7 +237,7 @@ function contributionOf(statistic: Statistic, aggregate: Aggregate, dataset: Dat
     case 'affine-square-sum': {
       const summand =
         statistic.perPerson === undefined
-          ? measuredOf(statistic.column, dataset)
+          ? measuredOf(statistic, dataset)
           : personRange(statistic.perPerson, dataset)
       const ends = extremes(statistic, [summand.lowerIndex, summand.upperIndex])
       return {
@@ -247,7 +248,7 @@ function contributionOf(statistic: Statistic, aggregate: Aggregate, dataset: Dat
       }
     }
     case 'affine-product-sum': {
-      const columns = statistic.terms.map(({ column }) => measuredOf(column, dataset))
+      const columns = statistic.terms.map((term) => measuredOf(term, dataset))
       const ends = statistic.terms.map(({ factor, offset }, place) =>
         [entry(columns, place).lowerIndex, entry(columns, place).upperIndex].map(
           (index) => factor * index + offset,
@@ -273,8 +274,13 @@ function mayBeLeftOut(
   return where !== undefined || groupBy.length > 0 || columns.some((column) => column.nullable)
 }
 
-function measuredOf(name: string, dataset: Dataset): MeasuredColumn {
-  return measuredColumn(requireColumnOf(MULTIPLIED, dataset, name, 'column'))
+/** A column with the bounds of its values: those of its clamp, which are within the declared ones. */
+function measuredOf(
+  { column: name, clamp }: Pick<AffineTerm, 'column' | 'clamp'>,
+  dataset: Dataset,
+): MeasuredColumn {
+  const declared = measuredColumn(requireColumnOf(MULTIPLIED, dataset, name, 'column'))
+  return clamp === undefined ? declared : { ...declared, lowerIndex: clamp.lower, upperIndex: clamp.upper }
 }
 
 /** The range of a value of each person, and whether a person with rows may have none. */

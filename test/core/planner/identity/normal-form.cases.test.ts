@@ -14,6 +14,7 @@ import { cases, describeOnce } from '../../../cases.ts'
 import { referenceEngine, type StoredRow } from '../../../engines/reference-engine.ts'
 import { PERSON, RANK } from '../../../engines/reference-people.ts'
 import {
+  clamping,
   grouping,
   groupStatistic,
   keys,
@@ -122,7 +123,7 @@ const contribution = fc.constantFrom<Wire>(
 )
 
 const wires: fc.Arbitrary<Wire> = fc
-  .tuple(subject, fc.option(where, { nil: undefined }), price, options, contribution)
+  .tuple(clamping(subject), fc.option(where, { nil: undefined }), price, options, contribution)
   .map(([asked, condition, cost, more, bounds]) => ({
     ...asked,
     ...(condition === undefined ? {} : { where: condition }),
@@ -194,6 +195,7 @@ function respelledQuery(query: Query, original: Plan, draw: Draw): Wire {
   if (query.kind === 'histogram') spelled.column = spelledGrouping(query.column, draw)
   if (query.kind === 'groupBy' || query.kind === 'topGroups')
     spelled.keys = query.keys.map((key) => spelledGrouping(key, draw))
+  if ('clamp' in query) spelled.clamp = spelledClamp(query.clamp)
   if (query.kind === 'percentile')
     spelled.p = Array.isArray(query.p) ? (query.p.length === 1 ? query.p[0] : query.p) : [query.p]
   if (query.kind === 'noisyMax')
@@ -216,6 +218,11 @@ function respelledQuery(query: Query, original: Plan, draw: Draw): Wire {
     spelled.epsilon = query.epsilon ?? epsilonNumber(original.loss.epsilonNano)
   }
   return JSON.parse(JSON.stringify(spelled))
+}
+
+/** Clamps of several columns in another order. */
+function spelledClamp(clamp: object | undefined): object | undefined {
+  return clamp && Object.fromEntries(Object.entries(clamp).reverse())
 }
 
 /** The column Visited has the bounds 2024-01-20 and 2024-04-10. */

@@ -51,6 +51,7 @@ const incomes = VISITS.map((visits) => visits.flatMap(({ income }) => income ?? 
   (own) => own.length > 0,
 )
 const firstTwo = ages.map((own) => own.slice(0, 2))
+const clampedAges = ages.map((own) => own.map((age) => clamp(age, 20, 60)))
 const upTo100 = { perPerson: { lower: 0, upper: 100 } }
 
 const ASKED: readonly (readonly [wire: object, truth: number])[] = [
@@ -59,6 +60,20 @@ const ASKED: readonly (readonly [wire: object, truth: number])[] = [
   [{ kind: 'count', contribution: { rows: 2 } }, firstTwo.flat().length],
   [{ kind: 'mean', column: 'Age' }, mean(ages.flat())],
   [{ kind: 'mean', column: 'Age', contribution: { rows: 2 } }, mean(firstTwo.flat())],
+  [{ kind: 'sum', column: 'Age', clamp: { lower: 20, upper: 60 } }, total(clampedAges.flat())],
+  [{ kind: 'mean', column: 'Age', clamp: { lower: 20, upper: 60 } }, mean(clampedAges.flat())],
+  [
+    { kind: 'mean', column: 'Age', perPerson: 'sum', clamp: { lower: 20, upper: 60 } },
+    mean(clampedAges.map(total)),
+  ],
+  [
+    { kind: 'sum', column: 'Age', clamp: { lower: 20, upper: 60 }, contribution: upTo100 },
+    total(clampedAges.map((own) => clamp(total(own), 0, 100))),
+  ],
+  [
+    { kind: 'variance', column: 'Age', clamp: { lower: 20, upper: 60 } },
+    mean(clampedAges.flat().map((age) => (age - mean(clampedAges.flat())) ** 2)),
+  ],
   [
     { kind: 'sum', column: 'Age', contribution: upTo100 },
     total(ages.map((own) => clamp(total(own), 0, 100))),

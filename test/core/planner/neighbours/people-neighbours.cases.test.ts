@@ -14,7 +14,7 @@ import {
   type StoredRow,
 } from '../../../engines/reference-engine.ts'
 import { PERSON, RANK } from '../../../engines/reference-people.ts'
-import { grouping, keys, nameOf, numeric, rowOf, where } from '../arbitraries.ts'
+import { clamping, grouping, keys, nameOf, numeric, rowOf, where } from '../arbitraries.ts'
 import { LIMITS, planFor } from '../planned.ts'
 import { patients } from './people.ts'
 
@@ -55,7 +55,7 @@ const grouped = { contribution: ofGroups }
 
 function asked(kinds: fc.Arbitrary<object>): fc.Arbitrary<Query> {
   return fc
-    .tuple(kinds, fc.option(where, { nil: undefined }))
+    .tuple(clamping(kinds), fc.option(where, { nil: undefined }))
     .map(([kind, filter]) => querySchema.parse({ ...kind, where: filter, epsilon: 1 }))
 }
 

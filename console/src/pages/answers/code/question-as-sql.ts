@@ -90,8 +90,8 @@ function statisticSql(statistic: AskedQuestion, person?: string): string | undef
     return person === undefined ? undefined : `COUNT(DISTINCT ${name(person)})`
   if (kind === 'count') return hasOnly(statistic, 'of') ? 'COUNT(*)' : undefined
   if (kind === 'median')
-    return hasOnly(statistic, 'column')
-      ? `percentile_disc(0.5) WITHIN GROUP (ORDER BY ${name(String(column))})`
+    return hasOnly(statistic, 'column', 'clamp')
+      ? `percentile_disc(0.5) WITHIN GROUP (ORDER BY ${columnSql(column, statistic)})`
       : undefined
   return aggregateSql(statistic)
 }
@@ -100,11 +100,19 @@ function statisticSql(statistic: AskedQuestion, person?: string): string | undef
 function aggregateSql(statistic: AskedQuestion): string | undefined {
   const { aggregate, fields = {} } = entryOf(statistic) ?? {}
   const names = Object.keys(fields).filter((field) => /^columns?$/.test(fields[field]?.type ?? ''))
-  if (aggregate === undefined || !hasOnly(statistic, ...names)) return undefined
+  if (aggregate === undefined || !hasOnly(statistic, 'clamp', ...names)) return undefined
   const columns = names.flatMap((field) => statistic[field])
   return columns.length === 0
     ? undefined
-    : `${aggregate}(${columns.map((each) => name(String(each))).join(', ')})`
+    : `${aggregate}(${columns.map((each) => columnSql(each, statistic)).join(', ')})`
+}
+
+/** Returns a column, clamped if the question clamps it. */
+function columnSql(column: unknown, { clamp }: AskedQuestion): string {
+  const own = isRecord(clamp) && isRecord(clamp[String(column)]) ? clamp[String(column)] : clamp
+  const quoted = name(String(column))
+  if (!isRecord(own) || isRecord(own.lower) || own.lower === undefined) return quoted
+  return `LEAST(GREATEST(${quoted}, ${literal(own.lower)}), ${literal(own.upper)})`
 }
 
 /** True if a question has no fields but the given ones, and those that a statement does not state. */

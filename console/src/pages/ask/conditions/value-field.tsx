@@ -61,7 +61,8 @@ function boundOf(value: Value): number | string {
   return typeof value === 'boolean' ? String(value) : value
 }
 
-function Bounds({ column }: { readonly column: Column }) {
+/** The declared bounds of a column, if it has any. */
+export function Bounds({ column }: { readonly column: Column }) {
   if (!('lower' in column)) return undefined
   const unit = 'unit' in column && column.unit !== undefined ? ` ${column.unit}` : ''
   return (
@@ -81,7 +82,8 @@ interface OneValueProps {
   readonly onChange: (value: Value) => void
 }
 
-function OneValue({ column, label, value, onChange }: OneValueProps): ReactNode {
+/** One value of a column. */
+export function OneValue({ column, label, value, onChange }: OneValueProps): ReactNode {
   switch (column.type) {
     case 'category':
       return <Choice label={label} choices={column.categories} value={value} onChange={onChange} />

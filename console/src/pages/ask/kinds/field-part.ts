@@ -1,4 +1,5 @@
 import type { FieldType, KindField, KindFields } from '../../../../../clients/kind-entry.ts'
+import type { Clamp, Clamps } from '../../answers/question-text.ts'
 import type { Column, DatasetFacts } from '../../datasets/dataset.ts'
 import type { Candidates, Grouping, Predicate, Statistic } from '../question/question.ts'
 
@@ -13,6 +14,8 @@ interface FieldValues {
   percentages: number | number[]
   counted: 'rows' | 'people'
   perPerson: 'sum' | 'mean' | 'count'
+  clamp: Clamp
+  clamps: Clamps
   number: number
   flag: boolean
   choice: string

@@ -6,6 +6,8 @@ import { ConditionField } from '../conditions/condition-field.tsx'
 import { NumberInputField, SelectColumn, TextList } from '../fields.tsx'
 import { fieldValue, withField } from '../question/question.ts'
 import { CandidatesField } from './candidates-field.tsx'
+import { ClampField, ClampsField } from './clamp-fields.tsx'
+import { withFittingClamp } from './clamps.ts'
 import { ColumnsField } from './columns-fields.tsx'
 import type { FieldPart } from './field-part.ts'
 import { GroupingField, GroupingsFields } from './grouping-field.tsx'
@@ -42,6 +44,8 @@ const CONTROLS: { readonly [Type in Exclude<FieldType, 'statistics'>]: Control<T
     />
   ),
   perPerson: PerPersonField,
+  clamp: ClampField,
+  clamps: ClampsField,
   number: NumberField,
   flag: FlagField,
   choice: ChoiceField,
@@ -88,8 +92,10 @@ export function KindFieldsOf<Asked extends object>(props: KindFieldsProps<Asked>
         value={fieldValue(asked, name) as FieldPart<FieldType>['value']}
         asked={asked}
         dataset={dataset}
-        onChange={(value) => onChange(withFittingFields(withField(asked, name, value), fields))}
-        onAsked={(next) => onChange(next as Asked)}
+        onChange={(value) =>
+          onChange(withFittingClamp(asked, withFittingFields(withField(asked, name, value), fields)))
+        }
+        onAsked={(next) => onChange(withFittingClamp(asked, next as Asked))}
       />
     )
   })

@@ -70,10 +70,16 @@ const HAS_FORM: { readonly [Type in FieldType]: (value: unknown) => boolean } = 
   percentages: (value) => isNumber(value) || listOf(isPlain)(value),
   counted: isText,
   perPerson: isText,
+  clamp: isClamp,
+  clamps: (value) => isRecord(value) && Object.values(value).every(isClamp),
   number: isNumber,
   flag: (value) => typeof value === 'boolean',
   choice: isText,
   text: isText,
+}
+
+function isClamp(value: unknown): boolean {
+  return isRecord(value) && isPlain(value.lower) && isPlain(value.upper)
 }
 
 function isGrouping(value: unknown): boolean {

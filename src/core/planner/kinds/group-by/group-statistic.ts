@@ -21,7 +21,7 @@ export interface StatisticSetting {
   /** Path of the statistic in the request. */
   readonly field: string
   readonly contribution: ContributionRequest | undefined
-  /** Columns whose sum about the middle another statistic needs. */
+  /** Columns, by their `clampKey`, whose sum about the middle another statistic needs. */
   readonly centered: ReadonlySet<string>
 }
 
@@ -33,8 +33,8 @@ export type GroupStatisticKind<Kind extends StatisticKindName> = {
   readonly name: (statistic: StatisticOf<Kind>) => string
   /** Its fields in normal form, besides the kind. */
   readonly subject: (statistic: StatisticOf<Kind>, dataset: Dataset) => Fields
-  /** The column whose sum about the middle it is made from, if it is. */
-  readonly centers?: (statistic: StatisticOf<Kind>) => string | undefined
+  /** The `clampKey` of the column whose sum about the middle it is made from, if it is. */
+  readonly centers?: (statistic: StatisticOf<Kind>, dataset: Dataset, field: string) => string | undefined
   /** True if it adds up totals of people, which a query can clamp. */
   readonly hasTotals?: true
 } & (

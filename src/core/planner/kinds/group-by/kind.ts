@@ -18,7 +18,7 @@ const sums: GroupParts['sums'] = {
     planTable(keys, (position) => `keys.${position}`, 'keys', dataset, limits, statistics.map(statisticName)),
   estimates({ statistics, contribution }, sources) {
     distinctNames(statistics)
-    const centered = centeredColumns(statistics)
+    const centered = centeredColumns(statistics, sources.dataset)
     const estimates = statistics.map((statistic, place) =>
       estimateOf(statistic, { field: `statistics.${place}`, contribution, centered }, sources),
     )

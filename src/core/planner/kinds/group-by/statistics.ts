@@ -80,12 +80,20 @@ export function estimateOf<Kind extends StatisticKindName>(
  * Columns whose sum about the middle is measured for another statistic, so that their sum needs no separate
  * measurement.
  */
-export function centeredColumns(statistics: readonly GroupStatistic[]): ReadonlySet<string> {
-  return new Set(statistics.map(centerOf).filter((column) => column !== undefined))
+export function centeredColumns(
+  statistics: readonly GroupStatistic[],
+  dataset: Dataset,
+): ReadonlySet<string> {
+  const centers = statistics.map((statistic, place) => centerOf(statistic, dataset, `statistics.${place}`))
+  return new Set(centers.filter((column) => column !== undefined))
 }
 
-function centerOf<Kind extends StatisticKindName>(statistic: StatisticOf<Kind>): string | undefined {
-  return groupStatistics[statistic.kind].centers?.(statistic)
+function centerOf<Kind extends StatisticKindName>(
+  statistic: StatisticOf<Kind>,
+  dataset: Dataset,
+  field: string,
+): string | undefined {
+  return groupStatistics[statistic.kind].centers?.(statistic, dataset, field)
 }
 
 /** True if the sums and means of a query are about one column, whose totals can then be clamped. */

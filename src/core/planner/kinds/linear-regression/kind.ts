@@ -4,6 +4,7 @@ import { entry } from '../../../../privacy/must.ts'
 import { refuseField } from '../../../../privacy/refusal.ts'
 import type { Estimate, Sources } from '../../additive/shape.ts'
 import { momentsOf, planMomentColumns } from '../../additive/sums-of-products.ts'
+import { normalClamps } from '../../language/clamp.ts'
 import { MULTIPLIED } from '../../language/column-rules.ts'
 import { planOfSums, type QuestionKind } from '../question-kind.ts'
 
@@ -21,6 +22,7 @@ function regressionEstimates(query: RegressionQuery, sources: Sources): readonly
   const columns = planMomentColumns(
     [query.outcome, ...query.predictors],
     (place) => (place === 0 ? 'outcome' : `predictors.${place - 1}`),
+    query.clamp,
     sources,
   )
   const [outcome, predictors] = [entry(columns, 0), columns.slice(1)]
@@ -56,5 +58,8 @@ export const linearRegression: QuestionKind<'linearRegression'> = {
       names: ['intercept', ...predictors.map((predictor) => `coefficient_${predictor}`)],
     }),
   }),
-  subject: ({ outcome, predictors, ridge }) => defined({ outcome, predictors, ridge }),
+  subject: ({ outcome, predictors, ridge, clamp }, dataset) => ({
+    ...defined({ outcome, predictors, ridge }),
+    ...normalClamps(clamp, dataset),
+  }),
 }

@@ -3,22 +3,24 @@ import { defined } from '../../../../privacy/defined.ts'
 import { clampedTotals, fromMiddle, rowsOf } from '../../additive/column-sums.ts'
 import type { Estimate, Moment, Sources } from '../../additive/shape.ts'
 import { perPersonOf } from '../../identity/normal-fields.ts'
-import { ORDERED, requireColumnOf } from '../../language/column-rules.ts'
+import { type ClampableColumn, clampKey, normalClamp, requireClamped } from '../../language/clamp.ts'
+import { ORDERED } from '../../language/column-rules.ts'
 import { type PersonValueRequest, planPersonValue } from '../../language/person-value.ts'
 import type { GroupStatisticKind } from '../group-by/group-statistic.ts'
 import { planOfSums, type QueryOf, type QuestionKind } from '../question-kind.ts'
 
 /** Plans the mean of a column, of people's clamped totals, or of a value per person. */
 function meanEstimate(
-  { column: name, perPerson }: Pick<QueryOf<'mean'>, 'column' | 'perPerson'>,
+  asked: Pick<QueryOf<'mean'>, 'column' | 'perPerson' | 'clamp'>,
   field: string,
   contribution: ContributionRequest | undefined,
   sources: Sources,
 ): Estimate {
+  const { column: name, perPerson, clamp } = asked
   if (perPerson !== undefined)
-    return meanPerPerson({ kind: perPerson, column: name, field, contribution }, sources)
-  if (contribution?.perPerson !== undefined) return clampedMean(name, field, contribution, sources)
-  const column = requireColumnOf(ORDERED, sources.dataset, name, field)
+    return meanPerPerson({ kind: perPerson, column: name, field, contribution, clamp }, sources)
+  if (contribution?.perPerson !== undefined) return clampedMean(asked, field, contribution, sources)
+  const column = requireClamped(ORDERED, sources.dataset, asked, field)
   return { kind: 'mean', column, ...fromMiddle(column, sources) }
 }
 
@@ -43,12 +45,12 @@ function meanPerPerson(request: PersonValueRequest, sources: Sources): Estimate 
  * clamping bound.
  */
 function clampedMean(
-  name: string,
+  asked: ClampableColumn,
   field: string,
   contribution: ContributionRequest,
   sources: Sources,
 ): Estimate {
-  const { value, column, statistic } = clampedTotals(name, field, contribution, sources)
+  const { value, column, statistic } = clampedTotals(asked, field, contribution, sources)
   const range = {
     lowerIndex: value.lower < 0n ? value.lower : 0n,
     upperIndex: value.upper > 0n ? value.upper : 0n,
@@ -67,15 +69,16 @@ export const mean: QuestionKind<'mean'> = {
     estimates: (query, sources) => [meanEstimate(query, 'column', query.contribution, sources)],
     hasTotals: () => true,
   }),
-  subject: (query) => ({ column: query.column, ...perPersonOf(query) }),
+  subject: (query, dataset) => ({ ...normalClamp(query, dataset), ...perPersonOf(query) }),
 }
 
 export const meanStatistic: GroupStatisticKind<'mean'> = {
   columns: mean.columns,
   name: ({ column, perPerson }) =>
     perPerson === undefined ? `mean_${column}` : `mean_perPerson_${perPerson}_${column}`,
-  subject: (statistic) => ({ column: statistic.column, ...perPersonOf(statistic) }),
-  centers: ({ column, perPerson }) => (perPerson === undefined ? column : undefined),
+  subject: (statistic, dataset) => ({ ...normalClamp(statistic, dataset), ...perPersonOf(statistic) }),
+  centers: (statistic, dataset, field) =>
+    statistic.perPerson === undefined ? clampKey(statistic, dataset, field) : undefined,
   hasTotals: true,
   estimate: (statistic, { field, contribution }, sources) =>
     meanEstimate(statistic, `${field}.column`, contribution, sources),

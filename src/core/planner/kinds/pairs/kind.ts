@@ -1,13 +1,15 @@
 import type { PairQuery } from '../../../../../schemas/answers/query.ts'
 import { entry } from '../../../../privacy/must.ts'
+import type { Dataset } from '../../../dataset/dataset.ts'
 import type { Sources } from '../../additive/shape.ts'
 import { momentsOf, planMomentColumns } from '../../additive/sums-of-products.ts'
+import { normalClamps } from '../../language/clamp.ts'
 import { MULTIPLIED } from '../../language/column-rules.ts'
 import { planOfSums, type QuestionKind } from '../question-kind.ts'
 
 /** Places the sums that the covariance of two columns is computed from. */
-function pairOf({ columns: names }: PairQuery, sources: Sources) {
-  const planned = planMomentColumns(names, (place) => `columns.${place}`, sources)
+function pairOf({ columns: names, clamp }: PairQuery, sources: Sources) {
+  const planned = planMomentColumns(names, (place) => `columns.${place}`, clamp, sources)
   const [one, other] = [entry(planned, 0), entry(planned, 1)]
   const columns = [one, other] as const
   const { product, sum, rows } = momentsOf(columns, sources)
@@ -17,7 +19,10 @@ function pairOf({ columns: names }: PairQuery, sources: Sources) {
 
 const ofPair = {
   columns: { columns: MULTIPLIED },
-  subject: ({ columns }: PairQuery) => ({ columns }),
+  subject: ({ columns, clamp }: PairQuery, dataset: Dataset) => ({
+    columns,
+    ...normalClamps(clamp, dataset),
+  }),
 }
 
 /** The covariance of two columns. */

@@ -1,6 +1,7 @@
 import type { Dataset } from '../../../dataset/dataset.ts'
 import { extremeRank, maximumScore, minimumScore } from '../../../mechanisms/selection/quantile.ts'
 import { perPersonOf } from '../../identity/normal-fields.ts'
+import { normalClamp } from '../../language/clamp.ts'
 import { ORDERED } from '../../language/column-rules.ts'
 import {
   percentageScore,
@@ -17,7 +18,10 @@ import type { QueryOf, QuestionKind } from '../question-kind.ts'
 const ofColumn = {
   clamps: 'perPerson',
   columns: { column: ORDERED },
-  subject: ({ column, ...query }: QuantileQuery) => ({ column, ...perPersonOf(query) }),
+  subject: (query: QuantileQuery, dataset: Dataset) => ({
+    ...normalClamp(query, dataset),
+    ...perPersonOf(query),
+  }),
 } as const
 
 function percentagesOf({ p }: QueryOf<'percentile'>): readonly number[] {
@@ -63,9 +67,9 @@ export const percentile: QuestionKind<'percentile'> = {
     const ranksOf = () => ({ ...atPercentages(percentagesOf(query), fieldOf), listed })
     return planQuantiles(query, ranksOf, dataset, offer)
   },
-  subject(query) {
+  subject(query, dataset) {
     const [p, ...others] = percentagesOf(query)
-    return { column: query.column, p: others.length === 0 ? p : [p, ...others], ...perPersonOf(query) }
+    return { ...ofColumn.subject(query, dataset), p: others.length === 0 ? p : [p, ...others] }
   },
 }
 
@@ -88,13 +92,13 @@ export const maximum: QuestionKind<'maximum'> = {
 export const medianStatistic: GroupStatisticKind<'median'> = {
   columns: ofColumn.columns,
   name: ({ column }) => `median_${column}`,
-  subject: ({ column }) => ({ column }),
+  subject: normalClamp,
   percentage: () => 50,
 }
 
 export const percentileStatistic: GroupStatisticKind<'percentile'> = {
   columns: ofColumn.columns,
   name: ({ column, p }) => `percentile_${p}_${column}`,
-  subject: ({ column, p }) => ({ column, p }),
+  subject: (statistic, dataset) => ({ ...normalClamp(statistic, dataset), p: statistic.p }),
   percentage: ({ p }) => p,
 }

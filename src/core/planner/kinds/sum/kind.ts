@@ -1,22 +1,23 @@
 import type { ContributionRequest } from '../../../../../schemas/answers/query.ts'
 import { clampedTotals, fromMiddle, sumOf } from '../../additive/column-sums.ts'
 import type { Estimate, Sources } from '../../additive/shape.ts'
-import { NUMBERS, requireColumnOf } from '../../language/column-rules.ts'
+import { type ClampableColumn, clampKey, normalClamp, requireClamped } from '../../language/clamp.ts'
+import { NUMBERS } from '../../language/column-rules.ts'
 import type { GroupStatisticKind } from '../group-by/group-statistic.ts'
 import { planOfSums, type QuestionKind } from '../question-kind.ts'
 
 /** Plans the sum of a column, or of people's clamped totals. */
 function sumEstimate(
-  name: string,
+  asked: ClampableColumn,
   field: string,
   contribution: ContributionRequest | undefined,
   sources: Sources,
 ): Estimate {
   if (contribution?.perPerson !== undefined) {
-    const { column, statistic } = clampedTotals(name, field, contribution, sources)
+    const { column, statistic } = clampedTotals(asked, field, contribution, sources)
     return { kind: 'sum', column, statistic }
   }
-  const column = requireColumnOf(NUMBERS, sources.dataset, name, field)
+  const column = requireClamped(NUMBERS, sources.dataset, asked, field)
   return { kind: 'sum', column, statistic: sumOf(column, 1n, 0n, sources) }
 }
 
@@ -27,10 +28,10 @@ export const sum: QuestionKind<'sum'> = {
   clamps: 'always',
   columns: { column: NUMBERS },
   plan: planOfSums({
-    estimates: ({ column, contribution }, sources) => [sumEstimate(column, 'column', contribution, sources)],
+    estimates: (query, sources) => [sumEstimate(query, 'column', query.contribution, sources)],
     hasTotals: () => true,
   }),
-  subject: ({ column }) => ({ column }),
+  subject: normalClamp,
 }
 
 /**
@@ -41,12 +42,12 @@ export const sum: QuestionKind<'sum'> = {
 export const sumStatistic: GroupStatisticKind<'sum'> = {
   columns: sum.columns,
   name: ({ column }) => `sum_${column}`,
-  subject: ({ column }) => ({ column }),
+  subject: normalClamp,
   hasTotals: true,
-  estimate({ column: name }, { field, contribution, centered }, sources) {
-    if (contribution?.perPerson !== undefined || !centered.has(name))
-      return sumEstimate(name, `${field}.column`, contribution, sources)
-    const column = requireColumnOf(NUMBERS, sources.dataset, name, `${field}.column`)
+  estimate(statistic, { field, contribution, centered }, sources) {
+    if (contribution?.perPerson !== undefined || !centered.has(clampKey(statistic, sources.dataset, field)))
+      return sumEstimate(statistic, `${field}.column`, contribution, sources)
+    const column = requireClamped(NUMBERS, sources.dataset, statistic, `${field}.column`)
     return { kind: 'sum-from-middle', column, ...fromMiddle(column, sources) }
   },
 }

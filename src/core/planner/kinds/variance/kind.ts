@@ -1,7 +1,14 @@
 import { fromMiddle } from '../../additive/column-sums.ts'
 import type { Estimate, Sources } from '../../additive/shape.ts'
 import { requireProducts } from '../../additive/sums-of-products.ts'
-import { NUMBERS, requireColumnOf } from '../../language/column-rules.ts'
+import {
+  type ClampableColumn,
+  clampedName,
+  clampKey,
+  normalClamp,
+  requireClamped,
+} from '../../language/clamp.ts'
+import { NUMBERS } from '../../language/column-rules.ts'
 import type { GroupStatisticKind } from '../group-by/group-statistic.ts'
 import { planOfSums, type QuestionKind } from '../question-kind.ts'
 
@@ -11,20 +18,20 @@ import { planOfSums, type QuestionKind } from '../question-kind.ts'
  */
 function varianceEstimate(
   kind: 'variance' | 'standard-deviation',
-  name: string,
+  asked: ClampableColumn,
   field: string,
   sources: Sources,
 ): Estimate {
-  const column = requireColumnOf(NUMBERS, sources.dataset, name, field)
+  const column = requireClamped(NUMBERS, sources.dataset, asked, field)
   requireProducts(column, field)
   const offset = -(column.lowerIndex + column.upperIndex)
-  const squares = sources.place({ kind: 'affine-square-sum', column: column.name, factor: 2n, offset })
+  const squares = sources.place({ kind: 'affine-square-sum', ...clampedName(column), factor: 2n, offset })
   return { kind, column, squares, ...fromMiddle(column, sources) }
 }
 
 const ofColumn = {
   columns: { column: NUMBERS },
-  subject: ({ column }: { readonly column: string }) => ({ column }),
+  subject: normalClamp,
 }
 
 /** The variance of a column. */
@@ -33,7 +40,7 @@ export const variance: QuestionKind<'variance'> = {
   phrase: 'variance of {column}',
   ...ofColumn,
   plan: planOfSums({
-    estimates: ({ column }, sources) => [varianceEstimate('variance', column, 'column', sources)],
+    estimates: (query, sources) => [varianceEstimate('variance', query, 'column', sources)],
   }),
 }
 
@@ -43,22 +50,22 @@ export const standardDeviation: QuestionKind<'standardDeviation'> = {
   phrase: 'standard deviation of {column}',
   ...ofColumn,
   plan: planOfSums({
-    estimates: ({ column }, sources) => [varianceEstimate('standard-deviation', column, 'column', sources)],
+    estimates: (query, sources) => [varianceEstimate('standard-deviation', query, 'column', sources)],
   }),
 }
 
-const ofGroup = { ...ofColumn, centers: ({ column }: { readonly column: string }) => column }
+const ofGroup = { ...ofColumn, centers: clampKey }
 
 export const varianceStatistic: GroupStatisticKind<'variance'> = {
   ...ofGroup,
   name: ({ column }) => `variance_${column}`,
-  estimate: ({ column }, { field }, sources) =>
-    varianceEstimate('variance', column, `${field}.column`, sources),
+  estimate: (statistic, { field }, sources) =>
+    varianceEstimate('variance', statistic, `${field}.column`, sources),
 }
 
 export const standardDeviationStatistic: GroupStatisticKind<'standardDeviation'> = {
   ...ofGroup,
   name: ({ column }) => `standardDeviation_${column}`,
-  estimate: ({ column }, { field }, sources) =>
-    varianceEstimate('standard-deviation', column, `${field}.column`, sources),
+  estimate: (statistic, { field }, sources) =>
+    varianceEstimate('standard-deviation', statistic, `${field}.column`, sources),
 }
