@@ -28,6 +28,7 @@ const TABLE_KINDS = [
   'contingency',
   'topGroups',
   'contributionProfile',
+  'bounds',
 ] as const satisfies readonly QueryKind[]
 
 export const kind = z.enum(QUERY_KINDS).meta({ id: 'QuestionKind', description: 'Kind of a question.' })
@@ -83,8 +84,45 @@ const valueResult = z
   .strictObject({ value: shownValue })
   .meta({ id: 'ValueResult', description: 'Noisy value in the unit of a column.' })
 
+const clampBounds = { lower: shownValue, upper: shownValue }
+
+const clampError = z
+  .strictObject({
+    noise: z
+      .number()
+      .describe('Half-width of the answer, as a preview would state it, within a few per cent.'),
+    bias: z
+      .number()
+      .describe('What clamping cuts off at both ends together, estimated from the bands that stand out.'),
+    total: z.number().describe('`noise` and `bias` added up.'),
+  })
+  .meta({ id: 'ClampError', description: 'Error of an answer with a clamp, in the unit of the answer.' })
+
+const clamps = z
+  .strictObject({
+    nextEpsilon: z.number().describe('Epsilon of the sum or mean that the errors are about.'),
+    candidates: listOf(
+      z.strictObject({
+        ...clampBounds,
+        shareBeyond: z.number().describe('Share of the rows beyond the clamp, among bands that stand out.'),
+        sum: clampError.optional().describe('Absent for dates and timestamps.'),
+        mean: clampError,
+      }),
+    ).describe('Clamps of which none has less noise than another without cutting off more.'),
+    recommended: z
+      .strictObject({
+        sum: z.strictObject(clampBounds).optional(),
+        mean: z.strictObject(clampBounds).optional(),
+      })
+      .describe('The clamps with the least `total`; none if no band stands out.'),
+  })
+  .meta({ id: 'Clamps', description: 'Clamps for a next question, computed from the noisy counts.' })
+
 const tableResult = z
-  .strictObject({ cells: listOf(z.strictObject({ key: cellKey, value: z.number() })) })
+  .strictObject({
+    cells: listOf(z.strictObject({ key: cellKey, value: z.number() })),
+    clamps: clamps.exactOptional().describe('Only for `bounds`.'),
+  })
   .meta({ id: 'TableResult', description: 'Noisy count of each cell.' })
 
 const groupsResult = z
@@ -381,7 +419,8 @@ export const accuracy = z
       .number()
       .optional()
       .describe(
-        'Only for a selection of keys: a key with this number of rows appears, with the stated confidence.',
+        'For a selection of keys: a key with this number of rows appears, with the stated confidence. For `bounds`: a band stands ' +
+          'out if its noisy number exceeds this; a band without rows does with a probability of at most 1e-9.',
       ),
     peopleToAppear: z
       .number()

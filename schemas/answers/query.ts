@@ -802,6 +802,34 @@ const contributionProfileQuery = z
       'after `maxRows`, up to `plausibleRows`. A person is in one cell. Only for datasets whose privacy unit is a person.',
   })
 
+const boundsQuery = z
+  .strictObject({
+    kind: z.literal('bounds'),
+    column: columnName,
+    nextEpsilon: z
+      .number()
+      .optional()
+      .meta({
+        description:
+          'Epsilon of the sum or mean that you will ask next. It changes only the clamps that the answer weighs, and a repeat ' +
+          'with another one costs nothing. Default: the epsilon of this question.',
+        exclusiveMinimum: 0,
+        maximum: MAX_QUERY_EPSILON,
+      })
+      .register(formFields, {
+        title: 'Epsilon of the next question',
+        hint: 'The clamps are weighed for a sum or mean at this epsilon. By default, that of this question.',
+      }),
+    ...additive,
+  })
+  .meta({
+    id: 'BoundsQuery',
+    examples: [{ kind: 'bounds', column: 'Earnings', nextEpsilon: 0.5, epsilon: 0.1 }],
+    description:
+      'Number of rows in each band of a column between powers of two (of steps from the lower bound, for dates and timestamps), and the ' +
+      'clamps that follow: with the noise of a sum and a mean, what clamping cuts off, and the share of rows beyond. NULL values are ignored.',
+  })
+
 const variants = [
   countQuery,
   sumQuery,
@@ -823,6 +851,7 @@ const variants = [
   extremeQuery,
   keySelectionQuery,
   contributionProfileQuery,
+  boundsQuery,
 ] as const
 
 /** All kinds of queries. */

@@ -50,6 +50,7 @@ const ESTIMATES: readonly (readonly [Wire, whole: boolean])[] = [
   [{ kind: 'countDistinct', column: 'Region', where: SOME_ROWS }, true],
   [{ kind: 'countDistinct', column: AGE_BINS }, true],
   [{ kind: 'histogram', column: 'Sex' }, true],
+  [{ kind: 'bounds', column: 'Age' }, true],
   [{ kind: 'histogram', column: 'Member', where: SOME_ROWS }, true],
   [{ kind: 'histogram', column: INCOME_BINS }, true],
   [{ kind: 'contingency', columns: ['Sex', 'Region'] }, true],

@@ -8,6 +8,10 @@ sotto_histogram <- function(column, of = NULL, ...) {
   question("histogram", list(column = column, of = of), ...)
 }
 
+sotto_bounds <- function(column, next_epsilon = NULL, ...) {
+  question("bounds", list(column = column, next_epsilon = next_epsilon), ...)
+}
+
 sotto_contingency <- function(columns, of = NULL, ...) {
   question("contingency", list(columns = groupings(columns), of = of), ...)
 }

@@ -71,6 +71,8 @@ export interface Row<Name extends string = string, Value = number | string> {
 export interface TableAnswer<K extends Kind> extends Facts {
   readonly kind: K
   readonly rows: readonly Row<'count', number>[]
+  /** Clamps for a next question; present for `bounds`. */
+  readonly clamps?: Schemas['Clamps']
 }
 
 /** Answer with statistics for each group. */
@@ -223,7 +225,7 @@ function valuesOf(document: Content, accuracy: Schemas['Accuracy'], asked: Asked
     const rows = result.cells.map(({ key, value }) =>
       printableRow({ key, values: { count: held(countOf(value)) } }),
     )
-    return { kind, rows }
+    return { kind, rows, ...(result.clamps && { clamps: result.clamps }) }
   }
   if ('groups' in result) {
     const rows = result.groups.map(({ key, values }) => {

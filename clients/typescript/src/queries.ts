@@ -23,6 +23,14 @@ export const count = (options: NoisyOptions & Counted = {}) => query('count', {}
 export const histogram = (column: Grouping, options: NoisyOptions & Counted = {}) =>
   query('histogram', { column }, options)
 
+/**
+ * Number of rows in each band of a column between powers of two (of steps from the lower bound, for dates and
+ * timestamps), and the clamps that follow: with the noise of a sum and a mean, what clamping cuts off, and
+ * the share of rows beyond. NULL values are ignored.
+ */
+export const bounds = (column: ColumnName, options: NoisyOptions & { readonly nextEpsilon?: Decimal } = {}) =>
+  query('bounds', { column }, options)
+
 /** Number of rows or of people in each cell of the full cross product of two or more columns. */
 export const contingency = (columns: readonly Grouping[], options: NoisyOptions & Counted = {}) =>
   query('contingency', { columns }, options)

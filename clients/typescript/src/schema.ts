@@ -1216,7 +1216,7 @@ export interface components {
             }[];
             /** @description Only for a selection with gaps: each gap differs by at most this from the true difference to the next candidate (for the last one, to the best candidate that was not selected). Holds jointly for all gaps. */
             gapHalfWidth?: number;
-            /** @description Only for a selection of keys: a key with this number of rows appears, with the stated confidence. */
+            /** @description For a selection of keys: a key with this number of rows appears, with the stated confidence. For `bounds`: a band stands out if its noisy number exceeds this; a band without rows does with a probability of at most 1e-9. */
             rowsToAppear?: number;
             /** @description Only for a selection of keys where people are the privacy units: a key with this number of people appears, with the stated confidence. */
             peopleToAppear?: number;
@@ -1692,6 +1692,42 @@ export interface components {
             /** @constant */
             type: "boolean";
         };
+        /**
+         * @description Number of rows in each band of a column between powers of two (of steps from the lower bound, for dates and timestamps), and the clamps that follow: with the noise of a sum and a mean, what clamping cuts off, and the share of rows beyond. NULL values are ignored.
+         * @example {
+         *       "kind": "bounds",
+         *       "column": "Earnings",
+         *       "nextEpsilon": 0.5,
+         *       "epsilon": 0.1
+         *     }
+         */
+        BoundsQuery: {
+            /** @constant */
+            kind: "bounds";
+            column: components["schemas"]["ColumnName"];
+            /** @description Epsilon of the sum or mean that you will ask next. It changes only the clamps that the answer weighs, and a repeat with another one costs nothing. Default: the epsilon of this question. */
+            nextEpsilon?: number;
+            where?: components["schemas"]["Predicate"];
+            contribution?: components["schemas"]["Contribution"];
+            /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
+            epsilon?: number;
+            accuracy?: components["schemas"]["AccuracyTarget"];
+            use?: components["schemas"]["Use"];
+            mechanism?: components["schemas"]["AdditiveMechanism"];
+            calibration?: components["schemas"]["GaussianCalibration"];
+            /**
+             * @description Delta that the Gaussian mechanism may use. Other mechanisms charge none of it. At most 18 fractional digits.
+             * @default 0
+             */
+            delta?: number;
+            /**
+             * @default {
+             *       "round": false,
+             *       "nonNegative": false
+             *     }
+             */
+            postprocess?: components["schemas"]["PostprocessingChoice"];
+        };
         /** @description Cap of a dataset, amount spent and amount left. In an answer, as of the debit. */
         Budget: {
             cap: components["schemas"]["Amount"];
@@ -1811,12 +1847,47 @@ export interface components {
              */
             upperIncluded?: true;
         };
+        /** @description Error of an answer with a clamp, in the unit of the answer. */
+        ClampError: {
+            /** @description Half-width of the answer, as a preview would state it, within a few per cent. */
+            noise: number;
+            /** @description What clamping cuts off at both ends together, estimated from the bands that stand out. */
+            bias: number;
+            /** @description `noise` and `bias` added up. */
+            total: number;
+        };
         /** @description Bounds to which values are clamped, within the declared bounds of the column and on its grid. The noise shrinks with them. Values beyond them move the statistic itself, which no half-width covers. NULL stays NULL. */
         Clamp: {
             /** @description Smaller values count as this one. Within the declared bounds of the column. */
             lower: number | string;
             /** @description Larger values count as this one. Greater than `lower`. */
             upper: number | string;
+        };
+        /** @description Clamps for a next question, computed from the noisy counts. */
+        Clamps: {
+            /** @description Epsilon of the sum or mean that the errors are about. */
+            nextEpsilon: number;
+            /** @description Clamps of which none has less noise than another without cutting off more. */
+            candidates: {
+                lower: components["schemas"]["ShownValue"];
+                upper: components["schemas"]["ShownValue"];
+                /** @description Share of the rows beyond the clamp, among bands that stand out. */
+                shareBeyond: number;
+                /** @description Absent for dates and timestamps. */
+                sum?: components["schemas"]["ClampError"];
+                mean: components["schemas"]["ClampError"];
+            }[];
+            /** @description The clamps with the least `total`; none if no band stands out. */
+            recommended: {
+                sum?: {
+                    lower: components["schemas"]["ShownValue"];
+                    upper: components["schemas"]["ShownValue"];
+                };
+                mean?: {
+                    lower: components["schemas"]["ShownValue"];
+                    upper: components["schemas"]["ShownValue"];
+                };
+            };
         };
         /** @description Difference between a column at the registration and now. */
         ColumnChange: {
@@ -3644,7 +3715,7 @@ export interface components {
             /** @description Version of the dataset that the release was computed from. */
             datasetVersion: string;
             /** @enum {string} */
-            kind: "count" | "sum" | "mean" | "variance" | "standardDeviation" | "covariance" | "correlation" | "linearRegression" | "proportion" | "countDistinct" | "histogram" | "contingency" | "groupBy" | "topGroups" | "noisyMax" | "median" | "percentile" | "minimum" | "maximum" | "keySelection" | "contributionProfile" | "batch" | "sparseVector";
+            kind: "count" | "sum" | "mean" | "variance" | "standardDeviation" | "covariance" | "correlation" | "linearRegression" | "proportion" | "countDistinct" | "histogram" | "contingency" | "groupBy" | "topGroups" | "noisyMax" | "median" | "percentile" | "minimum" | "maximum" | "keySelection" | "contributionProfile" | "bounds" | "batch" | "sparseVector";
             /** @description Name of the analyst who paid for the release. */
             analyst: string;
             /** @description Question as it was asked: a query, `{"queries"}` of a batch, or the request of a session. */
@@ -4622,7 +4693,7 @@ export interface components {
          *       }
          *     }
          */
-        Query: components["schemas"]["CountQuery"] | components["schemas"]["SumQuery"] | components["schemas"]["MeanQuery"] | components["schemas"]["VarianceQuery"] | components["schemas"]["StandardDeviationQuery"] | components["schemas"]["CovarianceQuery"] | components["schemas"]["CorrelationQuery"] | components["schemas"]["LinearRegressionQuery"] | components["schemas"]["ProportionQuery"] | components["schemas"]["CountDistinctQuery"] | components["schemas"]["HistogramQuery"] | components["schemas"]["ContingencyQuery"] | components["schemas"]["GroupByQuery"] | components["schemas"]["TopGroupsQuery"] | components["schemas"]["NoisyMaxQuery"] | components["schemas"]["MedianQuery"] | components["schemas"]["PercentileQuery"] | components["schemas"]["ExtremeQuery"] | components["schemas"]["KeySelectionQuery"] | components["schemas"]["ContributionProfileQuery"];
+        Query: components["schemas"]["CountQuery"] | components["schemas"]["SumQuery"] | components["schemas"]["MeanQuery"] | components["schemas"]["VarianceQuery"] | components["schemas"]["StandardDeviationQuery"] | components["schemas"]["CovarianceQuery"] | components["schemas"]["CorrelationQuery"] | components["schemas"]["LinearRegressionQuery"] | components["schemas"]["ProportionQuery"] | components["schemas"]["CountDistinctQuery"] | components["schemas"]["HistogramQuery"] | components["schemas"]["ContingencyQuery"] | components["schemas"]["GroupByQuery"] | components["schemas"]["TopGroupsQuery"] | components["schemas"]["NoisyMaxQuery"] | components["schemas"]["MedianQuery"] | components["schemas"]["PercentileQuery"] | components["schemas"]["ExtremeQuery"] | components["schemas"]["KeySelectionQuery"] | components["schemas"]["ContributionProfileQuery"] | components["schemas"]["BoundsQuery"];
         /** @description Limits on each query, each query of a batch and each session. Under either accounting they apply to the epsilon that the query states, or that the requested accuracy needs. An absent limit permits everything. */
         QueryLimits: {
             /** @description Least epsilon of a query or session, above 0, with at most 9 fractional digits. */
@@ -4636,7 +4707,7 @@ export interface components {
          * @description Kind of a question.
          * @enum {string}
          */
-        QuestionKind: "count" | "sum" | "mean" | "variance" | "standardDeviation" | "covariance" | "correlation" | "linearRegression" | "proportion" | "countDistinct" | "histogram" | "contingency" | "groupBy" | "topGroups" | "noisyMax" | "median" | "percentile" | "minimum" | "maximum" | "keySelection" | "contributionProfile";
+        QuestionKind: "count" | "sum" | "mean" | "variance" | "standardDeviation" | "covariance" | "correlation" | "linearRegression" | "proportion" | "countDistinct" | "histogram" | "contingency" | "groupBy" | "topGroups" | "noisyMax" | "median" | "percentile" | "minimum" | "maximum" | "keySelection" | "contributionProfile" | "bounds";
         /** @description Limits on requests with this key, in place of those of the configuration. All keys of a principal are counted together. */
         Quota: {
             /** @description Sustained requests per minute. */
@@ -5755,7 +5826,7 @@ export interface components {
         };
         TableAnswer: {
             /** @enum {string} */
-            kind: "histogram" | "contingency" | "topGroups" | "contributionProfile";
+            kind: "histogram" | "contingency" | "topGroups" | "contributionProfile" | "bounds";
             result: components["schemas"]["TableResult"];
             /** @description Identifies the release. GET /v1/releases/{id} returns it again at no cost. */
             id: string;
@@ -5799,7 +5870,7 @@ export interface components {
         };
         TableAnswerOfBatch: {
             /** @enum {string} */
-            kind: "histogram" | "contingency" | "topGroups" | "contributionProfile";
+            kind: "histogram" | "contingency" | "topGroups" | "contributionProfile" | "bounds";
             result: components["schemas"]["TableResult"];
             noise: components["schemas"]["Noise"];
             accuracy: components["schemas"]["Accuracy"];
@@ -5818,7 +5889,7 @@ export interface components {
         };
         TableDummyAnswer: {
             /** @enum {string} */
-            kind: "histogram" | "contingency" | "topGroups" | "contributionProfile";
+            kind: "histogram" | "contingency" | "topGroups" | "contributionProfile" | "bounds";
             result: components["schemas"]["TableResult"];
             dataset: string;
             datasetVersion: string;
@@ -5865,6 +5936,8 @@ export interface components {
                 };
                 value: number;
             }[];
+            /** @description Only for `bounds`. */
+            clamps?: components["schemas"]["Clamps"];
         };
         /** @description A table or view of a database that the operator has connected. */
         TableSource: {
@@ -7647,7 +7720,7 @@ export interface operations {
                 /** @description Returns only releases on this dataset. */
                 dataset?: string;
                 /** @description Returns only releases of this kind of query, `batch`, or `sparseVector` for sessions. */
-                kind?: "count" | "sum" | "mean" | "variance" | "standardDeviation" | "covariance" | "correlation" | "linearRegression" | "proportion" | "countDistinct" | "histogram" | "contingency" | "groupBy" | "topGroups" | "noisyMax" | "median" | "percentile" | "minimum" | "maximum" | "keySelection" | "contributionProfile" | "batch" | "sparseVector";
+                kind?: "count" | "sum" | "mean" | "variance" | "standardDeviation" | "covariance" | "correlation" | "linearRegression" | "proportion" | "countDistinct" | "histogram" | "contingency" | "groupBy" | "topGroups" | "noisyMax" | "median" | "percentile" | "minimum" | "maximum" | "keySelection" | "contributionProfile" | "bounds" | "batch" | "sparseVector";
                 /** @description Returns only releases of this analyst. Analysts list their own releases only. */
                 analyst?: string;
                 /** @description Returns only releases that were answered at this time or later. */

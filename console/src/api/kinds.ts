@@ -44,6 +44,25 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
     },
     terms: ['epsilon', 'accuracy', 'mechanism', 'calibration', 'delta', 'contribution', 'use', 'postprocess'],
   },
+  bounds: {
+    title: 'Bounds for a clamp',
+    phrase: 'bounds of {column}',
+    grouped: true,
+    fields: {
+      column: {
+        type: 'column',
+        title: 'Column',
+        columns: { types: ['integer', 'number', 'date', 'timestamp'] },
+      },
+      nextEpsilon: {
+        type: 'number',
+        title: 'Epsilon of the next question',
+        hint: 'The clamps are weighed for a sum or mean at this epsilon. By default, that of this question.',
+        optional: true,
+      },
+    },
+    terms: ['epsilon', 'accuracy', 'mechanism', 'calibration', 'delta', 'contribution', 'use', 'postprocess'],
+  },
   contingency: {
     title: 'Counts by several columns',
     phrase: '{of} by {columns}',

@@ -1,4 +1,5 @@
 import { isSome, postprocess, requirePostprocessable } from '../../core/planner/additive/postprocess.ts'
+import { clampsAt } from '../../core/planner/kinds/bounds/candidates.ts'
 import type {
   AccuracyReport,
   Postprocessing,
@@ -18,6 +19,7 @@ interface ShownQuery {
   readonly kind: string
   readonly postprocess?: Postprocessing
   readonly p?: number | readonly number[]
+  readonly nextEpsilon?: number | undefined
 }
 
 /** A document that may state its question. */
@@ -80,7 +82,16 @@ export function queryShown(document: object, query: ShownQuery): object {
   if (!hasValues(document)) return document
   const { postprocess: asked, p } = query
   const processed = asked === undefined ? document : withPostprocessing(document, asked)
-  return p === undefined ? processed : { ...processed, result: percentilesShown(processed.result, p) }
+  if (p !== undefined) return { ...processed, result: percentilesShown(processed.result, p) }
+  return query.kind === 'bounds' ? { ...processed, result: clampsShown(processed, query) } : processed
+}
+
+/** Weighs clamps for the next question of who asks; by default, for one at the epsilon that was paid. */
+function clampsShown({ result, question }: Released, { nextEpsilon }: ShownQuery): Result {
+  const paid = (question as { readonly epsilon?: number } | undefined)?.epsilon
+  const next = nextEpsilon ?? paid
+  if (!('cells' in result) || result.clamps === undefined || next === undefined) return result
+  return { ...result, clamps: clampsAt(result.clamps, next) }
 }
 
 /** Shows a single percentile as a value or in a list. */

@@ -68,6 +68,7 @@ export const AGGREGATES_OF = {
   noisyMax: [],
   keySelection: [],
   contributionProfile: [],
+  bounds: [],
 } satisfies { readonly [Kind in KindName]: readonly string[] }
 
 const OF_COLUMN = ['sum', 'mean', 'variance', 'standardDeviation', 'minimum', 'maximum'] as const

@@ -47,12 +47,27 @@ function clampText({ column, lower, upper }: ReturnType<typeof clampsOf>[number]
 }
 
 function isTable(kind: Plan['query']['kind']): boolean {
-  return kind === 'histogram' || kind === 'contingency' || kind === 'keySelection' || kind === 'countDistinct'
+  return (
+    kind === 'histogram' ||
+    kind === 'contingency' ||
+    kind === 'bounds' ||
+    kind === 'keySelection' ||
+    kind === 'countDistinct'
+  )
 }
 
 function subjectOf(query: Plan['query']): Selection['subject'] {
   if ('of' in query && query.of === 'people') return 'people'
-  const counts = ['count', 'sum', 'histogram', 'contingency', 'topGroups', 'noisyMax', 'keySelection']
+  const counts = [
+    'count',
+    'sum',
+    'histogram',
+    'contingency',
+    'bounds',
+    'topGroups',
+    'noisyMax',
+    'keySelection',
+  ]
   return counts.includes(query.kind) ? 'rows' : 'description'
 }
 

@@ -72,6 +72,7 @@ export const QUESTIONS: readonly Readonly<Record<string, unknown>>[] = [
     supposed: { rows: 20_000, mean: 3.5, standardDeviation: 2 },
   },
   { kind: 'variance', column: 'Age', epsilon: 0.1 },
+  { kind: 'bounds', column: 'Earnings', nextEpsilon: 0.5, epsilon: 0.1 },
   { kind: 'mean', column: 'Age', clamp: { lower: 10.5, upper: 80 }, epsilon: 0.1 },
   { kind: 'median', column: 'day', clamp: { lower: '2024-01-01', upper: '2024-12-31' }, epsilon: 0.1 },
   {

@@ -20,6 +20,7 @@ function hasKnownFields(question: object): boolean {
 const EXAMPLES = {
   mechanism: { mechanism: 'geometric' },
   noise: { noise: 'gumbel' },
+  nextEpsilon: { nextEpsilon: 0.5 },
   ridge: { ridge: 3 },
   supposed: { supposed: { rows: 100 } },
 } as const

@@ -156,6 +156,55 @@ describe('statistics of two columns', () => {
   })
 })
 
+describe('clamps', () => {
+  const clampedTo = (upper: number) =>
+    people.reduce((sum, { earnings }) => sum + Math.min(earnings, upper), 0)
+
+  test('of a sum and a mean give those of the clamped values, at less noise', async () => {
+    const clamp = { lower: 0, upper: 200_000 }
+    const sum = await askForValue({ kind: 'sum', column: 'Earnings', clamp, epsilon: 0.2 })
+    expect(Math.abs(sum.value - clampedTo(200_000))).toBeLessThan(8 * sum.halfWidth)
+    expect(sum.halfWidth).toBeLessThan(3_100_000)
+    const average = await askForValue({ kind: 'mean', column: 'Earnings', clamp, epsilon: 0.2 })
+    expect(Math.abs(average.value - clampedTo(200_000) / people.length)).toBeLessThan(8 * average.halfWidth)
+  })
+
+  test('are found by a question whose next epsilon is chosen again for nothing', async () => {
+    const wire = { kind: 'bounds', column: 'Earnings', nextEpsilon: 0.01, epsilon: 0.1 }
+    const first = await ask(wire)
+    const again = answerSchema.parse(
+      (
+        await service
+          .as('analyst')
+          .post('/v1/datasets/census/queries')
+          .send({ ...wire, nextEpsilon: 1 })
+          .expect(200)
+      ).body,
+    )
+    expect(again.id).toBe(first.id)
+    const clampsIn = ({ result }: typeof first) => ('cells' in result ? result.clamps : undefined)
+    expect(clampsIn(first)?.nextEpsilon).toBe(0.01)
+    expect(clampsIn(again)?.nextEpsilon).toBe(1)
+    const upperOf = (answered: typeof first) => Number(clampsIn(answered)?.recommended.sum?.upper)
+    expect(upperOf(again)).toBeGreaterThanOrEqual(upperOf(first))
+    const { candidates = [] } = clampsIn(again) ?? {}
+    for (const { upper, sum } of candidates.filter((each) => Number(each.upper) < 200_000)) {
+      const cut = clampedTo(10_000_000) - clampedTo(Number(upper))
+      expect(Number(sum?.bias) / cut).toBeGreaterThan(0.5)
+      expect(Number(sum?.bias) / cut).toBeLessThan(2)
+    }
+  })
+
+  test('beyond the declared bounds are refused by their field and cost nothing', async () => {
+    const { body } = await service
+      .as('analyst')
+      .post('/v1/datasets/census/queries')
+      .send({ kind: 'sum', column: 'Earnings', clamp: { lower: -1, upper: 5 }, epsilon: 0.1 })
+      .expect(422)
+    expect(body.errors[0].field).toBe('clamp.lower')
+  })
+})
+
 describe('groups', () => {
   test('the largest groups come with their counts', async () => {
     const { result } = await ask({ kind: 'topGroups', keys: ['Married', 'Sex'], k: 2, epsilon: 0.2 })

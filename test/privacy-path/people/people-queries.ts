@@ -52,6 +52,7 @@ const ADDITIVE: readonly (readonly [Wire, Tight])[] = [
   [{ ...REGIONS, contribution: { groups: 1, rowsPerGroup: 2 } }, 'both'],
   [{ ...REGIONS, contribution: { groups: 2, rowsPerGroup: 2 } }, 'add-remove'],
   [{ kind: 'histogram', column: 'Sex' }, 'both'],
+  [{ kind: 'bounds', column: 'Age', contribution: { rows: 2 } }, 'both'],
   [{ kind: 'topGroups', keys: ['Region'], k: 2, contribution: { groups: 2 } }, 'both'],
   [{ kind: 'histogram', column: 'Sex', of: 'people' }, 'both'],
   [{ kind: 'contingency', columns: ['Sex', 'Region'], contribution: { groups: 2 } }, 'both'],

@@ -157,6 +157,8 @@ class Table(Answer):
         self.names = names
         """Name of each statistic in the document, by its name here; None if the names are the same."""
         result = document["result"]
+        self.clamps: Mapping[str, Any] | None = result.get("clamps")
+        """Clamps for a next question, weighed by noise and bias; None unless the query is one for bounds."""
         if "cells" in result:
             width = document["accuracy"]["halfWidth"]
             # The half-width of the largest groups holds for all of them together.

@@ -11,6 +11,7 @@ class Asking:
 
     count = asks(queries.count)
     histogram = asks(queries.histogram)
+    bounds = asks(queries.bounds)
     contingency = asks(queries.contingency)
     mean = asks(queries.mean)
     sum = asks(queries.sum)
@@ -36,6 +37,7 @@ class AsyncAsking:
 
     count = asks_async(queries.count)
     histogram = asks_async(queries.histogram)
+    bounds = asks_async(queries.bounds)
     contingency = asks_async(queries.contingency)
     mean = asks_async(queries.mean)
     sum = asks_async(queries.sum)

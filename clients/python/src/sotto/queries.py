@@ -30,6 +30,7 @@ else:
     from typing_extensions import Unpack
 
 __all__ = [
+    "bounds",
     "contingency",
     "contribution_profile",
     "correlation",
@@ -63,6 +64,17 @@ def count(of: Subject | None = None, **options: Unpack[NoisyOptions]) -> Query[V
 def histogram(column: Grouping, of: Subject | None = None, **options: Unpack[NoisyOptions]) -> Query[Table]:
     """Number of rows or of people in each category, bin or period of a column."""
     return Query("histogram", {"column": column, "of": of}, options)
+
+
+@query_kind
+def bounds(column: ColumnName, next_epsilon: Any = None, **options: Unpack[NoisyOptions]) -> Query[Table]:
+    """Number of rows in each band of a column between powers of two (of steps from the lower bound, for dates and
+    timestamps), and the clamps that follow: with the noise of a sum and a mean, what clamping cuts off, and the share
+    of rows beyond.
+
+    NULL values are ignored.
+    """
+    return Query("bounds", {"column": column, "next_epsilon": next_epsilon}, options)
 
 
 @query_kind

@@ -4,7 +4,8 @@ import { epsilonNumber } from '../../../privacy/loss.ts'
 import { entry } from '../../../privacy/must.ts'
 import { numberFromRational } from '../../../privacy/rational.ts'
 import { geometricParameter } from '../../mechanisms/noise/geometric.ts'
-import type { Statistic, Summand } from '../language/aggregate.ts'
+import { clampsOfBands } from '../kinds/bounds/candidates.ts'
+import { cellCount, type Statistic, type Summand } from '../language/aggregate.ts'
 import { cellKeys } from '../language/grouping.ts'
 import { cellsOf } from '../language/tables.ts'
 import type {
@@ -21,7 +22,7 @@ import { estimatorsOf, isForeseeable, rangeOf } from './estimates/estimate-kinds
 import { intervalAround, type NumberAt, type Released } from './estimates/estimator.ts'
 import { errorAt, measurementAt, numberAt, statisticAt, unitOf } from './estimates/noisy-statistic.ts'
 import { ridgeOf } from './estimates/regression.ts'
-import { type AdditivePlan, type Estimate, namesOf, shown, temporalType } from './shape.ts'
+import { type AdditivePlan, type Estimate, namesOf, type Shown, shown, temporalType } from './shape.ts'
 
 /*
  * Reports about sums and counts: the noise of the statistics, and the estimates that are made from them. `estimates/`
@@ -164,7 +165,20 @@ function accuracyOfEach(
   const [only = unknownError(SEVERAL_STATISTICS), ...others] = each
   const error = others.length === 0 ? only : unknownError(SEVERAL_STATISTICS)
   const estimates = others.length === 0 ? {} : { estimates: byName(plan, each) }
-  return { confidence: plan.confidence, ...error, ...estimates, ...parts }
+  const seen = isOfBands(plan) ? { rowsToAppear: rowsToAppear(plan) } : {}
+  return { confidence: plan.confidence, ...error, ...estimates, ...parts, ...seen }
+}
+
+function isOfBands({ shown }: AdditivePlan): boolean {
+  return shown.kind === 'cells' && shown.clamps !== undefined
+}
+
+/** Probability that any band without rows stands out. */
+const FALSE_POSITIVES = 1e-9
+
+/** The number of rows that a noisy band must exceed, so that none without rows does but for {@link FALSE_POSITIVES}. */
+function rowsToAppear(plan: AdditivePlan): number {
+  return errorAt(plan, 0, 1 - (2 * FALSE_POSITIVES) / cellCount(plan.aggregate)).halfWidth
 }
 
 /** Unit of the half-width of an estimate, if it is not that of its value. */
@@ -204,7 +218,7 @@ export function additiveReporter(plan: AdditivePlan): (noisy: Noisy) => Report {
     case 'value':
       return valueReporter(plan)
     case 'cells':
-      return cellsReporter(plan, plan.shown.largest)
+      return cellsReporter(plan, plan.shown)
     case 'groups':
       return groupsReporter(plan)
     case 'coefficients':
@@ -232,14 +246,20 @@ function valueReporter(plan: AdditivePlan): (noisy: Noisy) => Report {
  * Reports one number for each cell: in the order of the cells, or those with the largest numbers, largest first. Of equal
  * numbers the one whose cell is declared first comes first.
  */
-function cellsReporter(plan: AdditivePlan, largest: number | undefined): (noisy: Noisy) => Report {
+function cellsReporter(
+  plan: AdditivePlan,
+  { largest, clamps }: Extract<Shown, { kind: 'cells' }>,
+): (noisy: Noisy) => Report {
   const keys = cellKeys(plan.groupings)
   const releasedIn = releaser(plan)
   const accuracy = accuracyOfAdditive(plan)
   return (noisy) => {
     const cells = keys.map((key, cell) => ({ key, value: entry(releasedIn(noisy, cell), 0).value }))
     if (largest !== undefined) cells.sort((a, b) => b.value - a.value)
-    return { result: { cells: cells.slice(0, largest) }, accuracy }
+    if (clamps === undefined) return { result: { cells: cells.slice(0, largest) }, accuracy }
+    const counts = cells.map(({ value }) => value)
+    const stated = clampsOfBands(clamps, counts, rowsToAppear(plan), plan.confidence)
+    return { result: { cells, clamps: stated }, accuracy }
   }
 }
 

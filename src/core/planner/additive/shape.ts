@@ -8,6 +8,7 @@ import {
 } from '../../dataset/dataset.ts'
 import { type GridValue, shownValue } from '../../dataset/grid-value.ts'
 import type { Measurement } from '../../mechanisms/measurement.ts'
+import type { ClampFacts } from '../kinds/bounds/candidates.ts'
 import type { Aggregate, Bounding, GroupKey, Predicate, Statistic } from '../language/aggregate.ts'
 import type { Grouping } from '../language/grouping.ts'
 import type { MeasuredColumn } from '../language/measured-column.ts'
@@ -122,8 +123,8 @@ export function shown(estimate: Estimate, value: number): GridValue {
 export type Shown =
   /** As one value. */
   | { readonly kind: 'value' }
-  /** As one value in each cell, of all cells or of those with the largest values. */
-  | { readonly kind: 'cells'; readonly largest?: number }
+  /** As one value in each cell, of all cells or of those with the largest values; with clamps that follow from them. */
+  | { readonly kind: 'cells'; readonly largest?: number; readonly clamps?: ClampFacts }
   /** By their names: several in each cell, or the coefficients of a regression. */
   | { readonly kind: 'groups' | 'coefficients'; readonly names: readonly string[] }
 

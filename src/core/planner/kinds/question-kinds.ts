@@ -1,3 +1,4 @@
+import { bounds } from './bounds/kind.ts'
 import { contributionProfile } from './contribution-profile/kind.ts'
 import { count } from './count/kind.ts'
 import { countDistinct } from './count-distinct/kind.ts'
@@ -22,6 +23,7 @@ import { standardDeviation, variance } from './variance/kind.ts'
 export const questionKinds: { readonly [Kind in KindName]: QuestionKind<Kind> } = {
   count,
   histogram,
+  bounds,
   contingency,
   groupBy,
   mean,

@@ -76,6 +76,7 @@ const subject: fc.Arbitrary<Wire> = fc.oneof(
     predictors,
   })),
   fc.record({ kind: fc.constant('proportion'), of: where }),
+  fc.record({ kind: fc.constant('bounds'), column: ordered }),
   fc.record({ kind: fc.constant('countDistinct'), column: fc.oneof(grouping, fc.constant('Note')) }),
   fc.tuple(grouping, counted).map(([column, of]) => ({ kind: 'histogram', column, ...of })),
   fc.tuple(keys, fc.constantFrom({}, { k: 2 })).map(([each, k]) => ({ kind: 'topGroups', keys: each, ...k })),

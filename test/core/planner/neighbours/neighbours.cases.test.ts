@@ -85,6 +85,7 @@ const estimateQuery = asked(
     fc.record({ kind: fc.constant('proportion'), of: where }),
     fc.record({ kind: fc.constantFrom('histogram', 'countDistinct'), column: grouping }),
     fc.record({ kind: fc.constant('topGroups'), keys }),
+    fc.record({ kind: fc.constant('bounds'), column: ordered }),
     fc.record({
       kind: fc.constant('groupBy'),
       keys: keysOrNone,

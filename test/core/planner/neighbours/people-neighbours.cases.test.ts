@@ -77,6 +77,7 @@ const additiveQuery = asked(
     fc.record({ kind: fc.constant('proportion'), of: where, ...bounded }),
     fc.record({ kind: fc.constant('countDistinct'), column: grouping, ...bounded }),
     fc.record({ kind: fc.constant('histogram'), column: grouping, ...counted, ...grouped }),
+    fc.record({ kind: fc.constant('bounds'), column: numeric, ...grouped }),
     fc.record({
       kind: fc.constant('groupBy'),
       keys,
