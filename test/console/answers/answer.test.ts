@@ -6,6 +6,13 @@ import { boundOfNormal, errorDensity } from '../../../console/src/pages/ask/sket
 
 const accuracy = { confidence: 0.95, halfWidth: 12, expectedAbsoluteError: 4 } as const
 const coverage = { statement: 'The half-width covers noise only.' }
+const noise = {
+  mechanism: 'geometric',
+  neighbours: 'add-remove',
+  scale: 4,
+  sensitivity: 1,
+  granularity: 1,
+} as const
 type Part = Parameters<typeof tableOf>[0]
 
 describe('an answer as a table', () => {
@@ -13,6 +20,7 @@ describe('an answer as a table', () => {
     const part = {
       accuracy,
       coverage,
+      noise,
       result: {
         cells: [
           { key: { Sex: 'F', Age: { lower: 0, upper: 18 } }, value: 1_234 },

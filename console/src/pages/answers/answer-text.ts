@@ -15,7 +15,7 @@ export type AnswerDocument =
 /** Answer to one query, on its own or of a batch. */
 export type AnswerPart = Pick<
   Schemas['BatchAnswer']['answers'][number],
-  'result' | 'accuracy' | 'domain' | 'measured' | 'coverage'
+  'result' | 'accuracy' | 'noise' | 'domain' | 'measured' | 'coverage'
 >
 
 type Label = Schemas['SelectionResult']['selected'][number]['candidate']

@@ -10,6 +10,7 @@ import { formatAmount } from '../../format/amount.ts'
 import { type AnswerDocument, type AnswerPart, freshnessText } from './answer-text.ts'
 import { AnswerValues } from './answer-values.tsx'
 import styles from './answers.module.css'
+import { ClampChooser } from './clamps/clamp-chooser.tsx'
 import { QuestionCode } from './code/question-code-section.tsx'
 import { DownloadAnswer, DownloadCsv, DownloadDocument } from './downloads.tsx'
 import {
@@ -129,6 +130,7 @@ function Values({ document, seriesOf: charts }: ValuesProps) {
   const valuesOf = (part: AnswerPart, place: number) => (
     <>
       <AnswerValues part={part} charts={charts(part, place)} />
+      <ClampChooser part={part} dataset={document.dataset} question={questionsOf(document.question)[place]} />
       <p className={styles.coverage}>{part.coverage.statement}</p>
     </>
   )
