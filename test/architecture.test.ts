@@ -98,7 +98,8 @@ const VERIFIER = 'src/ledger/protocol/verifier'
 
 /**
  * Files outside its sources that the console may import: the icon, the verifier that shares no code, the types of the
- * generated table of kinds, and functions for optional fields, for the labels of bins and for the time series of an answer.
+ * generated table of kinds, and functions for optional fields, for the labels of bins, for what a clamp cuts off and for the
+ * time series of an answer.
  */
 const CONSOLE_FILES = [
   'console/src/icon.svg',
@@ -106,6 +107,7 @@ const CONSOLE_FILES = [
   'clients/kind-entry.ts',
   'src/privacy/defined.ts',
   'src/core/planner/language/bin-text.ts',
+  'src/core/planner/kinds/bounds/clamping-error.ts',
   'src/studies/plots/time-series.ts',
 ]
 

@@ -1,4 +1,3 @@
-import { unitsOfValue } from '../../../../../src/core/dataset/grid-value.ts'
 import { type CountedBand, cutBy } from '../../../../../src/core/planner/kinds/bounds/clamping-error.ts'
 import type { Schemas } from '../../../api/schemas.ts'
 import type { AnswerPart } from '../answer-text.ts'
@@ -15,6 +14,14 @@ export interface Histogram {
   readonly clamps: Clamps
   /** True if one person is in one of two neighbouring datasets only. */
   readonly addsOrRemoves: boolean
+}
+
+const MILLISECONDS = { day: 86_400_000, second: 1_000 }
+
+/** Returns a value in the unit in which errors are stated: a number, the days of a date or the seconds of an instant. */
+function unitsOfValue(value: Clamp['lower']): number {
+  if (typeof value === 'number') return value
+  return Date.parse(value) / (value.includes('T') ? MILLISECONDS.second : MILLISECONDS.day)
 }
 
 /** Returns the histogram of an answer; undefined for an answer without clamps to choose from. */
