@@ -118,10 +118,33 @@ const clamps = z
   })
   .meta({ id: 'Clamps', description: 'Clamps for a next question, computed from the noisy counts.' })
 
+const contributions = z
+  .strictObject({
+    nextEpsilon: z.number().describe('Epsilon of the count that the noise is about.'),
+    candidates: listOf(
+      z.strictObject({
+        rows: z.int().describe('Largest number of rows of each person.'),
+        noise: z
+          .number()
+          .describe('Half-width of a count of rows, as a preview would state it, within a few per cent.'),
+        leftOut: coverage.shape.rowsLeftOut.describe(
+          'Rows beyond this number of each person, up to `plausibleRows`.',
+        ),
+        total: z.number().describe('`noise` and the estimate of `leftOut` added up.'),
+      }),
+    ),
+    recommended: z.strictObject({ rows: z.int() }).describe('The bound with the least `total`.'),
+  })
+  .meta({
+    id: 'WeighedContributions',
+    description: 'Bounds `rows` for the `contribution` of a next question, computed from the noisy counts.',
+  })
+
 const tableResult = z
   .strictObject({
     cells: listOf(z.strictObject({ key: cellKey, value: z.number() })),
     clamps: clamps.exactOptional().describe('Only for `bounds`.'),
+    contributions: contributions.exactOptional().describe('Only for `contributionProfile`.'),
   })
   .meta({ id: 'TableResult', description: 'Noisy count of each cell.' })
 

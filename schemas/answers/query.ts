@@ -790,36 +790,42 @@ const keySelectionQuery = z
       'the number of values of one person.',
   })
 
+/** The next question, for which the answer weighs what its counts say. */
+const nextQuestion = {
+  nextEpsilon: z
+    .number()
+    .optional()
+    .meta({
+      description:
+        'Epsilon of the question that you will ask next. It changes only what the answer weighs from its counts, and a repeat ' +
+        'with another one costs nothing. Default: the epsilon of this question.',
+      exclusiveMinimum: 0,
+      maximum: MAX_QUERY_EPSILON,
+    })
+    .register(formFields, {
+      title: 'Epsilon of the next question',
+      hint: 'What the answer recommends is weighed for this epsilon. By default, that of this question.',
+    }),
+}
+
 const { contribution: _, ...uncontributed } = additive
 
 const contributionProfileQuery = z
-  .strictObject({ kind: z.literal('contributionProfile'), ...uncontributed })
+  .strictObject({ kind: z.literal('contributionProfile'), ...nextQuestion, ...uncontributed })
   .meta({
     id: 'ContributionProfileQuery',
     description:
       'Number of people by the number of their rows that satisfy `where`, also of those rows that `maxRows` leaves out of ' +
       'every other answer. Cells are `1`, `2`, `3`, `4 to 5`, `6 to 7` and so on, two for each power of two, divided ' +
-      'after `maxRows`, up to `plausibleRows`. A person is in one cell. Only for datasets whose privacy unit is a person.',
+      'after `maxRows`, up to `plausibleRows`. A person is in one cell. The answer weighs bounds `rows` for a `contribution`. Only for datasets whose privacy unit ' +
+      'is a person.',
   })
 
 const boundsQuery = z
   .strictObject({
     kind: z.literal('bounds'),
     column: columnName,
-    nextEpsilon: z
-      .number()
-      .optional()
-      .meta({
-        description:
-          'Epsilon of the sum or mean that you will ask next. It changes only the clamps that the answer weighs, and a repeat ' +
-          'with another one costs nothing. Default: the epsilon of this question.',
-        exclusiveMinimum: 0,
-        maximum: MAX_QUERY_EPSILON,
-      })
-      .register(formFields, {
-        title: 'Epsilon of the next question',
-        hint: 'The clamps are weighed for a sum or mean at this epsilon. By default, that of this question.',
-      }),
+    ...nextQuestion,
     ...additive,
   })
   .meta({

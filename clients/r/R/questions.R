@@ -80,6 +80,6 @@ sotto_key_selection <- function(column, delta, counts = NULL, ...) {
   question("keySelection", list(column = column, delta = delta, counts = counts), ...)
 }
 
-sotto_contribution_profile <- function(...) {
-  question("contributionProfile", list(), ...)
+sotto_contribution_profile <- function(next_epsilon = NULL, ...) {
+  question("contributionProfile", list(next_epsilon = next_epsilon), ...)
 }

@@ -73,6 +73,8 @@ export interface TableAnswer<K extends Kind> extends Facts {
   readonly rows: readonly Row<'count', number>[]
   /** Clamps for a next question; present for `bounds`. */
   readonly clamps?: Schemas['Clamps']
+  /** Bounds `rows` for the contribution of a next question; present for `contributionProfile`. */
+  readonly contributions?: Schemas['WeighedContributions']
 }
 
 /** Answer with statistics for each group. */
@@ -225,7 +227,8 @@ function valuesOf(document: Content, accuracy: Schemas['Accuracy'], asked: Asked
     const rows = result.cells.map(({ key, value }) =>
       printableRow({ key, values: { count: held(countOf(value)) } }),
     )
-    return { kind, rows, ...(result.clamps && { clamps: result.clamps }) }
+    const { clamps, contributions } = result
+    return { kind, rows, ...(clamps && { clamps }), ...(contributions && { contributions }) }
   }
   if ('groups' in result) {
     const rows = result.groups.map(({ key, values }) => {

@@ -163,7 +163,8 @@ export const keySelection = (
 /**
  * Number of people by the number of their rows that satisfy `where`, also of those rows that `maxRows` leaves
  * out of every other answer. Cells are `1`, `2`, `3`, `4 to 5`, `6 to 7` and so on, two for each power of
- * two, divided after `maxRows`, up to `plausibleRows`. A person is in one cell. Only for datasets whose
- * privacy unit is a person.
+ * two, divided after `maxRows`, up to `plausibleRows`. A person is in one cell. The answer weighs bounds
+ * `rows` for a `contribution`. Only for datasets whose privacy unit is a person.
  */
-export const contributionProfile = (options: NoisyOptions = {}) => query('contributionProfile', {}, options)
+export const contributionProfile = (options: NoisyOptions & { readonly nextEpsilon?: Decimal } = {}) =>
+  query('contributionProfile', {}, options)

@@ -1705,7 +1705,7 @@ export interface components {
             /** @constant */
             kind: "bounds";
             column: components["schemas"]["ColumnName"];
-            /** @description Epsilon of the sum or mean that you will ask next. It changes only the clamps that the answer weighs, and a repeat with another one costs nothing. Default: the epsilon of this question. */
+            /** @description Epsilon of the question that you will ask next. It changes only what the answer weighs from its counts, and a repeat with another one costs nothing. Default: the epsilon of this question. */
             nextEpsilon?: number;
             where?: components["schemas"]["Predicate"];
             contribution?: components["schemas"]["Contribution"];
@@ -2087,10 +2087,12 @@ export interface components {
                 upper: number;
             };
         };
-        /** @description Number of people by the number of their rows that satisfy `where`, also of those rows that `maxRows` leaves out of every other answer. Cells are `1`, `2`, `3`, `4 to 5`, `6 to 7` and so on, two for each power of two, divided after `maxRows`, up to `plausibleRows`. A person is in one cell. Only for datasets whose privacy unit is a person. */
+        /** @description Number of people by the number of their rows that satisfy `where`, also of those rows that `maxRows` leaves out of every other answer. Cells are `1`, `2`, `3`, `4 to 5`, `6 to 7` and so on, two for each power of two, divided after `maxRows`, up to `plausibleRows`. A person is in one cell. The answer weighs bounds `rows` for a `contribution`. Only for datasets whose privacy unit is a person. */
         ContributionProfileQuery: {
             /** @constant */
             kind: "contributionProfile";
+            /** @description Epsilon of the question that you will ask next. It changes only what the answer weighs from its counts, and a repeat with another one costs nothing. Default: the epsilon of this question. */
+            nextEpsilon?: number;
             where?: components["schemas"]["Predicate"];
             /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
             epsilon?: number;
@@ -5938,6 +5940,8 @@ export interface components {
             }[];
             /** @description Only for `bounds`. */
             clamps?: components["schemas"]["Clamps"];
+            /** @description Only for `contributionProfile`. */
+            contributions?: components["schemas"]["WeighedContributions"];
         };
         /** @description A table or view of a database that the operator has connected. */
         TableSource: {
@@ -6397,6 +6401,29 @@ export interface components {
             rows: number;
             /** @description The same numbers and seed always give the same visits. */
             seed: string;
+        };
+        /** @description Bounds `rows` for the `contribution` of a next question, computed from the noisy counts. */
+        WeighedContributions: {
+            /** @description Epsilon of the count that the noise is about. */
+            nextEpsilon: number;
+            candidates: {
+                /** @description Largest number of rows of each person. */
+                rows: number;
+                /** @description Half-width of a count of rows, as a preview would state it, within a few per cent. */
+                noise: number;
+                /** @description Rows beyond this number of each person, up to `plausibleRows`. */
+                leftOut: {
+                    value: number;
+                    lower: number;
+                    upper: number;
+                };
+                /** @description `noise` and the estimate of `leftOut` added up. */
+                total: number;
+            }[];
+            /** @description The bound with the least `total`. */
+            recommended: {
+                rows: number;
+            };
         };
     };
     responses: {

@@ -57,7 +57,7 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
       nextEpsilon: {
         type: 'number',
         title: 'Epsilon of the next question',
-        hint: 'The clamps are weighed for a sum or mean at this epsilon. By default, that of this question.',
+        hint: 'What the answer recommends is weighed for this epsilon. By default, that of this question.',
         optional: true,
       },
     },
@@ -621,7 +621,14 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
     title: 'People by number of rows',
     phrase: 'people by number of rows',
     ofPeople: true,
-    fields: {},
+    fields: {
+      nextEpsilon: {
+        type: 'number',
+        title: 'Epsilon of the next question',
+        hint: 'What the answer recommends is weighed for this epsilon. By default, that of this question.',
+        optional: true,
+      },
+    },
     terms: ['epsilon', 'accuracy', 'mechanism', 'calibration', 'delta', 'use', 'postprocess'],
   },
 }

@@ -1,5 +1,6 @@
 import { isSome, postprocess, requirePostprocessable } from '../../core/planner/additive/postprocess.ts'
 import { clampsAt } from '../../core/planner/kinds/bounds/candidates.ts'
+import { contributionsAt } from '../../core/planner/kinds/contribution-profile/candidates.ts'
 import type {
   AccuracyReport,
   Postprocessing,
@@ -7,6 +8,7 @@ import type {
   Result,
   ValueDomain,
 } from '../../core/planner/report-kinds.ts'
+import { defined } from '../../privacy/defined.ts'
 
 /*
  * Post-processing of the documents of answers. A document has everything that it takes: the released values before
@@ -83,15 +85,23 @@ export function queryShown(document: object, query: ShownQuery): object {
   const { postprocess: asked, p } = query
   const processed = asked === undefined ? document : withPostprocessing(document, asked)
   if (p !== undefined) return { ...processed, result: percentilesShown(processed.result, p) }
-  return query.kind === 'bounds' ? { ...processed, result: clampsShown(processed, query) } : processed
+  return { ...processed, result: weighedShown(processed, query) }
 }
 
-/** Weighs clamps for the next question of who asks; by default, for one at the epsilon that was paid. */
-function clampsShown({ result, question }: Released, { nextEpsilon }: ShownQuery): Result {
+/** Weighs for the next question of who asks; by default, for one at the epsilon that was paid. */
+function weighedShown({ result, question }: Released, { nextEpsilon }: ShownQuery): Result {
+  if (!('cells' in result)) return result
+  const { clamps, contributions } = result
   const paid = (question as { readonly epsilon?: number } | undefined)?.epsilon
   const next = nextEpsilon ?? paid
-  if (!('cells' in result) || result.clamps === undefined || next === undefined) return result
-  return { ...result, clamps: clampsAt(result.clamps, next) }
+  if (next === undefined || (clamps === undefined && contributions === undefined)) return result
+  return {
+    ...result,
+    ...defined({
+      clamps: clamps && clampsAt(clamps, next),
+      contributions: contributions && contributionsAt(contributions, next),
+    }),
+  }
 }
 
 /** Shows a single percentile as a value or in a list. */

@@ -159,6 +159,8 @@ class Table(Answer):
         result = document["result"]
         self.clamps: Mapping[str, Any] | None = result.get("clamps")
         """Clamps for a next question, weighed by noise and bias; None unless the query is one for bounds."""
+        self.contributions: Mapping[str, Any] | None = result.get("contributions")
+        """Bounds on rows for a next question, weighed by noise and what is left out; None unless it is a profile."""
         if "cells" in result:
             width = document["accuracy"]["halfWidth"]
             # The half-width of the largest groups holds for all of them together.

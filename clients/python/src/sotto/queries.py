@@ -276,11 +276,12 @@ def key_selection(
 
 
 @query_kind
-def contribution_profile(**options: Unpack[NoisyOptions]) -> Query[Table]:
+def contribution_profile(next_epsilon: Any = None, **options: Unpack[NoisyOptions]) -> Query[Table]:
     """Number of people by the number of their rows that satisfy `where`, also of those rows that `maxRows` leaves out
     of every other answer.
 
     Cells are `1`, `2`, `3`, `4 to 5`, `6 to 7` and so on, two for each power of two, divided after `maxRows`, up to
-    `plausibleRows`. A person is in one cell. Only for datasets whose privacy unit is a person.
+    `plausibleRows`. A person is in one cell. The answer weighs bounds `rows` for a `contribution`. Only for datasets
+    whose privacy unit is a person.
     """
-    return Query("contributionProfile", {}, options)
+    return Query("contributionProfile", {"next_epsilon": next_epsilon}, options)

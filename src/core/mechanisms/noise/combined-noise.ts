@@ -30,6 +30,13 @@ export function noiseOf({ noise, fractionBits }: Measurement, gridUnit: number):
   }
 }
 
+/** Laplace noise of a scale, on a grid so fine that its unit does not count; for noise of a question that is not planned. */
+export function laplaceOf(scale: number): WeightedNoise {
+  return { noise: { kind: 'laplace', unit: scale / FINE_GRID, scaleUnits: FINE_GRID }, weight: 1 }
+}
+
+const FINE_GRID = 2 ** 20
+
 /**
  * An upper bound of the probability that a combination exceeds a threshold. Exact, up to rounding, for a single term
  * with Laplace noise.

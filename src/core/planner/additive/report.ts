@@ -5,6 +5,7 @@ import { entry } from '../../../privacy/must.ts'
 import { numberFromRational } from '../../../privacy/rational.ts'
 import { geometricParameter } from '../../mechanisms/noise/geometric.ts'
 import { clampsOfBands } from '../kinds/bounds/candidates.ts'
+import { contributionsOf } from '../kinds/contribution-profile/candidates.ts'
 import { cellCount, type Statistic, type Summand } from '../language/aggregate.ts'
 import { cellKeys } from '../language/grouping.ts'
 import { cellsOf } from '../language/tables.ts'
@@ -248,7 +249,7 @@ function valueReporter(plan: AdditivePlan): (noisy: Noisy) => Report {
  */
 function cellsReporter(
   plan: AdditivePlan,
-  { largest, clamps }: Extract<Shown, { kind: 'cells' }>,
+  { largest, clamps, contributions }: Extract<Shown, { kind: 'cells' }>,
 ): (noisy: Noisy) => Report {
   const keys = cellKeys(plan.groupings)
   const releasedIn = releaser(plan)
@@ -256,10 +257,12 @@ function cellsReporter(
   return (noisy) => {
     const cells = keys.map((key, cell) => ({ key, value: entry(releasedIn(noisy, cell), 0).value }))
     if (largest !== undefined) cells.sort((a, b) => b.value - a.value)
-    if (clamps === undefined) return { result: { cells: cells.slice(0, largest) }, accuracy }
     const counts = cells.map(({ value }) => value)
-    const stated = clampsOfBands(clamps, counts, rowsToAppear(plan), plan.confidence)
-    return { result: { cells, clamps: stated }, accuracy }
+    const derived = defined({
+      clamps: clamps && clampsOfBands(clamps, counts, rowsToAppear(plan), plan.confidence),
+      contributions: contributions && contributionsOf(contributions, plan, counts),
+    })
+    return { result: { cells: cells.slice(0, largest), ...derived }, accuracy }
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Query } from '../../../../schemas/answers/query.ts'
+import type { PersonUnit } from '../../../privacy/neighbours.ts'
 import {
   type Dataset,
   type GridColumn,
@@ -119,12 +120,26 @@ export function shown(estimate: Estimate, value: number): GridValue {
   return type === undefined ? value : shownValue(type, value)
 }
 
+/** What the bounds on a contribution that follow from a profile are made from, besides its noisy counts. */
+export interface ContributionFacts {
+  readonly unit: PersonUnit
+  /** Bounds `rows`, and how far one person then moves a count of rows. */
+  readonly candidates: readonly { readonly rows: number; readonly moved: number }[]
+  /** Epsilon of the count that is to be asked next. */
+  readonly nextEpsilon: number
+}
+
 /** How an answer shows its estimates. */
 export type Shown =
   /** As one value. */
   | { readonly kind: 'value' }
-  /** As one value in each cell, of all cells or of those with the largest values; with clamps that follow from them. */
-  | { readonly kind: 'cells'; readonly largest?: number; readonly clamps?: ClampFacts }
+  /** As one value in each cell, of all cells or of those with the largest values; with what follows from them. */
+  | {
+      readonly kind: 'cells'
+      readonly largest?: number
+      readonly clamps?: ClampFacts
+      readonly contributions?: ContributionFacts
+    }
   /** By their names: several in each cell, or the coefficients of a regression. */
   | { readonly kind: 'groups' | 'coefficients'; readonly names: readonly string[] }
 

@@ -1,7 +1,7 @@
 import { entry } from '../../../../privacy/must.ts'
 import type { GridColumn } from '../../../dataset/dataset.ts'
 import { type GridValue, unitsOfValue, valueOfIndex } from '../../../dataset/grid-value.ts'
-import { halfWidthBound, type WeightedNoise } from '../../../mechanisms/noise/combined-noise.ts'
+import { halfWidthBound, laplaceOf } from '../../../mechanisms/noise/combined-noise.ts'
 import type { Result } from '../../report-kinds.ts'
 import { type CountedBand, cutBy } from './clamping-error.ts'
 
@@ -97,13 +97,6 @@ function weigh(
     mean: errorOf(meanNoise, amount / rows),
   }
 }
-
-/** A Laplace noise of this scale, on a grid so fine that its unit does not count. */
-function laplaceOf(scale: number): WeightedNoise {
-  return { noise: { kind: 'laplace', unit: scale / GRID, scaleUnits: GRID }, weight: 1 }
-}
-
-const GRID = 2 ** 20
 
 /** Estimates are stated with as many digits as they are worth. */
 const SIGNIFICANT_DIGITS = 6

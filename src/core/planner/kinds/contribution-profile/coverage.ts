@@ -28,11 +28,7 @@ export function coverageOf(
   counts: readonly number[],
   unit: PersonUnit,
 ): MeasuredCoverage {
-  const profile: Profile = {
-    bands: bandsOf(unit).map((band, place) => ({ ...rowsOf(band, unit), count: entry(counts, place) })),
-    noise: noiseOf(entry(measurements, 0), 1),
-    confidence,
-  }
+  const profile = profileOf({ measurements, confidence }, counts, unit)
   return {
     confidence,
     shareRead: shareRead(profile),
@@ -40,6 +36,28 @@ export function coverageOf(
     people: sumOverPeople(profile, () => 1),
     peopleBeyond: sumOverPeople(profile, ({ rows, read }) => (rows.most > read.most ? 1 : 0)),
     implausiblePeople: sumOverPeople(profile, ({ isImplausible }) => (isImplausible ? 1 : 0)),
+  }
+}
+
+/** Estimates the rows beyond a number of rows of each person, up to `plausibleRows`; as {@link coverageOf}. */
+export function leftOutBeyond(
+  most: number,
+  plan: Pick<AdditivePlan, 'measurements' | 'confidence'>,
+  counts: readonly number[],
+  unit: PersonUnit,
+): Interval {
+  return sumOverPeople(profileOf(plan, counts, unit), ({ rows }, end) => Math.max(0, rows[end] - most))
+}
+
+function profileOf(
+  { measurements, confidence }: Pick<AdditivePlan, 'measurements' | 'confidence'>,
+  counts: readonly number[],
+  unit: PersonUnit,
+): Profile {
+  return {
+    bands: bandsOf(unit).map((band, place) => ({ ...rowsOf(band, unit), count: entry(counts, place) })),
+    noise: noiseOf(entry(measurements, 0), 1),
+    confidence,
   }
 }
 
