@@ -1,3 +1,4 @@
+import { entry } from '../../privacy/must.ts'
 import { greatestCommonDivisor } from '../../privacy/rational.ts'
 import type { LinearForm } from './linear-forms.ts'
 
@@ -34,8 +35,16 @@ export interface Steps {
 /**
  * Finds the identities between forms. Forms whose reduction would exceed the steps take no part, which loses identities and
  * makes none false. The work is bounded in steps and not in time, so that equal requests have equal results.
+ *
+ * The precise forms come first, so that the identities have little noise in common: each of them is about one form that is less
+ * precise than the others in it. Otherwise least squares over the identities would be ill-conditioned.
+ * @param variances of the measured forms
  */
-export function identitiesOf(forms: readonly LinearForm[], steps: Steps): Identities {
+export function identitiesOf(
+  forms: readonly LinearForm[],
+  variances: readonly number[],
+  steps: Steps,
+): Identities {
   const pivots: (Reduced & { readonly unknown: number })[] = []
   const between: Identity[] = []
   const reduce = (form: LinearForm, place: number): Reduced | undefined => {
@@ -47,7 +56,8 @@ export function identitiesOf(forms: readonly LinearForm[], steps: Steps): Identi
     }
     return reduced
   }
-  for (const [place, form] of forms.entries()) {
+  const preciseFirst = [...forms.entries()].sort(([a], [b]) => entry(variances, a) - entry(variances, b))
+  for (const [place, form] of preciseFirst) {
     const reduced = form.size === 0 ? undefined : reduce(form, place)
     if (reduced === undefined) continue
     const unknown = pivotOf(reduced.form)

@@ -85,9 +85,10 @@ export function infer(target: AdditivePlan, paid: readonly PaidRelease[]): Infer
   if ('kind' in system) return system
   const { forms, measured, identities, variances } = system
   const missing = new Set<number>()
+  const weightsOf = bestWeights(identities, variances, forms.flat().length)
   const weights = forms.map((cells) =>
     cells.map((form, cell) => {
-      const found = bestWeights(form, identities, variances)
+      const found = weightsOf(form)
       if (found === undefined) missing.add(cell)
       return found
     }),
@@ -129,17 +130,11 @@ function systemOf(target: AdditivePlan, paid: readonly PaidRelease[]): System | 
   )
   const measured = connected(all, known.flat())
   const steps: Steps = { left: INFERENCE_LIMITS.steps }
-  return {
-    forms: known,
-    measured,
-    identities: identitiesOf(
-      measured.map(({ form }) => form),
-      steps,
-    ),
-    variances: measured.map(({ release, statistic }) =>
-      varianceOf(entry(release.plan.measurements, statistic)),
-    ),
-  }
+  const variances = measured.map(({ release, statistic }) =>
+    varianceOf(entry(release.plan.measurements, statistic)),
+  )
+  const measuredForms = measured.map(({ form }) => form)
+  return { forms: known, measured, identities: identitiesOf(measuredForms, variances, steps), variances }
 }
 
 /**

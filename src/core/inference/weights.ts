@@ -9,77 +9,121 @@ export interface Weights {
   readonly numerators: ReadonlyMap<number, bigint>
 }
 
-/** Bits of the largest correction of a weight. Rounding them makes the variance larger by less than one part in 2^30. */
-const CORRECTION_BITS = 16
-/** More steps than the solution needs, up to rounding, for most systems. A solution that is not exact is unbiased too. */
+/** Largest share by which the rounding of the multiples makes a variance larger. */
+const ROUNDING_SHARE = 2 ** -30
+/** More iterations than a solution needs, up to rounding, for most systems. A solution that is not exact is unbiased too. */
 const MOST_ITERATIONS = 200
+/** Products that the iterations for all forms of a question take at most. */
+const MOST_PRODUCTS = 100_000_000
+/** A change of the variance by a smaller share than this is none. */
+const CONVERGED = 1e-16
 
 /**
- * The weights of the best linear unbiased estimate of a form from measurements of others (Gauss-Markov theorem): any exact
- * identity of the form, to which multiples of the identities between the measurements are added that make the variance least.
- * The multiples are rounded, and the identity stays exact.
+ * Prepares the weights of the best linear unbiased estimate of a form from measurements of others (Gauss-Markov theorem): any
+ * exact identity of the form, to which multiples of the identities between the measurements are added that make the variance
+ * least. The multiples are rounded, and the identity stays exact.
  * @param variances of the measurements, in squared grid units
- * @returns `undefined` if the form does not follow from the measurements
+ * @param number how many forms there will be; the work for all of them is bounded
+ * @returns a function of a form; its result is `undefined` if the form does not follow from the measurements
  */
 export function bestWeights(
-  form: LinearForm,
   identities: Identities,
   variances: readonly number[],
-): Weights | undefined {
-  if (form.size === 0) return { denominator: 1n, numerators: new Map() }
-  const identity = identities.of(form)
-  const own = identity?.get(TARGET)
-  if (identity === undefined || own === undefined) return undefined
-  const start = new Map<number, number>()
-  for (const [place, factor] of identity)
-    if (place !== TARGET) start.set(place, -Number(factor) / Number(own))
-  const multiples = leastVariance(start, identities.between, variances)
-  return combined(identity, own, identities.between, multiples)
+  number: number,
+): (form: LinearForm) => Weights | undefined {
+  const multiplesFor = leastSquares(identities.between, variances, number)
+  return (form) => {
+    if (form.size === 0) return { denominator: 1n, numerators: new Map() }
+    const identity = identities.of(form)
+    const own = identity?.get(TARGET)
+    if (identity === undefined || own === undefined) return undefined
+    const start = new Map<number, number>()
+    for (const [place, factor] of identity)
+      if (place !== TARGET) start.set(place, -Number(factor) / Number(own))
+    return combined(identity, own, identities.between, multiplesFor(start))
+  }
+}
+
+/** Multiples of identities, and the bits after the point to which they are rounded. */
+interface Multiples {
+  readonly multiples: Float64Array
+  readonly bits: number
 }
 
 /**
- * The multiples of identities that minimise the variance of their sum with a start, by conjugate gradients with the diagonal
- * as a preconditioner.
+ * Prepares the multiples of identities that minimise the variance of their sum with a start, by conjugate gradients with the
+ * diagonal as a preconditioner. Weights are in standard deviations.
  */
-function leastVariance(
-  start: ReadonlyMap<number, number>,
+function leastSquares(
   identities: readonly Identity[],
   variances: readonly number[],
-): Float64Array {
-  const rows = identities.map((identity) =>
-    Array.from(
-      identity,
-      ([place, factor]) => [place, Number(factor) * Math.sqrt(entry(variances, place))] as const,
-    ),
-  )
-  const [weights, multiples] = [new Float64Array(variances.length), new Float64Array(rows.length)]
-  for (const [place, weight] of start) weights[place] = weight * Math.sqrt(entry(variances, place))
-  const products = (vector: Float64Array) =>
-    Float64Array.from(rows, (row) =>
-      row.reduce((sum, [place, factor]) => sum + factor * entry(vector, place), 0),
+  number: number,
+): (start: ReadonlyMap<number, number>) => Multiples {
+  const deviations = variances.map(Math.sqrt)
+  const rows = identities.map((identity) => ({
+    places: Int32Array.from(identity.keys()),
+    factors: Float64Array.from(identity, ([place, factor]) => Number(factor) * entry(deviations, place)),
+  }))
+  const added = addedByRounding(identities, variances)
+  if (rows.length === 0) return () => ({ multiples: new Float64Array(), bits: 0 })
+  const products = (weights: Float64Array) =>
+    Float64Array.from(rows, ({ places, factors }) =>
+      factors.reduce((sum, factor, each) => sum + factor * entry(weights, entry(places, each)), 0),
     )
-  const diagonal = rows.map((row) => row.reduce((sum, [, factor]) => sum + factor ** 2, 0))
-  const scaled = (vector: Float64Array) => vector.map((value, place) => value / entry(diagonal, place))
-  let residual = products(weights).map((value) => -value)
-  let direction = scaled(residual)
-  let size = dot(residual, direction)
-  const enough = size * 1e-24
-  for (let iteration = 0; iteration < MOST_ITERATIONS && size > enough; iteration += 1) {
-    const image = new Float64Array(variances.length)
-    for (const [row, factors] of rows.entries())
-      for (const [place, factor] of factors)
-        image[place] = entry(image, place) + factor * entry(direction, row)
-    const step = size / dot(image, image)
-    for (const place of multiples.keys())
-      multiples[place] = entry(multiples, place) + step * entry(direction, place)
-    const change = products(image)
-    residual = residual.map((value, place) => value - step * entry(change, place))
-    const next = scaled(residual)
-    const nextSize = dot(residual, next)
-    direction = next.map((value, place) => value + (nextSize / size) * entry(direction, place))
-    size = nextSize
+  const addTo = (weights: Float64Array, multiples: Float64Array) => {
+    for (const [row, { places, factors }] of rows.entries()) {
+      const multiple = entry(multiples, row)
+      if (multiple === 0) continue
+      for (const [each, factor] of factors.entries()) {
+        const place = entry(places, each)
+        weights[place] = entry(weights, place) + multiple * factor
+      }
+    }
+    return weights
   }
-  return multiples
+  const diagonal = rows.map(({ factors }) => dot(factors, factors))
+  const scaled = (vector: Float64Array) => vector.map((value, row) => value / entry(diagonal, row))
+  const size = rows.reduce((sum, { factors }) => sum + factors.length, 0)
+  const most = Math.min(MOST_ITERATIONS, Math.ceil(MOST_PRODUCTS / (2 * size * number)))
+  return (start) => {
+    const multiples = new Float64Array(rows.length)
+    const weightsNow = () => {
+      const weights = new Float64Array(variances.length)
+      for (const [place, weight] of start) weights[place] = weight * entry(deviations, place)
+      return addTo(weights, multiples)
+    }
+    let weights = weightsNow()
+    // Residuals drift in the course of the iterations: each round begins with exact ones.
+    for (let left = most; left > 0; weights = weightsNow()) {
+      let residual = products(weights).map((value) => -value)
+      let direction = scaled(residual)
+      let length = dot(residual, direction)
+      if (length <= CONVERGED * dot(weights, weights)) break
+      const enough = CONVERGED * length
+      for (; left > 0 && length > enough; left -= 1) {
+        const image = addTo(new Float64Array(variances.length), direction)
+        const step = length / dot(image, image)
+        for (const [row, value] of direction.entries()) multiples[row] = entry(multiples, row) + step * value
+        const change = products(image)
+        residual = residual.map((value, row) => value - step * entry(change, row))
+        const next = scaled(residual)
+        const nextLength = dot(residual, next)
+        direction = next.map((value, row) => value + (nextLength / length) * entry(direction, row))
+        length = nextLength
+      }
+    }
+    const share = added / (ROUNDING_SHARE * dot(weights, weights))
+    return { multiples, bits: added === 0 ? 0 : Math.max(0, Math.ceil(Math.log2(share) / 2)) }
+  }
+}
+
+/** The most that half a unit of every multiple adds to the least variance, which grows with the square of a change. */
+function addedByRounding(identities: readonly Identity[], variances: readonly number[]): number {
+  const changes = new Float64Array(variances.length)
+  for (const identity of identities)
+    for (const [place, factor] of identity)
+      changes[place] = entry(changes, place) + Math.abs(Number(factor)) / 2
+  return changes.reduce((sum, change, place) => sum + change ** 2 * entry(variances, place), 0)
 }
 
 function dot(a: Float64Array, b: Float64Array): number {
@@ -90,16 +134,13 @@ function combined(
   identity: Identity,
   own: bigint,
   identities: readonly Identity[],
-  multiples: Float64Array,
+  { multiples, bits }: Multiples,
 ): Weights {
-  const largest = multiples.reduce((most, each) => Math.max(most, Math.abs(each)), 0)
-  const shift = largest === 0 ? 0 : Math.max(0, CORRECTION_BITS - Math.floor(Math.log2(largest)))
-  const denominator = own << BigInt(shift)
+  const denominator = own << BigInt(bits)
   const numerators = new Map<number, bigint>()
-  for (const [place, factor] of identity)
-    if (place !== TARGET) numerators.set(place, -factor << BigInt(shift))
+  for (const [place, factor] of identity) if (place !== TARGET) numerators.set(place, -factor << BigInt(bits))
   for (const [row, factors] of identities.entries()) {
-    const multiple = BigInt(Math.round(entry(multiples, row) * 2 ** shift)) * own
+    const multiple = BigInt(Math.round(entry(multiples, row) * 2 ** bits)) * own
     if (multiple === 0n) continue
     for (const [place, factor] of factors)
       numerators.set(place, (numerators.get(place) ?? 0n) + multiple * factor)

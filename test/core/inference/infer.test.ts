@@ -142,7 +142,6 @@ describe('the identity behind every estimate holds on the exact integers', () =>
       ),
       { numRuns: 300 },
     )
-    console.log('rows', estimates)
     expect(estimates).toBeGreaterThan(20)
   })
 
@@ -159,7 +158,6 @@ describe('the identity behind every estimate holds on the exact integers', () =>
       ),
       { numRuns: 300 },
     )
-    console.log('people', estimates)
     expect(estimates).toBeGreaterThan(20)
   })
 })
