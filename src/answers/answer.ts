@@ -15,7 +15,7 @@ import { SOFTWARE_VERSION } from '../platform/software-version.ts'
 import type { Trace, TraceSink } from '../platform/tracing/trace.ts'
 import { noAmount } from '../privacy/accounting.ts'
 import { defined } from '../privacy/defined.ts'
-import { entry, must } from '../privacy/must.ts'
+import { entry } from '../privacy/must.ts'
 import { disconnected, type Turn, type TurnRequest } from './admission.ts'
 import { type Asked, askBatch, askQuery, canonicalQuery, type Query, releaseAll } from './asked.ts'
 import { completeAttempt } from './attempt.ts'
@@ -23,7 +23,15 @@ import { type ChargeDependencies, charge, onceAtATime, type Purchase } from './c
 import { describeDebit, describeReplay } from './documents/costs.ts'
 import { AnswerFailure, isReachable, unreachable } from './failure.ts'
 import { endOf, findRepeat, type Identity } from './identity.ts'
-import { inferredFacts, isMet, knownAbout, notInferred, toppedUpFacts, topUpOf, useOf } from './inference.ts'
+import {
+  hasAccuracy,
+  inferredFacts,
+  knownAbout,
+  notInferred,
+  toppedUpFacts,
+  topUpOf,
+  useOf,
+} from './inference.ts'
 import { release, scanOf } from './release.ts'
 import { type Clock, releaseInTime, shownTime } from './release-time.ts'
 import { traced } from './traced.ts'
@@ -134,12 +142,12 @@ async function inferredOrder(
     if (use === 'free' && known.kind === 'unknown') throw notInferred(planned, known)
     return undefined
   }
-  const met = isMet(planned, known, limits)
-  if (use === 'free-if-met' && !met) return undefined
+  if (use === 'free-if-met' && !hasAccuracy(planned, known)) return undefined
   const parents = [...new Set(known.parents.map(({ charge }) => charge))]
   const measured = known.parents.map(({ id }) => id)
   const common = { kind: asked.kind, question: asked.question, sharing: false, show: asked.show }
-  if (use === 'free' || met)
+  const lacking = use === 'topUp' ? topUpOf(planned, known, limits) : undefined
+  if (lacking === undefined)
     return {
       ...common,
       request: { ...asked.canonical, inferredFrom: measured },
@@ -147,7 +155,6 @@ async function inferredOrder(
       parents,
       compute: async () => ({ facts: inferredFacts(planned, known) }),
     }
-  const lacking = must(topUpOf(planned, known, limits), 'a measurement that is lacking')
   requireWithinQueryLimits(lacking, offerOf(lacking.query))
   const compute = async (turn: Turn) => {
     await trace.step('wait', turn.takePlace)

@@ -240,16 +240,16 @@ function describeInference({ statistics }: Inferred, parents: readonly Parent[])
 
 /** The measurement that tops releases up to the precision of a question; `undefined` if they are as precise already. */
 export function topUpOf(planned: AdditivePlan, known: Known, limits: PlanLimits): AdditivePlan | undefined {
-  return known.kind === 'known' ? planTopUp(planned, known.inferred, limits) : planned
+  return known.kind === 'known' ? planTopUp(planned, known.inferred, known.parents, limits) : planned
 }
 
-/** True if what is known meets what a question asks for: its accuracy, or the precision of its epsilon. */
-export function isMet(planned: AdditivePlan, known: Known, limits: PlanLimits): boolean {
-  if (known.kind !== 'known') return false
-  const { accuracy } = planned.query
-  const { halfWidth } = known.inferred.report.accuracy
-  if (accuracy !== undefined && halfWidth !== null) return halfWidth <= accuracy.halfWidth
-  return topUpOf(planned, known, limits) === undefined
+/** True if what is known has the half-width that a question asks for. */
+export function hasAccuracy(
+  { query }: AdditivePlan,
+  { inferred }: Extract<Known, { kind: 'known' }>,
+): boolean {
+  const { halfWidth } = inferred.report.accuracy
+  return query.accuracy !== undefined && halfWidth !== null && halfWidth <= query.accuracy.halfWidth
 }
 
 /** The three ways to an answer, as a preview states them. */

@@ -235,7 +235,8 @@ export function quotientOf(numerator: bigint, denominator: bigint): number {
   return Number(whole) + Number(rest) / 2 ** 64
 }
 
-function isLinearEstimate(estimate: Estimate): boolean {
+/** True for an estimate that adds up its statistics, so that its half-width depends on their noise alone. */
+export function isLinearEstimate(estimate: Estimate): boolean {
   if (estimate.kind === 'count-distinct') return false
   return estimate.kind === 'sum-from-middle' || isLinear(estimate)
 }
