@@ -7,6 +7,7 @@ import { datasetParameters } from '../../schemas/datasets/dataset.ts'
 import { practiceQuery } from '../../schemas/datasets/dummy.ts'
 import { jsonText } from '../../schemas/values.ts'
 import { type AnswerDependencies, answer } from '../../src/answers/answer.ts'
+import { combinedNoise } from '../../src/answers/inference.ts'
 import { answerOnDummy, type DummyDependencies } from '../../src/answers/practice.ts'
 import { preview } from '../../src/answers/preview.ts'
 import type { SqlPool } from '../../src/answers/sql/pool.ts'
@@ -76,7 +77,9 @@ export const sqlRoutes: FastifyPluginAsyncZod<SqlOptions> = async (app, dependen
       const { body, replayed } = document
       const { columnsOf, notes, rowsOf } = translation
       const answered = JSON.parse(body)
-      const columns = columnsOf({ noise: answered.noise, round: isRounded(statement.query) })
+      // Sums of integers that are weighted are no whole numbers.
+      const noise = answered.inference === undefined ? answered.noise : combinedNoise({ dataset })
+      const columns = columnsOf({ noise, round: isRounded(statement.query) })
       const facts = JSON.stringify({ query: shown, columns, rows: rowsOf(answered), notes })
       // The bytes of the answer are those that are stored.
       return sendAnswer(reply, { body: `${facts.slice(0, -1)},"answer":${body}}`, replayed })
@@ -111,7 +114,8 @@ export const sqlRoutes: FastifyPluginAsyncZod<SqlOptions> = async (app, dependen
         preview({ principal: principal.name, dataset, query }, dependencies, balances, request.query),
       )
       const { columnsOf, notes } = translation
-      const columns = columnsOf({ noise: previewed.noise, round: isRounded(query) })
+      const noise = 'use' in query && query.use === 'topUp' ? combinedNoise({ dataset }) : previewed.noise
+      const columns = columnsOf({ noise, round: isRounded(query) })
       return { query: shown, columns, notes, preview: previewed }
     },
   )

@@ -315,7 +315,7 @@ const use = z
     description:
       'What is used of releases that you have paid for. `fresh`: nothing; the answer has noise of its own. `free`: the answer is ' +
       'inferred from them alone, and costs nothing. `topUp`: only the precision that they lack is bought. Default: `free` if ' +
-      'they meet the `accuracy` asked for, and otherwise `fresh`, as always with a chosen Idempotency-Key. A preview states all three.',
+      'they meet the `accuracy` asked for, and otherwise `fresh`, as always with a chosen Idempotency-Key and in batches. A preview states all three. Over made-up rows it has no effect.',
   })
 
 const additive = {

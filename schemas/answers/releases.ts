@@ -66,6 +66,11 @@ const listedRelease = z
       .literal(true)
       .optional()
       .describe('Present if another analyst had already paid for the answer.'),
+    inferredFrom: listOf(z.string())
+      .optional()
+      .describe(
+        'Ids of the releases that the answer follows from. Present if it is inferred, in part or as a whole.',
+      ),
     answer: storedDocument.describe('The stored answer.'),
   })
   .meta({
@@ -91,7 +96,7 @@ export const releaseList = {
         .string()
         .describe(
           'One row for each release, with the columns id, dataset, datasetVersion, kind, analyst, question, answeredAt, ' +
-            'softwareVersion, epsilon, delta, rho, shared and answer. The question and the answer are JSON.',
+            'softwareVersion, epsilon, delta, rho, shared, inferredFrom and answer. The question and the answer are JSON.',
         ),
     },
   },

@@ -3,7 +3,6 @@ import { type Dataset, isLive } from '../core/dataset/dataset.ts'
 import type { UniformSource } from '../core/mechanisms/samplers/uniform-source.ts'
 import type { PlanLimits } from '../core/planner/plans/plan-kind.ts'
 import { offerOf } from '../core/planner/price/accuracy-first.ts'
-import { priceOf } from '../core/planner/price/price.ts'
 import { requireWithinQueryLimits } from '../core/planner/price/query-limits.ts'
 import type { Engine } from '../engines/engine.ts'
 import type { Charge } from '../ledger/contract/charges.ts'
@@ -13,7 +12,6 @@ import type { Failure } from '../ledger/contract/suspension.ts'
 import { pace } from '../platform/concurrency/pace.ts'
 import { SOFTWARE_VERSION } from '../platform/software-version.ts'
 import type { Trace, TraceSink } from '../platform/tracing/trace.ts'
-import { noAmount } from '../privacy/accounting.ts'
 import { defined } from '../privacy/defined.ts'
 import { entry } from '../privacy/must.ts'
 import { disconnected, type Turn, type TurnRequest } from './admission.ts'
@@ -23,15 +21,7 @@ import { type ChargeDependencies, charge, onceAtATime, type Purchase } from './c
 import { describeDebit, describeReplay } from './documents/costs.ts'
 import { AnswerFailure, isReachable, unreachable } from './failure.ts'
 import { endOf, findRepeat, type Identity } from './identity.ts'
-import {
-  hasAccuracy,
-  inferredFacts,
-  knownAbout,
-  notInferred,
-  toppedUpFacts,
-  topUpOf,
-  useOf,
-} from './inference.ts'
+import { inferredFacts, knownAbout, priceOfWay, toppedUpFacts, useOf, wayOf } from './inference.ts'
 import { release, scanOf } from './release.ts'
 import { type Clock, releaseInTime, shownTime } from './release-time.ts'
 import { traced } from './traced.ts'
@@ -137,32 +127,32 @@ async function inferredOrder(
     const { paid } = await findRepeat(ledger, { principal, dataset, request: asked.canonical }, Date.now())
     if (paid) return undefined
   }
-  const known = await knownAbout(planned, principal, dependencies)
-  if (known.kind === 'unknown' || planned.kind !== 'additive') {
-    if (use === 'free' && known.kind === 'unknown') throw notInferred(planned, known)
-    return undefined
-  }
-  if (use === 'free-if-met' && !hasAccuracy(planned, known)) return undefined
-  const parents = [...new Set(known.parents.map(({ charge }) => charge))]
+  const way = wayOf(planned, await knownAbout(planned, principal, dependencies), use, limits)
+  if (way.kind === 'fresh') return undefined
+  const { known } = way
   const measured = known.parents.map(({ id }) => id)
-  const common = { kind: asked.kind, question: asked.question, sharing: false, show: asked.show }
-  const lacking = use === 'topUp' ? topUpOf(planned, known, limits) : undefined
-  if (lacking === undefined)
+  const common = {
+    kind: asked.kind,
+    question: asked.question,
+    price: priceOfWay(way, asked.price),
+    sharing: false,
+    show: asked.show,
+  }
+  if (way.kind === 'free')
     return {
       ...common,
       request: { ...asked.canonical, inferredFrom: measured },
-      price: noAmount(dataset.accounting),
-      parents,
-      compute: async () => ({ facts: inferredFacts(planned, known) }),
+      parents: [...new Set(known.parents.map(({ charge }) => charge))],
+      compute: async () => ({ facts: inferredFacts(way.planned, known) }),
     }
+  const { lacking } = way
   requireWithinQueryLimits(lacking, offerOf(lacking.query))
   const compute = async (turn: Turn) => {
     await trace.step('wait', turn.takePlace)
     const released = await release(lacking, dependencies.engine, dependencies.noiseSource, trace)
-    return { facts: toppedUpFacts(planned, lacking, known, released) }
+    return { facts: toppedUpFacts(way.planned, lacking, known, released) }
   }
-  const request = { ...canonicalQuery(lacking), inferredFrom: measured }
-  return { ...common, request, price: priceOf(lacking, dataset.accounting), compute }
+  return { ...common, request: { ...canonicalQuery(lacking), inferredFrom: measured }, compute }
 }
 
 /** The order for queries: their data is read at a place at the engine. */

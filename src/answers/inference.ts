@@ -16,8 +16,9 @@ import type { PlanLimits } from '../core/planner/plans/plan-kind.ts'
 import type { Plan } from '../core/planner/plans/plan-kinds.ts'
 import { priceOf } from '../core/planner/price/price.ts'
 import { domainOf, noiseReport } from '../core/planner/report.ts'
+import type { NoiseReport } from '../core/planner/report-kinds.ts'
 import type { ListedRelease, Releases } from '../ledger/contract/releases.ts'
-import { amountNumbers, noAmount } from '../privacy/accounting.ts'
+import { type Amount, amountNumbers, noAmount } from '../privacy/accounting.ts'
 import { defined } from '../privacy/defined.ts'
 import { epsilonNumber } from '../privacy/loss.ts'
 import { must } from '../privacy/must.ts'
@@ -168,17 +169,22 @@ export function integersOf(
   return noisy.map((cells) => cells.map(String))
 }
 
+/** The noise of an answer that follows from several releases. */
+export function combinedNoise({ dataset }: Pick<Plan, 'dataset'>): NoiseReport {
+  return { mechanism: 'combined', neighbours: dataset.neighbours }
+}
+
 /** The facts of an answer that follows from releases, as the query asks for it. */
 export function inferredFacts(
   planned: AdditivePlan,
   { inferred, parents }: Extract<Known, { kind: 'known' }>,
 ): object {
-  const { query, contribution, dataset } = planned
+  const { query, contribution } = planned
   const { result, accuracy } = inferred.report
   const facts = defined({
     kind: query.kind,
     result,
-    noise: { mechanism: 'combined', neighbours: dataset.neighbours },
+    noise: combinedNoise(planned),
     accuracy,
     domain: domainOf(planned),
     contribution,
@@ -212,7 +218,7 @@ export function toppedUpFacts(
 }
 
 /** The id that an answer states for the release that it is itself. */
-const OWN = 'this'
+export const OWN = 'this'
 
 function describeInference({ statistics }: Inferred, parents: readonly Parent[]) {
   const places = new Map(parents.map(({ id }, place) => [id, place]))
@@ -239,15 +245,12 @@ function describeInference({ statistics }: Inferred, parents: readonly Parent[])
 }
 
 /** The measurement that tops releases up to the precision of a question; `undefined` if they are as precise already. */
-export function topUpOf(planned: AdditivePlan, known: Known, limits: PlanLimits): AdditivePlan | undefined {
+function topUpOf(planned: AdditivePlan, known: Known, limits: PlanLimits): AdditivePlan | undefined {
   return known.kind === 'known' ? planTopUp(planned, known.inferred, known.parents, limits) : planned
 }
 
 /** True if what is known has the half-width that a question asks for. */
-export function hasAccuracy(
-  { query }: AdditivePlan,
-  { inferred }: Extract<Known, { kind: 'known' }>,
-): boolean {
+function hasAccuracy({ query }: AdditivePlan, { inferred }: Extract<Known, { kind: 'known' }>): boolean {
   const { halfWidth } = inferred.report.accuracy
   return query.accuracy !== undefined && halfWidth !== null && halfWidth <= query.accuracy.halfWidth
 }
@@ -294,8 +297,50 @@ export function useOf(query: Query, idempotencyKey: string | undefined): Use | '
   )
 }
 
+/** The way to an answer: with noise of its own, inferred from what is known, or with a measurement of what is lacking. */
+export type Way =
+  | { readonly kind: 'fresh' }
+  | {
+      readonly kind: 'free'
+      readonly planned: AdditivePlan
+      readonly known: Extract<Known, { kind: 'known' }>
+    }
+  | {
+      readonly kind: 'topUp'
+      readonly planned: AdditivePlan
+      readonly known: Extract<Known, { kind: 'known' }>
+      readonly lacking: AdditivePlan
+    }
+
+/**
+ * Chooses the way to an answer.
+ * @throws Refusal for a question that asks for what does not follow.
+ */
+export function wayOf(planned: Plan, known: Known, use: ReturnType<typeof useOf>, limits: PlanLimits): Way {
+  if (use === 'fresh') return { kind: 'fresh' }
+  if (known.kind === 'unknown' || planned.kind !== 'additive') {
+    if (use === 'free' && known.kind === 'unknown') throw notInferred(planned, known)
+    return { kind: 'fresh' }
+  }
+  if (use === 'free-if-met' && !hasAccuracy(planned, known)) return { kind: 'fresh' }
+  const lacking = use === 'topUp' ? topUpOf(planned, known, limits) : undefined
+  return lacking === undefined ? { kind: 'free', planned, known } : { kind: 'topUp', planned, known, lacking }
+}
+
+/** What a way costs. */
+export function priceOfWay(way: Way, fresh: Amount): Amount {
+  switch (way.kind) {
+    case 'fresh':
+      return fresh
+    case 'free':
+      return noAmount(fresh.accounting)
+    case 'topUp':
+      return priceOf(way.lacking, fresh.accounting)
+  }
+}
+
 /** Refusal of a question that does not follow from the releases of its analyst. */
-export function notInferred(planned: Plan, { reason }: Extract<Known, { kind: 'unknown' }>): Refusal {
+function notInferred(planned: Plan, { reason }: Extract<Known, { kind: 'unknown' }>): Refusal {
   const { price } = describeFresh(planned)
   const amounts = Object.entries(price).map(([unit, amount]) => `${unit} ${amount}`)
   return refuseQuery('use', `cannot be "free": ${reason}. A fresh answer costs ${amounts.join(', ')}`)

@@ -10,14 +10,14 @@ import { planSession, priceOfSession, type SessionRequest, sessionReport } from 
 import type { Chain } from '../ledger/contract/chain.ts'
 import type { Releases } from '../ledger/contract/releases.ts'
 import { pace } from '../platform/concurrency/pace.ts'
-import { lossOfAmount } from '../privacy/accounting.ts'
+import { lossOfAmount, noAmount } from '../privacy/accounting.ts'
 import { defined } from '../privacy/defined.ts'
 import { addLoss, coversLoss, lossOfReplacement, NO_LOSS, type PrivacyLoss } from '../privacy/loss.ts'
 import { canonicalBatch, canonicalQuery, type Limits, type Query, requireAllAccepted } from './asked.ts'
 import { type Balances, describeOffer } from './documents/costs.ts'
 import { describeReleaseRisk } from './documents/disclosure.ts'
 import { findRepeat } from './identity.ts'
-import { describeOffers, knownAbout } from './inference.ts'
+import { combinedNoise, describeOffers, knownAbout, priceOfWay, useOf, wayOf } from './inference.ts'
 import { requireAccepted } from './release.ts'
 
 /** Principal of a preview, and the dataset that it is about. */
@@ -56,12 +56,21 @@ export async function preview(
   const release = { loss, replacementLoss: planKindOf(planned).replacementLoss(planned), accuracy }
   const request = { principal, dataset, request: canonicalQuery(planned) }
   const repeat = await findRepeat(ledger, request, Date.now())
+  const known = await knownAbout(planned, principal, { ledger, limits })
+  const price = priceOf(planned, dataset.accounting)
+  const use = useOf(query, undefined)
+  const way = wayOf(planned, known, repeat.paid && use === 'free-if-met' ? 'fresh' : use, limits)
+  const isReplay = way.kind === 'fresh' && repeat.paid
+  const cost = isReplay ? noAmount(dataset.accounting) : priceOfWay(way, price)
   return {
     dataset: dataset.id,
     datasetVersion: dataset.version,
     ...described,
-    ...describeOffer(priceOf(planned, dataset.accounting), repeat, balances),
-    offers: describeOffers(planned, await knownAbout(planned, principal, { ledger, limits }), limits),
+    ...(way.kind === 'free'
+      ? { noise: combinedNoise(planned), accuracy: way.known.inferred.report.accuracy }
+      : {}),
+    ...describeOffer(price, repeat, balances, cost),
+    offers: describeOffers(planned, known, limits),
     disclosureRisk: describeReleaseRisk({ dataset, granted: balances.budget.granted, ...adversary }, release),
   }
 }

@@ -88,17 +88,24 @@ export function describePrice(price: Amount, { budget, analyst }: Balances) {
   return { cost: amountNumbers(price), budget: describeBudget(budget), ...describeAllotment(analyst) }
 }
 
-/** Price of a request before it is made, and whether the budget and the allotment cover it now. */
-export function describeOffer(price: Amount, { paid, period }: Repeat, { budget, analyst }: Balances) {
+/**
+ * Price of a request before it is made, and whether the budget and the allotment cover it now.
+ * @param cost what it costs now. Default: the price, or nothing for a repeat
+ */
+export function describeOffer(
+  price: Amount,
+  { paid, period }: Repeat,
+  { budget, analyst }: Balances,
+  cost = paid ? noAmount(price.accounting) : price,
+) {
   const limit = analyst.allotment?.limit ?? budget.cap
   return defined({
-    ...describePrice(paid ? noAmount(price.accounting) : price, { budget, analyst }),
+    ...describePrice(cost, { budget, analyst }),
     paid,
     price: amountNumbers(price),
     affordable:
-      paid ||
-      (coversAmount(subtractAmounts(budget.cap, budget.spent), price) &&
-        coversAmount(leftOf(limit, analyst), price)),
+      coversAmount(subtractAmounts(budget.cap, budget.spent), cost) &&
+      coversAmount(leftOf(limit, analyst), cost),
     replaysUntil: endOf(period),
   })
 }

@@ -2,6 +2,7 @@ import { stringify } from 'csv-stringify/sync'
 import type { ListedRelease, ReleasePage, ReleasePosition } from '../../ledger/contract/releases.ts'
 import { MAX_TIME_MS } from '../../ledger/range.ts'
 import { amountNumbers } from '../../privacy/accounting.ts'
+import { OWN } from '../inference.ts'
 
 /** The public facts about a release. */
 interface ReleaseEntry {
@@ -15,6 +16,7 @@ interface ReleaseEntry {
   readonly softwareVersion: string
   readonly price: ReturnType<typeof amountNumbers>
   readonly shared?: true
+  readonly inferredFrom?: readonly string[]
 }
 
 /** Serializes a page of releases as JSON. The stored answers are included as they are. */
@@ -40,6 +42,7 @@ const COLUMNS = [
   'delta',
   'rho',
   'shared',
+  'inferredFrom',
   'answer',
 ] as const
 
@@ -49,8 +52,9 @@ const COLUMNS = [
  */
 export function releasesCsv({ releases }: ReleasePage): string {
   const rows = releases.map((release) => {
-    const { price, question, ...facts } = entryOf(release)
-    return { ...facts, ...price, question: JSON.stringify(question), answer: release.answer }
+    const { price, question, inferredFrom = [], ...facts } = entryOf(release)
+    const texts = { question: JSON.stringify(question), inferredFrom: inferredFrom.join(' ') }
+    return { ...facts, ...price, ...texts, answer: release.answer }
   })
   return stringify(rows, {
     header: true,
@@ -65,7 +69,7 @@ export function releasesCsv({ releases }: ReleasePage): string {
 
 function entryOf({ id, dataset, datasetVersion, kind, principal, ...release }: ListedRelease): ReleaseEntry {
   const { answeredAtMs, price, shared, answer } = release
-  const { question, softwareVersion }: { question: object; softwareVersion: string } = JSON.parse(answer)
+  const { question, softwareVersion, inference }: StoredAnswer = JSON.parse(answer)
   return {
     id,
     dataset,
@@ -77,7 +81,24 @@ function entryOf({ id, dataset, datasetVersion, kind, principal, ...release }: L
     softwareVersion,
     price: amountNumbers(price),
     ...(shared ? { shared } : {}),
+    ...(inference === undefined ? {} : { inferredFrom: parentsIn(inference) }),
   }
+}
+
+/** The parts of a stored answer that a list repeats. */
+interface StoredAnswer {
+  readonly question: object
+  readonly softwareVersion: string
+  readonly inference?: Inference
+}
+
+interface Inference {
+  readonly releases: readonly { readonly id: string }[]
+}
+
+/** The releases that an answer follows from, other than itself. */
+function parentsIn({ releases }: Inference): readonly string[] {
+  return [...new Set(releases.map(({ id }) => id).filter((id) => id !== OWN))]
 }
 
 /** Text of a position in a list. It contains only what the list shows. */

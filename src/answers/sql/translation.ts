@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { QueryPredicate } from '../../../schemas/answers/query.ts'
+import { type QueryPredicate, requestTerms } from '../../../schemas/answers/query.ts'
 import type { Dataset } from '../../core/dataset/dataset.ts'
 import { defined } from '../../privacy/defined.ts'
 import { entry } from '../../privacy/must.ts'
@@ -224,17 +224,7 @@ function columnsOf(
 }
 
 /** Fields and parameters that a request gives beside the statement. */
-const TERMS: readonly string[] = [
-  'candidates',
-  'epsilon',
-  'accuracy',
-  'mechanism',
-  'calibration',
-  'delta',
-  'contribution',
-  'supposed',
-  'postprocess',
-]
+const TERMS: readonly string[] = ['candidates', ...Object.keys(requestTerms)]
 
 function refusalAt(
   text: string,

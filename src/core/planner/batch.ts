@@ -94,6 +94,8 @@ export async function planQueries(
   for (const [place, query] of queries.entries()) {
     if (place > 0) await between()
     const planned = withinField(`queries.${place}`, () => {
+      if ('use' in query && (query.use ?? 'fresh') !== 'fresh')
+        throw refuseQuery('use', 'must be "fresh" in a batch, whose answers all have noise of their own')
       const found = plan(query, dataset, { ...limits, maxKeys, maxCharacters })
       priceOf(found, dataset.accounting)
       return found

@@ -28,6 +28,69 @@ test('a total of paid parts is free, and says from which answers it follows', as
   expect(answered.cost).toEqual({ epsilon: 0, delta: 0 })
   expect(answered.inference?.releases).toEqual([{ id: parts.id, measurement: parts.measurement }])
   expect(await spent()).toBe(before)
+  const listed = await service.as('analyst').get('/v1/releases').expect(200)
+  expect(listed.body.releases).toMatchObject([
+    { id: answered.id, inferredFrom: [parts.id] },
+    { id: parts.id },
+  ])
+  expect(listed.body.releases[1].inferredFrom).toBeUndefined()
   // An inferred answer is not the question's replay.
   expect((await preview(total)).paid).toBe(false)
+})
+
+test('a preview states what the chosen way costs', async () => {
+  await ask(bySex).expect(200)
+  expect(await preview({ ...total, use: 'free' })).toMatchObject({
+    cost: { epsilon: 0 },
+    price: { epsilon: 0.1 },
+    noise: { mechanism: 'combined' },
+  })
+  const { offers, cost } = await preview({ ...total, use: 'topUp' })
+  expect(cost).toEqual(offers.topUp?.price)
+  expect((await preview({ ...total, use: 'fresh' })).cost).toMatchObject({ epsilon: 0.1 })
+  const roomy = { kind: 'count', accuracy: { halfWidth: 1_000 } }
+  expect((await preview(roomy)).cost).toMatchObject({ epsilon: 0 })
+  const unknown = { kind: 'sum', column: 'Age', epsilon: 0.1, use: 'free' }
+  const refused = await service.as('analyst').post('/v1/datasets/census/queries/preview').send(unknown)
+  expect(refused.body.errors).toMatchObject([{ field: 'use' }])
+})
+
+test('a SELECT that is one query chooses as a query does', async () => {
+  const parts = (await ask(bySex).expect(200)).body
+  const before = await spent()
+  const statement = { sql: 'SELECT COUNT(*) AS n FROM census', epsilon: 0.1 }
+  const sql = (path: string, body: object) =>
+    service.as('analyst').post(`/v1/datasets/census${path}`).send(body)
+  const previewed = (await sql('/sql/preview', statement).expect(200)).body.preview
+  expect(previewed.offers.free.releases).toEqual([parts.id])
+  const { answer, rows, columns } = (await sql('/sql', { ...statement, use: 'free' }).expect(200)).body
+  expect(columns[0]).toMatchObject({ name: 'n', type: 'number' })
+  expect(rows).toEqual([[answer.result.value, answer.accuracy.halfWidth]])
+  expect(answer.inference.releases[0].id).toBe(parts.id)
+  expect(await spent()).toBe(before)
+  const median = { sql: 'SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY Age) FROM census', epsilon: 0.1 }
+  const refused = await sql('/sql', { ...median, use: 'free' }).expect(400)
+  expect(refused.body.errors).toEqual([{ field: 'use', rule: 'is not a known field' }])
+})
+
+test('the answers of a batch are fresh', async () => {
+  const before = await spent()
+  const queries = [
+    { ...total, use: 'fresh' },
+    { ...bySex, use: 'topUp' },
+  ]
+  for (const path of ['batch', 'batch/preview', 'batch?on=dummy']) {
+    const refused = await service.as('analyst').post(`/v1/datasets/census/queries/${path}`).send({ queries })
+    expect(refused.body).toMatchObject({ code: 'query-does-not-fit', errors: [{ field: 'queries.1.use' }] })
+  }
+  expect(await spent()).toBe(before)
+})
+
+test('made-up rows answer with noise of their own, whatever is to be used', async () => {
+  const practised = await service
+    .as('analyst')
+    .post('/v1/datasets/census/queries?on=dummy')
+    .send({ ...total, use: 'free' })
+    .expect(200)
+  expect(practised.body.inference).toBeUndefined()
 })

@@ -185,7 +185,7 @@ describe('the list as CSV', () => {
     expect(response.headers['content-type']).toMatch(/^text\/csv/)
     const [header, row, end] = String(response.body).split('\r\n')
     expect(header).toBe(
-      'id,dataset,datasetVersion,kind,analyst,question,answeredAt,softwareVersion,epsilon,delta,rho,shared,answer',
+      'id,dataset,datasetVersion,kind,analyst,question,answeredAt,softwareVersion,epsilon,delta,rho,shared,inferredFrom,answer',
     )
     expect(row).toContain(
       `${ids.count},alone,1,count,analyst,"${JSON.stringify(COUNT).replaceAll('"', '""')}",`,
