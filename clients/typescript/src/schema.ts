@@ -3735,6 +3735,8 @@ export interface components {
              * @constant
              */
             shared?: true;
+            /** @description Ids of the releases that the answer follows from. Present if it is inferred, in part or as a whole. */
+            inferredFrom?: string[];
             /** @description The stored answer. */
             answer: components["schemas"]["Answer"] | components["schemas"]["BatchAnswer"] | components["schemas"]["OpenedSession"];
         };
@@ -6192,7 +6194,7 @@ export interface components {
             csv?: components["schemas"]["CsvDialect"];
         };
         /**
-         * @description What is used of releases that you have paid for. `fresh`: nothing; the answer has noise of its own. `free`: the answer is inferred from them alone, and costs nothing. `topUp`: only the precision that they lack is bought. Default: `free` if they meet the `accuracy` asked for, and otherwise `fresh`, as always with a chosen Idempotency-Key. A preview states all three.
+         * @description What is used of releases that you have paid for. `fresh`: nothing; the answer has noise of its own. `free`: the answer is inferred from them alone, and costs nothing. `topUp`: only the precision that they lack is bought. Default: `free` if they meet the `accuracy` asked for, and otherwise `fresh`, as always with a chosen Idempotency-Key and in batches. A preview states all three. Over made-up rows it has no effect.
          * @enum {string}
          */
         Use: "free" | "topUp" | "fresh";
