@@ -1,6 +1,7 @@
+import { defined } from '../../privacy/defined.ts'
 import { must } from '../../privacy/must.ts'
 import type { Dataset } from '../dataset/dataset.ts'
-import type { Aggregate, Predicate, Statistic } from '../planner/language/aggregate.ts'
+import type { Aggregate, Clamp, Predicate, Statistic } from '../planner/language/aggregate.ts'
 import { columnsOf, type ElementaryCells } from './elementary-cells.ts'
 
 /*
@@ -171,8 +172,8 @@ function termsOf(statistic: Statistic): Terms | undefined {
     }
     case 'affine-sum':
     case 'affine-square-sum': {
-      const { factor, offset, perPerson, column } = statistic
-      const value = perPerson === undefined ? sumOf(must(column, 'a column')) : quantityOf(perPerson)
+      const { factor, offset, perPerson, column, clamp } = statistic
+      const value = perPerson === undefined ? sumOf(must(column, 'a column'), clamp) : quantityOf(perPerson)
       return {
         of: perPerson === undefined ? 'rows' : 'people',
         each:
@@ -189,8 +190,8 @@ function termsOf(statistic: Statistic): Terms | undefined {
       return {
         of: 'rows',
         each: productTerms(
-          [sumOf(one.column), one.factor, one.offset],
-          [sumOf(other.column), other.factor, other.offset],
+          [sumOf(one.column, one.clamp), one.factor, one.offset],
+          [sumOf(other.column, other.clamp), other.factor, other.offset],
         ),
       }
     }
@@ -212,9 +213,9 @@ function productTerms([x, f, o]: Affine, [y, g, p]: Affine): Terms['each'] {
   ]
 }
 
-/** The sum of a column. */
-function sumOf(column: string): string {
-  return JSON.stringify({ column })
+/** The sum of a column, whose values are clamped to some bounds or to none beyond the declared ones. */
+function sumOf(column: string, clamp: Clamp | undefined): string {
+  return quantityOf({ column, ...defined({ clamp }) })
 }
 
 /** The sum of a value of each person. */

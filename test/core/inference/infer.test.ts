@@ -54,6 +54,7 @@ const keys = fc.constantFrom(
 const statistic = fc.constantFrom(
   { kind: 'count' },
   { kind: 'sum', column: 'Age' },
+  { kind: 'sum', column: 'Age', clamp: { lower: 18, upper: 65 } },
   { kind: 'mean', column: 'Income' },
   { kind: 'sum', column: 'Income' },
   { kind: 'variance', column: 'Age' },
