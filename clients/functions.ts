@@ -146,7 +146,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-from .answers import Keys, Percentiles, Regression, Selection, Table, Value
+from .answers import Keys, Marginals, Percentiles, Regression, Selection, Table, Value
 from .columns import ColumnName, Grouping, Where
 from .query import (
     Candidates,
@@ -191,8 +191,15 @@ function pythonFunction({ kind, entry, given, optional }: Maker): string {
 @query_kind
 ${brokenPython(`def ${snake(kind)}(`, parameters, `) -> Query[${result}]:`)}
     """${docstring(entry.description)}"""
-    ${brokenPython('return Query(', [`"${kind}"`, `{${values.join(', ')}}`, 'options'], ')', '    ')}
+    ${brokenPython('return Query(', [`"${kind}"`, pythonFields(values), 'options'], ')', '    ')}
 `
+}
+
+/** A dictionary as ruff formats an argument of a call: on one line, or an entry on each. */
+function pythonFields(values: readonly string[]): string {
+  const line = `{${values.join(', ')}}`
+  if (`        ${line},`.length <= PYTHON_WIDTH) return line
+  return `{\n${values.map((each) => `            ${each},\n`).join('')}        }`
 }
 
 function pythonType(field: KindField): string {

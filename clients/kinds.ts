@@ -36,7 +36,11 @@ export function tableOfKinds(): Readonly<Record<Kind, DescribedKind>> {
     const { title, phrase, grouped, ofPeople, clamps, columns } = known
     const schema = must(variantOf(query.options, kind), `the schema of ${kind}`)
     const shape: Shape = schema.shape
-    const terms = Object.keys(requestTerms).filter((term) => shape[term]?.safeParse(undefined).success)
+    // A delta without a choice of mechanisms is a field of its own.
+    const terms = Object.keys(requestTerms).filter(
+      (term) =>
+        shape[term]?.safeParse(undefined).success && (term !== 'delta' || shape.mechanism !== undefined),
+    )
     const statistic = variantOf(groupStatistic.options, kind)
     const entry: DescribedKind = {
       title,
@@ -86,7 +90,7 @@ function fieldsOf(shape: Shape, terms: readonly string[], rules: Rules = {}): Ki
 function fieldOf(name: string, schema: z.ZodType, rule: ColumnRule | undefined): KindField {
   const inner = innerOf(schema)
   const known = { ...formFields.get(inner), ...formFields.get(schema) }
-  const { onlyWith, hint, initial, title, type = typeOf(inner) } = known
+  const { onlyWith, hint, initial, begins, title, type = typeOf(inner) } = known
   return {
     type,
     title: title ?? wordsOf(name),
@@ -100,6 +104,7 @@ function fieldOf(name: string, schema: z.ZodType, rule: ColumnRule | undefined):
       personColumns: type === 'perPerson' ? personColumns() : undefined,
     }),
     ...limitsOf(type, inner),
+    ...defined({ least: begins }),
   }
 }
 

@@ -4,6 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { auditRoutes } from '../routes/answers/audit.ts'
 import { queriesRoutes } from '../routes/answers/queries.ts'
+import { releaseTablesRoutes } from '../routes/answers/release-tables.ts'
 import { releaseViewsRoutes } from '../routes/answers/release-views.ts'
 import { releasesRoutes } from '../routes/answers/releases.ts'
 import { sparseVectorRoutes } from '../routes/answers/sparse-vector.ts'
@@ -148,6 +149,7 @@ async function registerRoutes(
   await app.register(administrationRoutes, defined({ ledger, signer }))
   await app.register(queriesRoutes, { ...answering, ...versions, dummies })
   await app.register(releasesRoutes, { ledger })
+  await app.register(releaseTablesRoutes, { ledger, plotPool })
   await app.register(sqlRoutes, { ...answering, ...versions, dummies, sqlPool })
   await app.register(dummyRoutes, { catalog, dummies })
   await app.register(sparseVectorRoutes, { ...answering, ...versions })

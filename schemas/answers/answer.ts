@@ -212,6 +212,36 @@ const keysResult = z
   })
   .meta({ id: 'KeysResult', description: 'Frequent values of a free-text column.' })
 
+const marginalsResult = z
+  .strictObject({
+    columns: listOf(z.strictObject({ column: z.string(), labels: listOf(cellLabel) })).describe(
+      'The columns, with the labels of their cells.',
+    ),
+    tables: listOf(
+      z.strictObject({
+        columns: listOf(z.string()),
+        cells: z.int().describe('Number of cells.'),
+        halfWidth: z.number().describe('Half-width of each cell, with the stated confidence.'),
+        rootMeanSquaredError: z.number().describe('Standard deviation of the noise of each cell.'),
+        values: listOf(z.number())
+          .optional()
+          .describe(
+            'Noisy count of each cell of the cross product of the labels; the labels of the last column change fastest. ' +
+              'Absent if all tables together have more cells than an answer may contain: get them at ' +
+              '`/v1/releases/{id}/tables`.',
+          ),
+      }),
+    ),
+  })
+  .meta({ id: 'MarginalsResult', description: 'Noisy tables that agree with each other.' })
+
+/** The noisy integers of each measured table. */
+export const measuredTables = listOf(z.union([listOf(z.int()), z.string()])).describe(
+  'The noisy integers from which all tables are estimated: of each measured table, in the order of `noise`, in units of its ' +
+    'granularity. A long list is the base64 of its numbers, each as 2n or -2n - 1 in groups of 7 bits, the lowest first, all ' +
+    'but the last with the eighth bit set (LEB128).',
+)
+
 export const result = z
   .union([
     valueResult,
@@ -221,6 +251,7 @@ export const result = z
     selectionResult,
     percentilesResult,
     keysResult,
+    marginalsResult,
   ])
   .meta({
     id: 'Result',
@@ -340,6 +371,24 @@ export const noise = z
     z
       .strictObject({ mechanism: z.literal('combined'), neighbours })
       .describe('The answer follows from several releases, which `inference` names.'),
+    z
+      .strictObject({
+        mechanism: z.literal('marginals'),
+        neighbours,
+        distribution: z.enum(['gaussian', 'laplace']),
+        tables: listOf(
+          z.strictObject({
+            columns: listOf(z.string()),
+            scale: statisticNoise.scale,
+            sensitivity: statisticNoise.sensitivity,
+            granularity: statisticNoise.granularity,
+            share: z.number().describe('Share of the price.'),
+          }),
+        ),
+      })
+      .describe(
+        'Marginals: the tables that are measured, and the noise of their cells. Estimates are made from all of them.',
+      ),
   ])
   .meta({
     id: 'Noise',
@@ -431,6 +480,10 @@ export const accuracy = z
       .describe(
         'Accuracy of the noisy sums and counts from which the answer is computed. These half-widths hold jointly.',
       ),
+    rootMeanSquaredError: z
+      .number()
+      .optional()
+      .describe('Only for marginals: root mean squared error over all cells of all tables.'),
     gapHalfWidth: z
       .number()
       .optional()
@@ -588,6 +641,19 @@ function variant<
     .meta({ id })
 }
 
+/** The answer with tables, which states what was measured instead of values before post-processing. */
+function marginalsVariant<Fields extends z.ZodRawShape>(id: string, fields: Fields) {
+  return z
+    .strictObject({
+      kind: z.literal('marginals'),
+      result: marginalsResult,
+      ...fields,
+      domain,
+      measured: measuredTables,
+    })
+    .meta({ id })
+}
+
 /**
  * Returns the schema of an answer whose `kind` determines the type of its `result`.
  * @param suffix end of the name of each variant in the OpenAPI document
@@ -603,6 +669,7 @@ export function answerByKind<Fields extends z.ZodRawShape>(suffix: string, field
     variant(`Selection${suffix}`, ['noisyMax'], selectionResult, fields),
     variant(`Percentiles${suffix}`, ['percentile'], z.union([percentilesResult, valueResult]), fields),
     variant(`Keys${suffix}`, ['keySelection'], keysResult, fields),
+    marginalsVariant(`Marginals${suffix}`, fields),
   ])
 }
 

@@ -22,11 +22,16 @@ export const formFields = z.registry<{
   readonly hint?: string
   /** First value of a required field. */
   readonly initial?: number | readonly number[]
+  /** Number of entries with which a form begins, if it is more than the least that is accepted. */
+  readonly begins?: number
   /** Another field, and the value that it must have or be without. */
   readonly onlyWith?: readonly [field: string, value: string]
 }>()
 
 formFields.add(columnName, { type: 'column', title: 'Column' })
+
+/** Largest number of tables of one question. */
+export const MOST_TABLES = 1_000
 
 /** Largest nesting depth of a predicate. */
 export const MAX_PREDICATE_DEPTH = 12
@@ -808,6 +813,88 @@ const nextQuestion = {
     }),
 }
 
+/** Largest number of columns of a table, and of columns from which marginals are made. */
+const MOST_WAYS = 8
+const MOST_MARGINAL_COLUMNS = 30
+
+const ways = z.int().min(1).max(MOST_WAYS)
+
+const marginalsQuery = z
+  .strictObject({
+    kind: z.literal('marginals'),
+    columns: z
+      .array(groupingColumn)
+      .min(1)
+      .max(MOST_MARGINAL_COLUMNS)
+      .register(formFields, { begins: 2 })
+      .describe(
+        'Columns from which the tables are made. Rows outside of the bins of a column are in no table.',
+      ),
+    ways: z
+      .union(
+        [ways, z.array(ways).min(1).max(MOST_WAYS)],
+        `must be a whole number from 1 to ${MOST_WAYS}, or a list of such numbers`,
+      )
+      .describe(
+        'Number of columns of each table: all tables of so many of the columns. A list gives tables of several sizes.',
+      )
+      .register(formFields, {
+        type: 'percentages',
+        title: 'Columns of each table',
+        hint: '2: every pair of columns. 1, 2: each column, and every pair.',
+        initial: 2,
+      }),
+    objective: z
+      .enum(['total', 'largest'])
+      .optional()
+      .describe(
+        'What is as small as possible at the price: the mean squared error of all cells (`total`), or the largest ' +
+          'half-width (`largest`). Default: `largest` if `accuracy` is given, otherwise `total`.',
+      )
+      .register(formFields, {
+        title: 'Smallest',
+        hint: 'The error of all cells together, or that of the worst cell.',
+      }),
+    weights: z
+      .union([z.number(), z.array(z.number()).min(1).max(MOST_TABLES)], 'must be a list of numbers')
+      .optional()
+      .describe(
+        'Weights of the tables in the total error, in the order of the tables, instead of `objective`. Tables of larger weight have ' +
+          'smaller errors. At least 0, and not all 0.',
+      )
+      .register(formFields, {
+        type: 'percentages',
+        title: 'Weights',
+        hint: 'One for each table, in the order of the answer. A table of larger weight has a smaller error.',
+      }),
+    ...rows,
+    rho: z
+      .number()
+      .optional()
+      .meta({
+        description:
+          'Price in rho, in place of `epsilon`. Only for datasets whose budget is counted in rho. At most 12 fractional digits.',
+        exclusiveMinimum: 0,
+        maximum: MAX_QUERY_EPSILON,
+      })
+      .register(formFields, {
+        title: 'Rho',
+        hint: 'In place of an epsilon, where the budget is counted in rho.',
+      }),
+    delta: delta.default(0).register(formFields, {
+      title: 'Delta',
+      hint: 'Above 0 with an epsilon: Gaussian noise, which many tables share better.',
+    }),
+  })
+  .meta({
+    id: 'MarginalsQuery',
+    examples: [{ kind: 'marginals', columns: ['Sex', 'Married', 'Occupation'], ways: 2, epsilon: 1 }],
+    description:
+      'Number of rows in each cell of all tables of some number of columns, at one price. The service measures whole tables ' +
+      'with the weights that serve all of them best, and estimates every table from all of them: the tables agree with each ' +
+      'other, and all cells of a table have one half-width. People count by their rows: `contribution` with one row counts people.',
+  })
+
 const { contribution: _, ...uncontributed } = additive
 
 const contributionProfileQuery = z
@@ -858,6 +945,7 @@ const variants = [
   keySelectionQuery,
   contributionProfileQuery,
   boundsQuery,
+  marginalsQuery,
 ] as const
 
 /** All kinds of queries. */

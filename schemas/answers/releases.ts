@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { amount } from '../budgets/budget.ts'
 import { datasetId } from '../datasets/dataset.ts'
 import { hexId, jsonText, listOf, next, releasePageQuery } from '../values.ts'
-import { answer, batchAnswer, provenance } from './answer.ts'
+import { answer, batchAnswer, cellLabel, provenance } from './answer.ts'
 import { QUERY_KINDS } from './query.ts'
 import { openedSession } from './sparse-vector.ts'
 
@@ -118,3 +118,49 @@ export const postprocessing = z
       'they were measured.',
     examples: [{ round: true, nonNegative: true }],
   })
+
+/** GET /v1/releases/{id}/tables */
+export const tablesQuery = z.strictObject({
+  columns: z
+    .string()
+    .max(4_000)
+    .optional()
+    .describe('Names of the columns of one table, separated by commas. Default: all tables.'),
+  format: z
+    .enum(['json', 'csv'])
+    .optional()
+    .describe(
+      'Format of the tables. Default: `csv` for a request that prefers it by `Accept`, otherwise `json`.',
+    ),
+})
+
+const releasedTables = z
+  .strictObject({
+    tables: listOf(
+      z.strictObject({
+        columns: listOf(z.string()),
+        labels: listOf(listOf(cellLabel)).describe('The labels of each column.'),
+        halfWidth: z.number(),
+        values: listOf(z.number()).describe(
+          'Noisy count of each cell of the cross product of the labels; the labels of the last column change fastest.',
+        ),
+      }),
+    ),
+  })
+  .meta({ id: 'ReleasedTables', description: 'Tables of a release of marginals.' })
+
+/** Tables of a release as JSON or CSV. */
+export const tablesOfRelease = {
+  description: 'The tables.',
+  content: {
+    'application/json': { schema: releasedTables },
+    'text/csv': {
+      schema: z
+        .string()
+        .describe(
+          'A row for each cell: `table`, a field for each column of the release, which is empty where the table lacks the ' +
+            'column, `value` and `halfWidth`.',
+        ),
+    },
+  },
+}

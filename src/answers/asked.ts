@@ -6,7 +6,7 @@ import { shortestQuery } from '../core/planner/identity/asked-query.ts'
 import { normalForm } from '../core/planner/identity/normal-form.ts'
 import { plan } from '../core/planner/plan.ts'
 import type { PlanLimits } from '../core/planner/plans/plan-kind.ts'
-import type { Plan } from '../core/planner/plans/plan-kinds.ts'
+import { type Plan, planKindOf } from '../core/planner/plans/plan-kinds.ts'
 import { priceOf } from '../core/planner/price/price.ts'
 import { domainOf, measuredReporter, noiseReport } from '../core/planner/report.ts'
 import type { Engine } from '../engines/engine.ts'
@@ -50,6 +50,7 @@ export function askQuery(query: Query, dataset: Dataset, { engine, limits }: Lim
   const planned = plan(query, dataset, limits)
   const price = priceOf(planned, dataset.accounting)
   requireAccepted(planned, engine)
+  planKindOf(planned).requireAnswerable?.(planned)
   return {
     kind: query.kind,
     canonical: canonicalQuery(planned),
@@ -142,7 +143,7 @@ export async function releaseAll(
 export async function releaseOf(planned: Plan, { engine, noiseSource }: Reading, trace: Trace = UNTRACED) {
   const released = await release(planned, engine, noiseSource, trace)
   await yieldIfLarge(planned)
-  const { result, accuracy } = measuredReporter(planned)(released)
+  const { result, accuracy, measured: integers } = measuredReporter(planned)(released)
   await yieldIfLarge(planned)
   const { query, contribution } = planned
   const measured = defined({
@@ -154,6 +155,7 @@ export async function releaseOf(planned: Plan, { engine, noiseSource }: Reading,
     integers: integersOf(planned, released),
     contribution,
     coverage: coverageReport(planned),
+    measured: integers,
   })
   return queryShown(measured, planned.query)
 }

@@ -89,6 +89,17 @@ export function deltaFromWire(value: number, field: string): DeltaAtto {
   return deltaAtto(exactCount(value, field, DELTA_FRACTION_DIGITS))
 }
 
+/**
+ * Converts a number on the wire to an exact rho: above 0, at most that of an epsilon, at most 12 fractional digits.
+ * @throws Refusal naming `field`; it never rounds.
+ */
+export function rhoFromWire(value: number, field: string): RhoPico {
+  if (!(value > 0)) throw refuseField('invalid-request', field, 'must be greater than 0')
+  if (value > MAX_QUERY_EPSILON)
+    throw refuseField('invalid-request', field, `must be at most ${MAX_QUERY_EPSILON}`)
+  return rhoPico(exactCount(value, field, RHO_FRACTION_DIGITS))
+}
+
 function exactCount(value: number, field: string, fractionDigits: number): bigint {
   const count = decimalFromNumber(value, fractionDigits)
   if (count !== undefined) return count

@@ -1,4 +1,5 @@
 import { registerHooks } from 'node:module'
+import { tablesOfRelease } from '../answers/documents/tables.ts'
 import { compareMechanisms, type Workload } from '../core/mechanisms/compare.ts'
 import { systemEntropy } from '../core/mechanisms/samplers/entropy.ts'
 import { readBody } from '../platform/bodies/validation.ts'
@@ -67,6 +68,12 @@ export const interactivePicture = computation(
     return JSON.stringify({ panels: interactivePlots(plots, theme) })
   },
   loadDrawing,
+)
+
+/** Estimates the tables of a stored release of marginals. */
+export const tables = computation(
+  ({ stored, only }: { readonly stored: string; readonly only?: readonly string[] | undefined }) =>
+    tablesOfRelease(stored, only),
 )
 
 /** Evaluates a query. The result is JSON, which is faster to transfer than the objects. */

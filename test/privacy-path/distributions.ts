@@ -7,7 +7,7 @@ import {
 import type { NoisyMaxMeasurement } from '../../src/core/mechanisms/selection/noisy-max.ts'
 import type { QuantileMeasurement } from '../../src/core/mechanisms/selection/quantile.ts'
 import type { IndexCounts } from '../../src/core/planner/language/reading.ts'
-import type { Plan } from '../../src/core/planner/plans/plan-kinds.ts'
+import { type Plan, planKindOf } from '../../src/core/planner/plans/plan-kinds.ts'
 import {
   deltaNumber,
   epsilonNano,
@@ -60,6 +60,14 @@ export function observe(plan: Plan, rows: readonly StoredRow[]): Observed {
         integers: plan.sums === undefined ? [] : aggregateRows(plan.sums.aggregate, rows),
         rowsAt: plan.quantiles.map(({ counting }) => countCellIndexesOf(counting, rows).map(rowsAtIndexes)),
       }
+    case 'marginals': {
+      const read = plan.scans.map(({ aggregate }) => aggregateRows(aggregate, rows))
+      const none = { countIndexes: [], countIndexesInCells: [], countTexts: [] }
+      return {
+        kind: 'integers',
+        integers: planKindOf(plan).exact(plan, { aggregate: read, ...none }).integers,
+      }
+    }
     case 'key-selection': {
       const { texts, counts } = countTextsOf(plan.counting, rows)
       return { kind: 'texts', rowsWith: new Map(texts.map((text, place) => [text, counts[place] ?? 0])) }
@@ -97,7 +105,7 @@ export type Distribution =
 
 /** The distribution of a plan's release for the observed data. */
 export function distributionOf(plan: Plan, observed: Observed): Distribution {
-  if (plan.kind === 'additive' && observed.kind === 'integers')
+  if ((plan.kind === 'additive' || plan.kind === 'marginals') && observed.kind === 'integers')
     return { kind: 'noise', integers: observed.integers }
   if (plan.kind === 'noisy-max' && observed.kind === 'integers')
     return { kind: 'outcomes', parts: [noisyMaxDistribution(plan.measurement, observed.integers.flat())] }
@@ -151,7 +159,11 @@ export function spentOn(
   other: Distribution,
   claim: PrivacyLoss = plan.loss,
 ): Spent {
-  if (plan.kind === 'additive' && one.kind === 'noise' && other.kind === 'noise')
+  if (
+    (plan.kind === 'additive' || plan.kind === 'marginals') &&
+    one.kind === 'noise' &&
+    other.kind === 'noise'
+  )
     return spentByNoise(plan.measurements, one.integers, other.integers, claim)
   if (plan.kind === 'key-selection' && one.kind === 'keys' && other.kind === 'keys')
     return spentByKeys(plan.measurement, one.rowsWith, other.rowsWith, claim)

@@ -186,8 +186,20 @@ const groups: readonly Wire[] = [
   { kind: 'groupBy', keys: ['Region', AGE_BINS], ...wire },
 ])
 
+const marginals: readonly Wire[] = [
+  { columns: ['Sex', 'Region', 'Member'], ways: [1, 2], epsilon: 0.7 },
+  { columns: ['Sex', AGE_BINS], ways: 1, where: SOME_ROWS, objective: 'largest', epsilon: 3 },
+].map((wire) => ({ kind: 'marginals', ...wire }))
+
 /** Every kind of query, with everything that it may ask for. */
-export const WIRES: readonly Wire[] = [...groups, ...estimates, ...noisyMax, ...quantiles, ...keySelection]
+export const WIRES: readonly Wire[] = [
+  ...groups,
+  ...estimates,
+  ...noisyMax,
+  ...quantiles,
+  ...keySelection,
+  ...marginals,
+]
 
 export function asked(wire: Wire): Query {
   return querySchema.parse(wire)
@@ -275,6 +287,9 @@ export function slackOf(wire: Wire): number {
       return 1e-5
     case 'keySelection':
       return 1e-9
+    case 'marginals':
+      // Scales are whole numbers of units, of which they have 1,024 or more.
+      return 2e-3
     default:
       // The Gaussian mechanism's calibration leaves 1e-8 of delta for floating point.
       return wire.delta === undefined ? 1e-9 : 2e-8

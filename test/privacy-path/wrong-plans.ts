@@ -26,6 +26,10 @@ export function withSensitivitiesTooSmall(plan: Plan): readonly WrongPlan[] {
       return withOneChanged(plan.measurements, 'one unit too small', oneUnitTooSmall).map(
         ({ mistake, changed }) => ({ mistake, plan: { ...plan, measurements: changed } }),
       )
+    case 'marginals':
+      return withOneChanged(plan.measurements, 'one unit too small', oneUnitTooSmall).map(
+        ({ mistake, changed }) => ({ mistake, plan: { ...plan, measurements: changed } }),
+      )
     case 'noisy-max':
       return [
         {

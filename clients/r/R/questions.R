@@ -16,6 +16,10 @@ sotto_contingency <- function(columns, of = NULL, ...) {
   question("contingency", list(columns = groupings(columns), of = of), ...)
 }
 
+sotto_marginals <- function(columns, ways, weights = NULL, rho = NULL, delta = NULL, objective = NULL, ...) {
+  question("marginals", list(columns = groupings(columns), ways = ways, weights = weights, rho = rho, delta = delta, objective = objective), ...)
+}
+
 sotto_mean <- function(column, per_person = NULL, clamp = NULL, ...) {
   question("mean", list(column = column, per_person = per_person, clamp = clamp), ...)
 }

@@ -113,6 +113,22 @@ export interface KeysAnswer extends Facts {
   readonly truncated: boolean
 }
 
+/** Tables that agree with each other. */
+export interface MarginalsAnswer extends Facts {
+  readonly kind: 'marginals'
+  readonly tables: readonly MarginalTable[]
+}
+
+/** A table of some of the columns. All of its cells have one half-width. */
+export interface MarginalTable {
+  readonly columns: readonly string[]
+  /** Number of cells. */
+  readonly cells: number
+  readonly halfWidth: number
+  /** Absent for an answer with too many cells: get them from `client.tables(id)`. */
+  readonly rows?: readonly Row<'count', number>[]
+}
+
 type NumberKind = Schemas['NumberAnswer']['kind']
 type ColumnValueKind = Schemas['ValueAnswer']['kind']
 type TableKind = Schemas['TableAnswer']['kind']
@@ -132,7 +148,9 @@ export type Answer<K extends Kind = Kind> = K extends NumberKind
             ? SelectionAnswer
             : K extends 'percentile'
               ? PercentilesAnswer
-              : KeysAnswer
+              : K extends 'marginals'
+                ? MarginalsAnswer
+                : KeysAnswer
 
 type Content = Pick<Schemas['Answer'], 'kind' | 'result'>
 type Asked = { readonly [field: string]: unknown }
@@ -236,6 +254,24 @@ function valuesOf(document: Content, accuracy: Schemas['Accuracy'], asked: Asked
       return printableRow({ key, values: Object.fromEntries(each) })
     })
     return { kind, rows }
+  }
+  if ('tables' in result) {
+    const labelsOf = (name: string) => result.columns.find(({ column }) => column === name)?.labels ?? []
+    const tables = result.tables.map(({ columns, cells, halfWidth, values }) => {
+      const keys = columns.reduce<readonly Row['key'][]>(
+        (each, name) => each.flatMap((key) => labelsOf(name).map((label) => ({ ...key, [name]: label }))),
+        [{}],
+      )
+      const rowOf = (value: number, cell: number) => {
+        const interval = { lower: Math.max(0, value - halfWidth), upper: Math.max(0, value + halfWidth) }
+        return printableRow({
+          key: keys[cell] ?? {},
+          values: { count: held({ value, halfWidth, interval }) },
+        })
+      }
+      return { columns, cells, halfWidth, ...(values === undefined ? {} : { rows: values.map(rowOf) }) }
+    })
+    return { kind, tables }
   }
   if ('coefficients' in result) {
     const byColumn = result.coefficients.map(({ column, ...estimate }) => [column, held(estimate)])

@@ -35,6 +35,23 @@ export const bounds = (column: ColumnName, options: NoisyOptions & { readonly ne
 export const contingency = (columns: readonly Grouping[], options: NoisyOptions & Counted = {}) =>
   query('contingency', { columns }, options)
 
+/**
+ * Number of rows in each cell of all tables of some number of columns, at one price. The service measures
+ * whole tables with the weights that serve all of them best, and estimates every table from all of them: the
+ * tables agree with each other, and all cells of a table have one half-width. People count by their rows:
+ * `contribution` with one row counts people.
+ */
+export const marginals = (
+  columns: readonly Grouping[],
+  ways: Decimal | readonly Decimal[],
+  options: Options & {
+    readonly weights?: Decimal | readonly Decimal[]
+    readonly rho?: Decimal
+    readonly delta?: Decimal
+    readonly objective?: 'total' | 'largest'
+  } = {},
+) => query('marginals', { columns, ways }, options)
+
 /** Mean of a column of numbers, dates or timestamps, or of one value per person. NULL values are ignored. */
 export const mean = (
   column: ColumnName,

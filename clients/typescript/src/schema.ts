@@ -807,6 +807,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/releases/{id}/tables": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the tables of a release
+         * @description Returns the tables of a release of kind `marginals`, as JSON or CSV, also those that are too large for its answer. They are estimated from the integers that were measured: costs nothing and reads no data.
+         */
+        get: operations["getReleaseTables"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/datasets/{dataset}/sql": {
         parameters: {
             query?: never;
@@ -1214,6 +1234,8 @@ export interface components {
                 /** @description The two columns of a sum of products. */
                 columns?: string[];
             }[];
+            /** @description Only for marginals: root mean squared error over all cells of all tables. */
+            rootMeanSquaredError?: number;
             /** @description Only for a selection with gaps: each gap differs by at most this from the true difference to the next candidate (for the last one, to the best candidate that was not selected). Holds jointly for all gaps. */
             gapHalfWidth?: number;
             /** @description For a selection of keys: a key with this number of rows appears, with the stated confidence. For `bounds`: a band stands out if its noisy number exceeds this; a band without rows does with a probability of at most 1e-9. */
@@ -1393,7 +1415,7 @@ export interface components {
          *       "answeredAt": "2026-01-01T12:00:00.000Z"
          *     }
          */
-        Answer: components["schemas"]["NumberAnswer"] | components["schemas"]["ValueAnswer"] | components["schemas"]["TableAnswer"] | components["schemas"]["GroupsAnswer"] | components["schemas"]["RegressionAnswer"] | components["schemas"]["SelectionAnswer"] | components["schemas"]["PercentilesAnswer"] | components["schemas"]["KeysAnswer"];
+        Answer: components["schemas"]["NumberAnswer"] | components["schemas"]["ValueAnswer"] | components["schemas"]["TableAnswer"] | components["schemas"]["GroupsAnswer"] | components["schemas"]["RegressionAnswer"] | components["schemas"]["SelectionAnswer"] | components["schemas"]["PercentilesAnswer"] | components["schemas"]["KeysAnswer"] | components["schemas"]["MarginalsAnswer"];
         /** @description Version of the API, and what clients can rely on. */
         Api: {
             /** @constant */
@@ -1465,7 +1487,7 @@ export interface components {
             /** @description Cost of the queries if each is asked separately. */
             sumOfPrices: components["schemas"]["Amount"];
             /** @description Answers in the order of the queries. */
-            answers: (components["schemas"]["NumberAnswerOfBatch"] | components["schemas"]["ValueAnswerOfBatch"] | components["schemas"]["TableAnswerOfBatch"] | components["schemas"]["GroupsAnswerOfBatch"] | components["schemas"]["RegressionAnswerOfBatch"] | components["schemas"]["SelectionAnswerOfBatch"] | components["schemas"]["PercentilesAnswerOfBatch"] | components["schemas"]["KeysAnswerOfBatch"])[];
+            answers: (components["schemas"]["NumberAnswerOfBatch"] | components["schemas"]["ValueAnswerOfBatch"] | components["schemas"]["TableAnswerOfBatch"] | components["schemas"]["GroupsAnswerOfBatch"] | components["schemas"]["RegressionAnswerOfBatch"] | components["schemas"]["SelectionAnswerOfBatch"] | components["schemas"]["PercentilesAnswerOfBatch"] | components["schemas"]["KeysAnswerOfBatch"] | components["schemas"]["MarginalsAnswerOfBatch"])[];
             question?: {
                 queries: components["schemas"]["AskedQuery"][];
             };
@@ -2590,7 +2612,7 @@ export interface components {
             showDataHints?: boolean;
         };
         /** @description Noisy answer over made-up rows. `cost` is the cost of the query over the dataset. Nothing was charged: `budget` and `allotment` are unchanged, and there is no receipt. */
-        DummyAnswer: components["schemas"]["NumberDummyAnswer"] | components["schemas"]["ValueDummyAnswer"] | components["schemas"]["TableDummyAnswer"] | components["schemas"]["GroupsDummyAnswer"] | components["schemas"]["RegressionDummyAnswer"] | components["schemas"]["SelectionDummyAnswer"] | components["schemas"]["PercentilesDummyAnswer"] | components["schemas"]["KeysDummyAnswer"];
+        DummyAnswer: components["schemas"]["NumberDummyAnswer"] | components["schemas"]["ValueDummyAnswer"] | components["schemas"]["TableDummyAnswer"] | components["schemas"]["GroupsDummyAnswer"] | components["schemas"]["RegressionDummyAnswer"] | components["schemas"]["SelectionDummyAnswer"] | components["schemas"]["PercentilesDummyAnswer"] | components["schemas"]["KeysDummyAnswer"] | components["schemas"]["MarginalsDummyAnswer"];
         /** @description Noisy answers over made-up rows. `cost` is the cost of the batch over the dataset. Nothing was charged. */
         DummyBatchAnswer: {
             /** @description Random. It identifies no release: nothing was stored. */
@@ -2602,7 +2624,7 @@ export interface components {
             /** @description Cost of the queries if each is asked separately. */
             sumOfPrices: components["schemas"]["Amount"];
             /** @description Answers in the order of the queries. */
-            answers: (components["schemas"]["NumberAnswerOfBatch"] | components["schemas"]["ValueAnswerOfBatch"] | components["schemas"]["TableAnswerOfBatch"] | components["schemas"]["GroupsAnswerOfBatch"] | components["schemas"]["RegressionAnswerOfBatch"] | components["schemas"]["SelectionAnswerOfBatch"] | components["schemas"]["PercentilesAnswerOfBatch"] | components["schemas"]["KeysAnswerOfBatch"])[];
+            answers: (components["schemas"]["NumberAnswerOfBatch"] | components["schemas"]["ValueAnswerOfBatch"] | components["schemas"]["TableAnswerOfBatch"] | components["schemas"]["GroupsAnswerOfBatch"] | components["schemas"]["RegressionAnswerOfBatch"] | components["schemas"]["SelectionAnswerOfBatch"] | components["schemas"]["PercentilesAnswerOfBatch"] | components["schemas"]["KeysAnswerOfBatch"] | components["schemas"]["MarginalsAnswerOfBatch"])[];
             question?: {
                 queries: components["schemas"]["AskedQuery"][];
             };
@@ -3717,7 +3739,7 @@ export interface components {
             /** @description Version of the dataset that the release was computed from. */
             datasetVersion: string;
             /** @enum {string} */
-            kind: "count" | "sum" | "mean" | "variance" | "standardDeviation" | "covariance" | "correlation" | "linearRegression" | "proportion" | "countDistinct" | "histogram" | "contingency" | "groupBy" | "topGroups" | "noisyMax" | "median" | "percentile" | "minimum" | "maximum" | "keySelection" | "contributionProfile" | "bounds" | "batch" | "sparseVector";
+            kind: "count" | "sum" | "mean" | "variance" | "standardDeviation" | "covariance" | "correlation" | "linearRegression" | "proportion" | "countDistinct" | "histogram" | "contingency" | "groupBy" | "topGroups" | "noisyMax" | "median" | "percentile" | "minimum" | "maximum" | "keySelection" | "contributionProfile" | "bounds" | "marginals" | "batch" | "sparseVector";
             /** @description Name of the analyst who paid for the release. */
             analyst: string;
             /** @description Question as it was asked: a query, `{"queries"}` of a batch, or the request of a session. */
@@ -3739,6 +3761,154 @@ export interface components {
             inferredFrom?: string[];
             /** @description The stored answer. */
             answer: components["schemas"]["Answer"] | components["schemas"]["BatchAnswer"] | components["schemas"]["OpenedSession"];
+        };
+        MarginalsAnswer: {
+            /** @constant */
+            kind: "marginals";
+            result: components["schemas"]["MarginalsResult"];
+            /** @description Identifies the release. GET /v1/releases/{id} returns it again at no cost. */
+            id: string;
+            dataset: string;
+            datasetVersion: string;
+            noise: components["schemas"]["Noise"];
+            accuracy: components["schemas"]["Accuracy"];
+            contribution?: components["schemas"]["AppliedContribution"];
+            coverage: components["schemas"]["CoverageReport"];
+            question?: components["schemas"]["AskedQuery"];
+            /** @description Identifies what was measured: the same in every release that shows it. */
+            measurement?: string;
+            inference?: components["schemas"]["Inference"];
+            cost: components["schemas"]["Amount"];
+            budget: components["schemas"]["Budget"];
+            allotment?: components["schemas"]["Allotment"];
+            /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
+            debitedAt?: components["schemas"]["Time"];
+            /** @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does. */
+            replaysUntil?: components["schemas"]["Time"];
+            /** @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset. */
+            answeredAt: components["schemas"]["Time"];
+            /** @description Version of Sotto that answered. */
+            softwareVersion: string;
+            /** @description Only in a replay: the amount that was charged for the first response. The `cost` of a replay is 0. */
+            price?: components["schemas"]["Amount"];
+            receipt: components["schemas"]["Receipt"];
+            /**
+             * @description Present if another analyst had already paid for this answer. Only your allotment is charged.
+             * @constant
+             */
+            shared?: true;
+            domain?: components["schemas"]["PostprocessingFacts"];
+            /** @description The noisy integers from which all tables are estimated: of each measured table, in the order of `noise`, in units of its granularity. A long list is the base64 of its numbers, each as 2n or -2n - 1 in groups of 7 bits, the lowest first, all but the last with the eighth bit set (LEB128). */
+            measured: (number[] | string)[];
+        };
+        MarginalsAnswerOfBatch: {
+            /** @constant */
+            kind: "marginals";
+            result: components["schemas"]["MarginalsResult"];
+            noise: components["schemas"]["Noise"];
+            accuracy: components["schemas"]["Accuracy"];
+            contribution?: components["schemas"]["AppliedContribution"];
+            coverage: components["schemas"]["CoverageReport"];
+            /** @description Cost of the query on its own. */
+            price: components["schemas"]["Amount"];
+            domain?: components["schemas"]["PostprocessingFacts"];
+            /** @description The noisy integers from which all tables are estimated: of each measured table, in the order of `noise`, in units of its granularity. A long list is the base64 of its numbers, each as 2n or -2n - 1 in groups of 7 bits, the lowest first, all but the last with the eighth bit set (LEB128). */
+            measured: (number[] | string)[];
+        };
+        MarginalsDummyAnswer: {
+            /** @constant */
+            kind: "marginals";
+            result: components["schemas"]["MarginalsResult"];
+            dataset: string;
+            datasetVersion: string;
+            noise: components["schemas"]["Noise"];
+            accuracy: components["schemas"]["Accuracy"];
+            contribution?: components["schemas"]["AppliedContribution"];
+            coverage: components["schemas"]["CoverageReport"];
+            question?: components["schemas"]["AskedQuery"];
+            /** @description Identifies what was measured: the same in every release that shows it. */
+            measurement?: string;
+            inference?: components["schemas"]["Inference"];
+            cost: components["schemas"]["Amount"];
+            budget: components["schemas"]["Budget"];
+            allotment?: components["schemas"]["Allotment"];
+            /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
+            debitedAt?: components["schemas"]["Time"];
+            /** @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does. */
+            replaysUntil?: components["schemas"]["Time"];
+            /** @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset. */
+            answeredAt: components["schemas"]["Time"];
+            /** @description Version of Sotto that answered. */
+            softwareVersion: string;
+            /** @description Random. It identifies no release: nothing was stored. */
+            id: string;
+            /**
+             * @description The answer is about made-up rows.
+             * @constant
+             */
+            dummy: true;
+            domain?: components["schemas"]["PostprocessingFacts"];
+            /** @description The noisy integers from which all tables are estimated: of each measured table, in the order of `noise`, in units of its granularity. A long list is the base64 of its numbers, each as 2n or -2n - 1 in groups of 7 bits, the lowest first, all but the last with the eighth bit set (LEB128). */
+            measured: (number[] | string)[];
+        };
+        /**
+         * @description Number of rows in each cell of all tables of some number of columns, at one price. The service measures whole tables with the weights that serve all of them best, and estimates every table from all of them: the tables agree with each other, and all cells of a table have one half-width. People count by their rows: `contribution` with one row counts people.
+         * @example {
+         *       "kind": "marginals",
+         *       "columns": [
+         *         "Sex",
+         *         "Married",
+         *         "Occupation"
+         *       ],
+         *       "ways": 2,
+         *       "epsilon": 1
+         *     }
+         */
+        MarginalsQuery: {
+            /** @constant */
+            kind: "marginals";
+            /** @description Columns from which the tables are made. Rows outside of the bins of a column are in no table. */
+            columns: (components["schemas"]["ColumnName"] | components["schemas"]["BinnedColumn"] | components["schemas"]["CalendarColumn"])[];
+            /** @description Number of columns of each table: all tables of so many of the columns. A list gives tables of several sizes. */
+            ways: number | number[];
+            /**
+             * @description What is as small as possible at the price: the mean squared error of all cells (`total`), or the largest half-width (`largest`). Default: `largest` if `accuracy` is given, otherwise `total`.
+             * @enum {string}
+             */
+            objective?: "total" | "largest";
+            /** @description Weights of the tables in the total error, in the order of the tables, instead of `objective`. Tables of larger weight have smaller errors. At least 0, and not all 0. */
+            weights?: number | number[];
+            where?: components["schemas"]["Predicate"];
+            contribution?: components["schemas"]["Contribution"];
+            /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
+            epsilon?: number;
+            accuracy?: components["schemas"]["AccuracyTarget"];
+            /** @description Price in rho, in place of `epsilon`. Only for datasets whose budget is counted in rho. At most 12 fractional digits. */
+            rho?: number;
+            /**
+             * @description Delta that the Gaussian mechanism may use. Other mechanisms charge none of it. At most 18 fractional digits.
+             * @default 0
+             */
+            delta?: number;
+        };
+        /** @description Noisy tables that agree with each other. */
+        MarginalsResult: {
+            /** @description The columns, with the labels of their cells. */
+            columns: {
+                column: string;
+                labels: components["schemas"]["CellLabel"][];
+            }[];
+            tables: {
+                columns: string[];
+                /** @description Number of cells. */
+                cells: number;
+                /** @description Half-width of each cell, with the stated confidence. */
+                halfWidth: number;
+                /** @description Standard deviation of the noise of each cell. */
+                rootMeanSquaredError: number;
+                /** @description Noisy count of each cell of the cross product of the labels; the labels of the last column change fastest. Absent if all tables together have more cells than an answer may contain: get them at `/v1/releases/{id}/tables`. */
+                values?: number[];
+            }[];
         };
         /** @description The caller, as the service knows it. */
         Me: {
@@ -3950,6 +4120,24 @@ export interface components {
             mechanism: "combined";
             /** @enum {string} */
             neighbours: "add-remove" | "change-one";
+        } | {
+            /** @constant */
+            mechanism: "marginals";
+            /** @enum {string} */
+            neighbours: "add-remove" | "change-one";
+            /** @enum {string} */
+            distribution: "gaussian" | "laplace";
+            tables: {
+                columns: string[];
+                /** @description Scale b of geometric and Laplace noise; standard deviation sigma of Gaussian noise. */
+                scale: number;
+                /** @description Largest change of the statistic by one person: L1 for geometric and Laplace noise, L2 for Gaussian noise. */
+                sensitivity: number;
+                /** @description Noisy values are multiples of this number. */
+                granularity: number;
+                /** @description Share of the price. */
+                share: number;
+            }[];
         };
         /**
          * @description Candidate with the most rows or people, without its count (report noisy max).
@@ -4697,7 +4885,7 @@ export interface components {
          *       }
          *     }
          */
-        Query: components["schemas"]["CountQuery"] | components["schemas"]["SumQuery"] | components["schemas"]["MeanQuery"] | components["schemas"]["VarianceQuery"] | components["schemas"]["StandardDeviationQuery"] | components["schemas"]["CovarianceQuery"] | components["schemas"]["CorrelationQuery"] | components["schemas"]["LinearRegressionQuery"] | components["schemas"]["ProportionQuery"] | components["schemas"]["CountDistinctQuery"] | components["schemas"]["HistogramQuery"] | components["schemas"]["ContingencyQuery"] | components["schemas"]["GroupByQuery"] | components["schemas"]["TopGroupsQuery"] | components["schemas"]["NoisyMaxQuery"] | components["schemas"]["MedianQuery"] | components["schemas"]["PercentileQuery"] | components["schemas"]["ExtremeQuery"] | components["schemas"]["KeySelectionQuery"] | components["schemas"]["ContributionProfileQuery"] | components["schemas"]["BoundsQuery"];
+        Query: components["schemas"]["CountQuery"] | components["schemas"]["SumQuery"] | components["schemas"]["MeanQuery"] | components["schemas"]["VarianceQuery"] | components["schemas"]["StandardDeviationQuery"] | components["schemas"]["CovarianceQuery"] | components["schemas"]["CorrelationQuery"] | components["schemas"]["LinearRegressionQuery"] | components["schemas"]["ProportionQuery"] | components["schemas"]["CountDistinctQuery"] | components["schemas"]["HistogramQuery"] | components["schemas"]["ContingencyQuery"] | components["schemas"]["GroupByQuery"] | components["schemas"]["TopGroupsQuery"] | components["schemas"]["NoisyMaxQuery"] | components["schemas"]["MedianQuery"] | components["schemas"]["PercentileQuery"] | components["schemas"]["ExtremeQuery"] | components["schemas"]["KeySelectionQuery"] | components["schemas"]["ContributionProfileQuery"] | components["schemas"]["BoundsQuery"] | components["schemas"]["MarginalsQuery"];
         /** @description Limits on each query, each query of a batch and each session. Under either accounting they apply to the epsilon that the query states, or that the requested accuracy needs. An absent limit permits everything. */
         QueryLimits: {
             /** @description Least epsilon of a query or session, above 0, with at most 9 fractional digits. */
@@ -4711,7 +4899,7 @@ export interface components {
          * @description Kind of a question.
          * @enum {string}
          */
-        QuestionKind: "count" | "sum" | "mean" | "variance" | "standardDeviation" | "covariance" | "correlation" | "linearRegression" | "proportion" | "countDistinct" | "histogram" | "contingency" | "groupBy" | "topGroups" | "noisyMax" | "median" | "percentile" | "minimum" | "maximum" | "keySelection" | "contributionProfile" | "bounds";
+        QuestionKind: "count" | "sum" | "mean" | "variance" | "standardDeviation" | "covariance" | "correlation" | "linearRegression" | "proportion" | "countDistinct" | "histogram" | "contingency" | "groupBy" | "topGroups" | "noisyMax" | "median" | "percentile" | "minimum" | "maximum" | "keySelection" | "contributionProfile" | "bounds" | "marginals";
         /** @description Limits on requests with this key, in place of those of the configuration. All keys of a principal are counted together. */
         Quota: {
             /** @description Sustained requests per minute. */
@@ -5067,8 +5255,19 @@ export interface components {
                 risk: number;
             };
         };
+        /** @description Tables of a release of marginals. */
+        ReleasedTables: {
+            tables: {
+                columns: string[];
+                /** @description The labels of each column. */
+                labels: components["schemas"]["CellLabel"][][];
+                halfWidth: number;
+                /** @description Noisy count of each cell of the cross product of the labels; the labels of the last column change fastest. */
+                values: number[];
+            }[];
+        };
         /** @description A noisy value; noisy cells or groups of the declared domain; the coefficients of a regression; or selected candidates, percentiles or keys. */
-        Result: components["schemas"]["ValueResult"] | components["schemas"]["TableResult"] | components["schemas"]["GroupsResult"] | components["schemas"]["RegressionResult"] | components["schemas"]["SelectionResult"] | components["schemas"]["PercentilesResult"] | components["schemas"]["KeysResult"];
+        Result: components["schemas"]["ValueResult"] | components["schemas"]["TableResult"] | components["schemas"]["GroupsResult"] | components["schemas"]["RegressionResult"] | components["schemas"]["SelectionResult"] | components["schemas"]["PercentilesResult"] | components["schemas"]["KeysResult"] | components["schemas"]["MarginalsResult"];
         /**
          * @description Why the dataset may be queried again.
          * @example {
@@ -7749,7 +7948,7 @@ export interface operations {
                 /** @description Returns only releases on this dataset. */
                 dataset?: string;
                 /** @description Returns only releases of this kind of query, `batch`, or `sparseVector` for sessions. */
-                kind?: "count" | "sum" | "mean" | "variance" | "standardDeviation" | "covariance" | "correlation" | "linearRegression" | "proportion" | "countDistinct" | "histogram" | "contingency" | "groupBy" | "topGroups" | "noisyMax" | "median" | "percentile" | "minimum" | "maximum" | "keySelection" | "contributionProfile" | "bounds" | "batch" | "sparseVector";
+                kind?: "count" | "sum" | "mean" | "variance" | "standardDeviation" | "covariance" | "correlation" | "linearRegression" | "proportion" | "countDistinct" | "histogram" | "contingency" | "groupBy" | "topGroups" | "noisyMax" | "median" | "percentile" | "minimum" | "maximum" | "keySelection" | "contributionProfile" | "bounds" | "marginals" | "batch" | "sparseVector";
                 /** @description Returns only releases of this analyst. Analysts list their own releases only. */
                 analyst?: string;
                 /** @description Returns only releases that were answered at this time or later. */
@@ -7805,6 +8004,37 @@ export interface operations {
                 };
             };
             304: components["responses"]["NotModified"];
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    getReleaseTables: {
+        parameters: {
+            query?: {
+                /** @description Names of the columns of one table, separated by commas. Default: all tables. */
+                columns?: string;
+                /** @description Format of the tables. Default: `csv` for a request that prefers it by `Accept`, otherwise `json`. */
+                format?: "json" | "csv";
+            };
+            header?: never;
+            path: {
+                /** @description The `id` of an answer or a session. */
+                id: components["parameters"]["Id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The tables. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReleasedTables"];
+                    "text/csv": string;
+                };
+            };
             "4XX": components["responses"]["Refused"];
             "5XX": components["responses"]["Failed"];
         };

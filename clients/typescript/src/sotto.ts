@@ -7,6 +7,8 @@ export type {
   Estimate,
   GroupsAnswer,
   KeysAnswer,
+  MarginalsAnswer,
+  MarginalTable,
   PercentilesAnswer,
   RegressionAnswer,
   Row,

@@ -22,6 +22,11 @@ function withText<Shown extends object>(shown: Shown, text: () => string): Shown
 
 function valuesText(answer: Answer): readonly string[] {
   if ('rows' in answer) return answer.rows.map(rowText)
+  if ('tables' in answer)
+    return answer.tables.map(
+      ({ columns, cells, halfWidth }) =>
+        `${columns.join(' and ')}: ${cells} cells ± ${numberText(halfWidth)}`,
+    )
   if ('intercept' in answer)
     return Object.entries({ intercept: answer.intercept, ...answer.coefficients }).map(
       ([name, estimate]) => `${name}: ${estimateText(estimate)}`,

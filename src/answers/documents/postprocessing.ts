@@ -41,7 +41,7 @@ interface Released extends Questioned {
   /** Absent for values that are not made from sums and counts. */
   readonly domain?: ValueDomain
   /** The values before post-processing; absent if there was none. */
-  readonly measured?: Report
+  readonly measured?: Pick<Report, 'result' | 'accuracy'>
 }
 
 /**
@@ -51,7 +51,8 @@ interface Released extends Questioned {
 export function withPostprocessing(document: Released, asked: Postprocessing): Released {
   const { domain, measured = reportOf(document), ...others } = document
   if (domain === undefined) return document
-  const processed = { ...others, ...postprocess(measured, domain, asked), ...questionWith(others, asked) }
+  const shown: Pick<Report, 'result' | 'accuracy'> = postprocess(measured, domain, asked)
+  const processed = { ...others, ...shown, ...questionWith(others, asked) }
   const facts = { domain, ...(isSome(asked) ? { measured } : {}) }
   // After the accuracy, which both are about.
   const entries = Object.entries(processed)
@@ -63,7 +64,7 @@ export function withPostprocessing(document: Released, asked: Postprocessing): R
   ]) as typeof processed
 }
 
-function reportOf({ result, accuracy }: Released): Report {
+function reportOf({ result, accuracy }: Released): Pick<Report, 'result' | 'accuracy'> {
   return { result, accuracy }
 }
 

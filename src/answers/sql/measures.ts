@@ -69,6 +69,7 @@ export const AGGREGATES_OF = {
   keySelection: [],
   contributionProfile: [],
   bounds: [],
+  marginals: [],
 } satisfies { readonly [Kind in KindName]: readonly string[] }
 
 const OF_COLUMN = ['sum', 'mean', 'variance', 'standardDeviation', 'minimum', 'maximum'] as const

@@ -47,13 +47,7 @@ function clampText({ column, lower, upper }: ReturnType<typeof clampsOf>[number]
 }
 
 function isTable(kind: Plan['query']['kind']): boolean {
-  return (
-    kind === 'histogram' ||
-    kind === 'contingency' ||
-    kind === 'bounds' ||
-    kind === 'keySelection' ||
-    kind === 'countDistinct'
-  )
+  return ['histogram', 'contingency', 'marginals', 'bounds', 'keySelection', 'countDistinct'].includes(kind)
 }
 
 function subjectOf(query: Plan['query']): Selection['subject'] {
@@ -64,6 +58,7 @@ function subjectOf(query: Plan['query']): Selection['subject'] {
     'histogram',
     'contingency',
     'bounds',
+    'marginals',
     'topGroups',
     'noisyMax',
     'keySelection',

@@ -1,4 +1,4 @@
-import type { accuracy, answer, noise, result } from '../../../schemas/answers/answer.ts'
+import type { accuracy, answer, measuredTables, noise, result } from '../../../schemas/answers/answer.ts'
 import type { Query } from '../../../schemas/answers/query.ts'
 import type { Wire } from '../../privacy/wire.ts'
 import type { MechanismName } from '../mechanisms/measurement.ts'
@@ -24,6 +24,9 @@ export type AdditiveNoise = Extract<NoiseReport, { mechanism: MechanismName }>
  * value to value; `reason` then explains it.
  */
 export type AccuracyReport = Wire<typeof accuracy>
+
+/** The noisy integers of measured tables. */
+export type MeasuredTables = Wire<typeof measuredTables>
 
 /** Where a true value lies, with the stated confidence. */
 export type Interval = NonNullable<AccuracyReport['interval']>
@@ -52,6 +55,8 @@ export type AccuracyUnit = NonNullable<AccuracyReport['unit']>
 export interface Report {
   readonly result: Result
   readonly accuracy: AccuracyReport
+  /** The noisy integers from which estimated tables follow. */
+  readonly measured?: MeasuredTables
 }
 
 /** Changes of released values that a query asks for. */

@@ -81,6 +81,21 @@ export function estimates(
   })
 }
 
+/** Adds up a table over the columns that a part of it lacks. */
+export function addedUp(
+  values: readonly bigint[],
+  set: ColumnSet,
+  part: ColumnSet,
+  sizes: readonly number[],
+): readonly bigint[] {
+  let [table, own] = [values, set]
+  for (const column of columnsIn(set & ~part)) {
+    table = sumOver(table, sizesIn(own, sizes), columnsIn(own).indexOf(column))
+    own &= ~(1 << column)
+  }
+  return table
+}
+
 /** Sums of a table over its columns, for every set of columns that is wanted. */
 function marginalsOf(
   set: ColumnSet,

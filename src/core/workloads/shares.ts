@@ -29,7 +29,10 @@ export type Objective = 'total' | 'largest' | readonly number[]
 /** How variance follows from a share: gaussian, 1 / share (of rho); laplace, 1 / share^2 (of epsilon). */
 export type NoiseShape = 'gaussian' | 'laplace'
 
-const ROUNDS = 600
+const MOST_ROUNDS = 600
+/** A solution is good enough once this many rounds improve it by less than a part of {@link ENOUGH}. */
+const CHECKED_ROUNDS = 25
+const ENOUGH = 1e-5
 /** Measurements whose share is this part of an equal share, or less, are left out. */
 const NEGLIGIBLE = 2e-3
 /** All combinations of this number of columns or fewer may be measured, not only parts of the tables asked for. */
@@ -143,7 +146,12 @@ function solve(problem: Problem, noise: NoiseShape, objective: Objective, start:
   const savings = new Float64Array(components)
   const needs = new Float64Array(components)
   let best = { loss: Number.POSITIVE_INFINITY, shares: Float64Array.from(shares) }
-  for (let round = 0; round < ROUNDS; round += 1) {
+  let before = Number.POSITIVE_INFINITY
+  for (let round = 0; round < MOST_ROUNDS; round += 1) {
+    if (round % CHECKED_ROUNDS === 0) {
+      if (best.loss > before * (1 - ENOUGH)) break
+      before = best.loss
+    }
     information.fill(0)
     for (let place = 0; place < candidates.length; place += 1) {
       const share = entry(shares, place)
@@ -203,16 +211,20 @@ function normalised(values: Float64Array): Float64Array {
   return values
 }
 
-/** Leaves out what is hardly measured, unless a table would then be part of none that is. */
+/**
+ * Leaves out what is hardly measured, unless a table would then be part of none that is: columns of one cell can make a table
+ * that others say everything about.
+ */
 function withoutNegligible(
   { tables }: Workload,
   { candidates }: Problem,
   shares: Float64Array,
 ): readonly Share[] {
+  const least = NEGLIGIBLE / candidates.length
   const all = candidates.map((set, place) => ({ set, share: entry(shares, place) }))
-  const kept = all.filter(({ share }) => share * candidates.length > NEGLIGIBLE)
-  const covered = tables.every((table) => kept.some(({ set }) => contains(set, table)))
-  const chosen = covered ? kept : all
+  const kept = all.filter(({ share }) => share > least)
+  const uncovered = tables.filter((table) => !kept.some(({ set }) => contains(set, table)))
+  const chosen = [...kept, ...[...new Set(uncovered)].map((set) => ({ set, share: least }))]
   const total = chosen.reduce((sum, { share }) => sum + share, 0)
   return chosen.map(({ set, share }) => ({ set, share: share / total })).toSorted((a, b) => a.set - b.set)
 }

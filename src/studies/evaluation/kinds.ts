@@ -12,13 +12,15 @@ import {
   accumulateEstimates,
   accumulateGroups,
   accumulateQuantiles,
+  accumulateTables,
   costOfEstimates,
   costOfGroups,
   costOfQuantiles,
+  costOfTables,
   trueEstimates,
 } from './numbers.ts'
 import type { Accumulator } from './report.ts'
-import { numberNames, type TrueNumber, type Truths, trueGroups, trueQuantiles } from './truth.ts'
+import { numberNames, type TrueNumber, type Truths, trueGroups, trueQuantiles, trueTables } from './truth.ts'
 
 /** A plan and the data that was read for it. It can be sent to a worker thread. */
 export interface ReadPlan {
@@ -66,6 +68,11 @@ const kindEvaluations: { readonly [Kind in PlanKindName]: KindEvaluation<Kind> }
     cost: (plan, exact) => costOfQuantiles(plan, exact?.values),
     accumulate: (plan, { values }, size, _, unbounded) => accumulateQuantiles(plan, size, values, unbounded),
     truths: (plan, { values }) => trueQuantiles(plan, values, numberNames(plan)).numbers,
+  },
+  marginals: {
+    cost: costOfTables,
+    accumulate: (plan, { integers }, size, _, unbounded) => accumulateTables(plan, size, integers, unbounded),
+    truths: (plan, { integers }) => trueTables(plan, integers),
   },
   'key-selection': {
     cost: (plan, exact, queries) => costOfKeys(plan, exact?.texts, maxKeyCharacters(queries)),

@@ -4,10 +4,12 @@ import { cellCount } from '../../core/planner/language/aggregate.ts'
 import type { IndexCounts } from '../../core/planner/language/reading.ts'
 import { cellsOf } from '../../core/planner/language/tables.ts'
 import type { GroupsPlan } from '../../core/planner/plans/groups.ts'
+import type { MarginalsPlan } from '../../core/planner/plans/marginals.ts'
 import type { PlanOf, ReleaseOf } from '../../core/planner/plans/plan-kinds.ts'
 import type { QuantilePlan } from '../../core/planner/plans/quantile.ts'
 import { measuredReporter, reporter } from '../../core/planner/report.ts'
 import type { Report } from '../../core/planner/report-kinds.ts'
+import { cellsIn } from '../../core/workloads/column-sets.ts'
 import { entry } from '../../privacy/must.ts'
 import { charactersOf, type EvaluationCost, type EvaluationSize } from './limits.ts'
 import { finiteOrNull, moments } from './moments.ts'
@@ -20,6 +22,7 @@ import {
   type Truths,
   trueGroups,
   trueQuantiles,
+  trueTables,
 } from './truth.ts'
 
 /** Characters, without its name, of one number or total in the report and in a run that is shown. */
@@ -63,8 +66,18 @@ export function costOfGroups(
   }
 }
 
+export function costOfTables(plan: MarginalsPlan): EvaluationCost {
+  const { reconstruction, tables, maxCells } = plan
+  const { measured, sizes } = reconstruction
+  const cells = tables.reduce((sum, table) => sum + table.cells, 0)
+  // An answer without its tables has no numbers to compare.
+  if (cells > maxCells) return { work: Number.POSITIVE_INFINITY, characters: 0, shownCharacters: 0 }
+  const drawn = measured.reduce((sum, set) => sum + cellsIn(set, sizes), 0)
+  return { work: 4 * (cells + drawn), ...charactersOfNumbers(plan, 1) }
+}
+
 function charactersOfNumbers(
-  plan: AdditivePlan | GroupsPlan | QuantilePlan,
+  plan: AdditivePlan | GroupsPlan | QuantilePlan | MarginalsPlan,
   totals: number,
 ): Omit<EvaluationCost, 'work'> {
   const names = numberNames(plan)
@@ -99,6 +112,16 @@ export function trueEstimates(
 /** The plan of all counts from which a query for the largest groups selects. */
 function everyGroup(plan: AdditivePlan): AdditivePlan {
   return plan.shown.kind === 'cells' ? { ...plan, shown: { kind: 'cells' } } : plan
+}
+
+/** Accumulates the errors of tables that are estimated together. */
+export function accumulateTables(
+  plan: MarginalsPlan,
+  size: EvaluationSize,
+  integers: readonly (readonly bigint[])[],
+  unbounded: Truths | undefined,
+): Accumulator<'marginals'> {
+  return accumulateNumbers(plan, size, { known: trueTables(plan, integers), unbounded }, reportersOf(plan))
 }
 
 /** Accumulates the errors of quantiles, in values and in ranks. */
@@ -138,7 +161,7 @@ interface Reporters<Kind extends NumbersKind> {
   readonly measured: (released: ReleaseOf<Kind>) => Report
 }
 
-type NumbersKind = 'additive' | 'groups' | 'quantile'
+type NumbersKind = 'additive' | 'groups' | 'quantile' | 'marginals'
 
 function reportersOf<Kind extends NumbersKind>(plan: PlanOf<Kind>): Reporters<Kind> {
   return { published: reporter(plan), measured: measuredReporter(plan) }
@@ -256,19 +279,20 @@ function relative(error: number, known: TrueNumber | undefined): number | null {
   return known?.temporal === undefined ? finiteOrNull(error) : null
 }
 
-function statisticCount(plan: AdditivePlan | GroupsPlan | QuantilePlan): number {
+function statisticCount(plan: PlanOf<NumbersKind>): number {
   switch (plan.kind) {
     case 'additive':
       return plan.estimates.length
     case 'groups':
       return plan.query.statistics.length
     case 'quantile':
+    case 'marginals':
       return 1
   }
 }
 
 /** Sets of numbers whose errors are added up: all numbers, or every n-th if a group has n statistics. */
-function totalSets(plan: AdditivePlan | GroupsPlan | QuantilePlan, numbers: readonly TrueNumber[]) {
+function totalSets(plan: PlanOf<NumbersKind>, numbers: readonly TrueNumber[]) {
   const count = statisticCount(plan)
   return Array.from({ length: count }, (_, set) => {
     const members = numbers.filter(({ truth }, position) => position % count === set && truth !== null)

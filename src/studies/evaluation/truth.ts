@@ -12,9 +12,11 @@ import {
 } from '../../core/planner/additive/shape.ts'
 import { type CellLabel, cellKeys } from '../../core/planner/language/grouping.ts'
 import type { GroupsPlan } from '../../core/planner/plans/groups.ts'
+import type { MarginalsPlan } from '../../core/planner/plans/marginals.ts'
 import type { QuantilePlan } from '../../core/planner/plans/quantile.ts'
-import { accuracyReport } from '../../core/planner/report.ts'
+import { accuracyReport, measuredReporter } from '../../core/planner/report.ts'
 import type { AccuracyReport, Report } from '../../core/planner/report-kinds.ts'
+import { columnsIn } from '../../core/workloads/column-sets.ts'
 import { numberFromDecimal } from '../../privacy/decimal.ts'
 import { entry, must } from '../../privacy/must.ts'
 
@@ -76,6 +78,10 @@ export function answerNumbers({ result, accuracy: { halfWidth } }: Report): read
       Object.values(values).map((value) => numberOf(value, value.halfWidth)),
     )
   if ('coefficients' in result) return [result.intercept, ...result.coefficients]
+  if ('tables' in result)
+    return result.tables.flatMap(({ values = [], halfWidth: own }) =>
+      values.map((value) => ({ value, halfWidth: own })),
+    )
   if ('percentiles' in result) return result.percentiles.map((value) => numberOf(value, halfWidth))
   throw new RangeError('the result is a selection, which has no numbers')
 }
@@ -85,7 +91,13 @@ function numberOf({ value }: { readonly value: GridValue }, halfWidth: number | 
 }
 
 /** The names of an answer's numbers, which are public. */
-export function numberNames(plan: AdditivePlan | GroupsPlan | QuantilePlan): readonly NumberName[] {
+export function numberNames(
+  plan: AdditivePlan | GroupsPlan | QuantilePlan | MarginalsPlan,
+): readonly NumberName[] {
+  if (plan.kind === 'marginals')
+    return plan.tables.flatMap(({ set }) =>
+      cellKeys(columnsIn(set).map((column) => entry(plan.groupings, column))).map((key) => ({ key })),
+    )
   if (plan.kind === 'quantile') {
     const { listed, percentages = [] } = plan
     return listed ? percentages.map((p) => ({ p })) : [{}]
@@ -138,6 +150,30 @@ export function exactEstimates(
       unbiased: linear && !('rows' in estimate) && !round && !nonNegative,
     }
   })
+}
+
+/**
+ * The true value of each cell of tables that are estimated together: without noise, estimates are exact.
+ * @param integers the data read for the plan: those of each measured table.
+ */
+export function trueTables(
+  plan: MarginalsPlan,
+  integers: readonly (readonly bigint[])[],
+): readonly TrueNumber[] {
+  const noisy = plan.measurements.map(({ fractionBits }, place) =>
+    entry(integers, place).map((integer) => integer << BigInt(fractionBits)),
+  )
+  const truths = answerNumbers(measuredReporter(plan)({ kind: 'marginals', noisy }))
+  const deviations = plan.tables.flatMap(({ cells, deviation }) =>
+    Array.from({ length: cells }, () => deviation),
+  )
+  return numberNames(plan).map((name, position) => ({
+    name,
+    truth: entry(truths, position).value,
+    expectedAbsoluteError: null,
+    expectedAbsoluteErrorBound: entry(deviations, position),
+    unbiased: true,
+  }))
 }
 
 /** The truth of a regression is that of least squares without a ridge. */

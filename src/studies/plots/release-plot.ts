@@ -3,12 +3,13 @@ import type { QueryPredicate } from '../../../schemas/answers/query.ts'
 import type { openedSession } from '../../../schemas/answers/sparse-vector.ts'
 import { binText } from '../../core/planner/language/bin-text.ts'
 import type { CellLabel } from '../../core/planner/language/grouping.ts'
-import type { AccuracyReport, Result } from '../../core/planner/report-kinds.ts'
+import type { AccuracyReport, MeasuredTables, Result } from '../../core/planner/report-kinds.ts'
 import { defined } from '../../privacy/defined.ts'
+import { entry } from '../../privacy/must.ts'
 import { refuseField } from '../../privacy/refusal.ts'
 import type { Wire } from '../../privacy/wire.ts'
 import { MOST_CELLS, MOST_PANELS, type Plot } from './plot.ts'
-import { type SeriesColumn, seriesOf, type TimeSeries } from './time-series.ts'
+import { type SeriesAnswer, type SeriesColumn, seriesOf, type TimeSeries } from './time-series.ts'
 
 /*
  * Plots of stored releases: from the document alone, which is public once it is paid for. A release with several values of
@@ -16,7 +17,8 @@ import { type SeriesColumn, seriesOf, type TimeSeries } from './time-series.ts'
  */
 
 /** The document of an answer, or a part of that of a batch with the dataset of the whole, and the columns of that. */
-type Answered = Pick<Wire<typeof answer>, 'dataset' | 'kind' | 'result' | 'accuracy' | 'measured'> & {
+type Answered = Pick<Wire<typeof answer>, 'dataset' | 'kind' | 'result' | 'accuracy'> & {
+  readonly measured?: SeriesAnswer['measured'] | MeasuredTables
   readonly question?: Readonly<Record<string, unknown>> | undefined
   readonly columns: readonly SeriesColumn[]
 }
@@ -69,7 +71,15 @@ function panelOfSession(session: Wire<typeof openedSession>): Plot {
 
 function panelsOfAnswer(answer: Answered): readonly Plot[] {
   const { result, accuracy, question = {}, columns } = answer
-  const series = seriesOf(answer, question, columns)
+  const { measured, ...facts } = answer
+  const series =
+    'tables' in result
+      ? []
+      : seriesOf(
+          measured === undefined || isTables(measured) ? facts : { ...facts, measured },
+          question,
+          columns,
+        )
   if (series.length > 0) return series.map((each) => panelOfSeries(answer, each))
   if ('value' in result) {
     const cell = { key: [subjectOf(answer)], shown: result.value, halfWidth: barOf(accuracy) }
@@ -85,6 +95,7 @@ function panelsOfAnswer(answer: Answered): readonly Plot[] {
     return [tableOf(answer, keys, cells, 'count', accuracy, unitOfCount(answer))]
   }
   if ('groups' in result) return panelsOfGroups(answer, result)
+  if ('tables' in result) return panelsOfTables(answer, result)
   if ('intercept' in result)
     return [{ column: undefined, ...result.intercept }, ...result.coefficients].map(
       ({ column, value, halfWidth }) => {
@@ -101,6 +112,32 @@ function panelsOfAnswer(answer: Answered): readonly Plot[] {
     return [tableOf(answer, ['percentile'], cells, subjectOf(answer), accuracy)]
   }
   return [panelOfSelection(answer, result)]
+}
+
+function isTables(measured: NonNullable<Answered['measured']>): measured is MeasuredTables {
+  return Array.isArray(measured)
+}
+
+/** The first tables, of an answer that has their values. */
+function panelsOfTables(
+  answer: Answered,
+  { columns, tables }: Extract<Result, { tables: unknown }>,
+): readonly Plot[] {
+  const { accuracy } = answer
+  return tables.slice(0, MOST_PANELS).flatMap(({ columns: names, values = [], halfWidth }) => {
+    if (values.length === 0) return []
+    const labels = names.map((name) => columns.find(({ column }) => column === name)?.labels ?? [])
+    const keys = labels.reduce<readonly (readonly CellLabel[])[]>(
+      (rows, own) => rows.flatMap((row) => own.map((label) => [...row, label])),
+      [[]],
+    )
+    const cells = keys.map((key, cell) => ({
+      key: labelsOf(Object.fromEntries(names.map((name, place) => [name, entry(key, place)]))),
+      shown: entry(values, cell),
+      halfWidth,
+    }))
+    return [tableOf(answer, names, cells, 'count', { ...accuracy, halfWidth }, unitOfCount(answer))]
+  })
 }
 
 function panelOfSeries(answer: Answered, { name, fromMs, toMs, lines, omitted }: TimeSeries): Plot {

@@ -100,6 +100,12 @@ export const QUESTIONS: readonly Readonly<Record<string, unknown>>[] = [
   { kind: 'noisyMax', candidates: { column: { column: 'day', by: 'hour' } }, epsilon: 0.1 },
   { kind: 'contributionProfile', epsilon: 0.1 },
   {
+    kind: 'marginals',
+    columns: ['Sex', 'Occupation', { column: 'day', by: 'year' }],
+    ways: [1, 2],
+    epsilon: 0.5,
+  },
+  {
     kind: 'noisyMax',
     candidates: {
       predicates: [

@@ -21,6 +21,8 @@ const EXAMPLES = {
   mechanism: { mechanism: 'geometric' },
   noise: { noise: 'gumbel' },
   nextEpsilon: { nextEpsilon: 0.5 },
+  objective: { objective: 'total' },
+  rho: { rho: 0.1 },
   ridge: { ridge: 3 },
   supposed: { supposed: { rows: 100 } },
 } as const

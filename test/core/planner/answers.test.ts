@@ -48,6 +48,8 @@ const WIRES: readonly object[] = [
   { kind: 'bounds', column: 'Income', ...gaussian, where: of, postprocess: { nonNegative: true } },
   { kind: 'topGroups', keys: ['Region', bins], k: 2 },
   { kind: 'contingency', columns: ['Region', 'Member', bins], ...gaussian },
+  { kind: 'marginals', columns: ['Region', 'Member', bins], ways: [1, 2] },
+  { kind: 'marginals', columns: ['Region', 'Member'], ways: 2, delta: 1e-6 },
   { kind: 'groupBy', keys: ['Region', bins], statistics },
   { kind: 'groupBy', keys: ['Member'], statistics, ...gaussian, postprocess: { round: true } },
   { kind: 'groupBy', keys: ['Sex'], statistics: [{ kind: 'mean', ...age }] },

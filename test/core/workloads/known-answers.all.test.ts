@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { deviationOfMany } from '../../../src/core/mechanisms/noise/many-noises.ts'
 import type { Noise } from '../../../src/core/mechanisms/noise/weighted-noise.ts'
 import { type ColumnSet, cellsIn, setsOf } from '../../../src/core/workloads/column-sets.ts'
-import { cellError } from '../../../src/core/workloads/errors.ts'
+import { cellFactors, errorOf } from '../../../src/core/workloads/errors.ts'
 import { reconstructionOf } from '../../../src/core/workloads/reconstruction.ts'
 import { type NoiseShape, type Objective, sharesOf } from '../../../src/core/workloads/shares.ts'
 
@@ -30,7 +30,7 @@ function deviationsOf(
     shares.map(({ set }) => set),
     variances,
   )
-  return tables.map((table) => deviationOfMany(cellError(reconstruction, table, noises)))
+  return tables.map((table) => deviationOfMany(errorOf(cellFactors(reconstruction, table), noises)))
 }
 
 function rootMeanSquare(

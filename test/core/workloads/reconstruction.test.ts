@@ -11,7 +11,7 @@ import {
   sizesIn,
   subsetsOf,
 } from '../../../src/core/workloads/column-sets.ts'
-import { cellError } from '../../../src/core/workloads/errors.ts'
+import { cellFactors, errorOf } from '../../../src/core/workloads/errors.ts'
 import { estimates, reconstructionOf } from '../../../src/core/workloads/reconstruction.ts'
 import { entry } from '../../../src/privacy/must.ts'
 
@@ -198,7 +198,7 @@ describe('estimates of tables', () => {
             }
           }
         for (const table of tables) {
-          const stated = deviationOfMany(cellError(reconstruction, table, noises))
+          const stated = deviationOfMany(errorOf(cellFactors(reconstruction, table), noises))
           for (const square of squares.get(table) ?? []) expect(stated).toBeCloseTo(Math.sqrt(square), 9)
         }
       }),

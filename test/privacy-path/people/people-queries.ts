@@ -173,6 +173,11 @@ const GROUPS: readonly (readonly [Wire, Tight])[] = [
   ],
 ]
 
+const MARGINALS: readonly (readonly [Wire, Tight])[] = [
+  [{ kind: 'marginals', columns: ['Sex', 'Region'], ways: [1, 2], contribution: { rows: 2 } }, 'neither'],
+  [{ kind: 'marginals', columns: ['Sex', 'Member'], ways: 1, where: SOME_ROWS, delta: 1e-6 }, 'neither'],
+]
+
 const KEYS: readonly (readonly [Wire, Tight])[] = [
   [{ ...NOTES, counts: true }, 'neither'],
   [{ ...NOTES, counts: true, contribution: { groups: 1 } }, 'neither'],
@@ -192,6 +197,7 @@ export const PEOPLE_QUERIES: readonly { readonly wire: Wire; readonly tight: Tig
   ...SELECTIONS.map(([wire, tight]) => ({ wire: offered(wire, 60), tight })),
   ...QUANTILES.map(([wire, tight]) => ({ wire: offered(wire, 16), tight })),
   ...GROUPS.map(([wire, tight]) => ({ wire: offered(wire, 16), tight })),
+  ...MARGINALS.map(([wire, tight]) => ({ wire: offered(wire, 0.7), tight })),
   ...KEYS.map(([wire, tight]) => ({ wire, tight })),
 ]
 

@@ -108,6 +108,10 @@ function observedWith(bounding: Bounding): typeof observe {
     if (planned.kind === 'additive' || planned.kind === 'noisy-max')
       return observe({ ...planned, aggregate: { ...planned.aggregate, bounding } }, rows)
     if (planned.kind === 'groups') return observe(withGroupBounding(planned, bounding), rows)
+    if (planned.kind === 'marginals') {
+      const scans = planned.scans.map((scan) => ({ ...scan, aggregate: { ...scan.aggregate, bounding } }))
+      return observe({ ...planned, scans }, rows)
+    }
     return observe({ ...planned, counting: { ...planned.counting, bounding } }, rows)
   }
 }

@@ -9,7 +9,11 @@ import { massAt, type Piecewise, sumOverIntegers } from '../integer-sums.ts'
  * / (order - 1); if not all outcomes are examined, a lower bound, because no term is negative.
  */
 export function renyiDivergence(plan: Plan, one: Distribution, other: Distribution, order: number): number {
-  if (plan.kind === 'additive' && one.kind === 'noise' && other.kind === 'noise')
+  if (
+    (plan.kind === 'additive' || plan.kind === 'marginals') &&
+    one.kind === 'noise' &&
+    other.kind === 'noise'
+  )
     return divergenceOfNoise(plan.measurements, one.integers, other.integers, order)
   if (plan.kind === 'groups' && one.kind === 'groups' && other.kind === 'groups')
     return one.parts.reduce(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -348,6 +349,60 @@ class Keys(Answer):
         return frame
 
 
+class Marginals(Answer, Mapping[tuple[str, ...], "pd.DataFrame"]):
+    """Tables of some of the columns that agree with each other, by the names of their columns.
+
+    `answer["Sex", "Married"]` is a data frame with a row for each cell. An answer with too many cells has no values:
+    `client.tables(answer.id)` returns them.
+    """
+
+    def __init__(self, document: Mapping[str, Any], question: Mapping[str, Any], replayed: bool) -> None:
+        super().__init__(document, question, replayed)
+        result = document["result"]
+        self._labels = {part["column"]: part["labels"] for part in result["columns"]}
+        self._tables = {tuple(table["columns"]): table for table in result["tables"]}
+        self.half_widths: dict[tuple[str, ...], float] = {
+            columns: table["halfWidth"] for columns, table in self._tables.items()
+        }
+        """Half-width of each cell of a table, by its columns."""
+
+    def __getitem__(self, columns: Any) -> pd.DataFrame:
+        key = (columns,) if isinstance(columns, str) else tuple(columns)
+        table = self._tables[key]
+        if "values" not in table:
+            raise ValueError("the answer has too many cells to contain its tables: use client.tables(answer.id)")
+        keys = itertools.product(*(self._labels[name] for name in key))
+        rows = [
+            Row(dict(zip(key, labels, strict=True)), {"count": _count(value, table["halfWidth"], self.confidence, ())})
+            for labels, value in zip(keys, table["values"], strict=True)
+        ]
+        return frames.table_frame(rows, self.question)
+
+    def __iter__(self) -> Iterator[tuple[str, ...]]:
+        return iter(self._tables)
+
+    def __len__(self) -> int:
+        return len(self._tables)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    __hash__ = object.__hash__
+
+    def _shown(self) -> str:
+        return repr(self.to_frame())
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each table: its columns, the number of its cells, and their half-width."""
+        return pd.DataFrame(
+            {
+                "table": [" and ".join(columns) for columns in self._tables],
+                "cells": [table["cells"] for table in self._tables.values()],
+                "half_width": list(self.half_widths.values()),
+            }
+        )
+
+
 _BY_RESULT: Mapping[str, type[Answer]] = {
     "value": Value,
     "cells": Table,
@@ -356,6 +411,7 @@ _BY_RESULT: Mapping[str, type[Answer]] = {
     "selected": Selection,
     "percentiles": Percentiles,
     "keys": Keys,
+    "tables": Marginals,
 }
 
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-from .answers import Keys, Percentiles, Regression, Selection, Table, Value
+from .answers import Keys, Marginals, Percentiles, Regression, Selection, Table, Value
 from .columns import ColumnName, Grouping, Where
 from .query import (
     Candidates,
@@ -40,6 +40,7 @@ __all__ = [
     "histogram",
     "key_selection",
     "linear_regression",
+    "marginals",
     "maximum",
     "mean",
     "median",
@@ -83,6 +84,36 @@ def contingency(
 ) -> Query[Table]:
     """Number of rows or of people in each cell of the full cross product of two or more columns."""
     return Query("contingency", {"columns": grouping_list(columns), "of": of}, options)
+
+
+@query_kind
+def marginals(
+    columns: Iterable[Grouping],
+    ways: Any,
+    weights: Any = None,
+    rho: Any = None,
+    delta: Any = None,
+    objective: Literal["total", "largest"] | None = None,
+    **options: Unpack[Options],
+) -> Query[Marginals]:
+    """Number of rows in each cell of all tables of some number of columns, at one price.
+
+    The service measures whole tables with the weights that serve all of them best, and estimates every table from all
+    of them: the tables agree with each other, and all cells of a table have one half-width. People count by their rows:
+    `contribution` with one row counts people.
+    """
+    return Query(
+        "marginals",
+        {
+            "columns": grouping_list(columns),
+            "ways": ways,
+            "weights": weights,
+            "rho": rho,
+            "delta": delta,
+            "objective": objective,
+        },
+        options,
+    )
 
 
 @query_kind

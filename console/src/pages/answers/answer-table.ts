@@ -1,6 +1,6 @@
 import type { Schemas } from '../../api/schemas.ts'
 import { formatEstimate, formatHalfWidth } from '../../format/number.ts'
-import { type AnswerPart, labelText, valueText } from './answer-text.ts'
+import { type AnswerPart, labelText, measuredReport, valueText } from './answer-text.ts'
 
 type Bound = Pick<Schemas['Accuracy'], 'halfWidth' | 'unit'>
 
@@ -27,8 +27,9 @@ export interface AnswerTable {
  * Returns an answer as a table, or undefined if it is one value. Post-processed values have the measured ones and their
  * half-widths beside them.
  */
-export function tableOf({ result, accuracy, measured }: AnswerPart): AnswerTable | undefined {
-  const shown = tableOfReport({ result, accuracy })
+export function tableOf(part: AnswerPart): AnswerTable | undefined {
+  const shown = tableOfReport(part)
+  const measured = measuredReport(part)
   const before = measured === undefined ? undefined : tableOfReport(measured)
   return shown === undefined || before === undefined ? shown : withMeasured(shown, before)
 }
@@ -83,6 +84,15 @@ function tableOfReport({
         gap === undefined ? EMPTY : estimate(gap, accuracy),
       ]),
     )
+  if ('tables' in result)
+    return table(
+      [text('table'), ...numbers('cells', '±')],
+      result.tables.map(({ columns, cells, halfWidth }) => [
+        plain(columns.join(' and ')),
+        estimate(cells, {}),
+        bound({ halfWidth }),
+      ]),
+    )
   return table(
     [text('value'), ...estimates('count', accuracy)],
     result.keys.map(({ key, count }) => [
@@ -111,7 +121,7 @@ function groupsTable({ groups }: Schemas['GroupsResult'], accuracy: Schemas['Acc
 /** Returns the values of an answer as CSV: its table, or a line with its one value and half-width. */
 export function csvOfPart(part: AnswerPart): string {
   const rows = tableOf(part) ?? lineOf(part)
-  const { measured } = part
+  const measured = measuredReport(part)
   if (measured === undefined || !('value' in part.result)) return csvOf(rows)
   return csvOf(withMeasured(rows, lineOf(measured)))
 }

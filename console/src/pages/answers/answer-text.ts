@@ -18,6 +18,13 @@ export type AnswerPart = Pick<
   'result' | 'accuracy' | 'noise' | 'domain' | 'measured' | 'coverage'
 >
 
+/** Returns the values of an answer before post-processing; `undefined` without any, as for tables with what they follow from. */
+export function measuredReport({
+  measured,
+}: AnswerPart): Pick<AnswerPart, 'result' | 'accuracy'> | undefined {
+  return measured === undefined || Array.isArray(measured) ? undefined : measured
+}
+
 type Label = Schemas['SelectionResult']['selected'][number]['candidate']
 
 /** Describes an answer in a line: `2,531 ± 30`. */
@@ -60,6 +67,7 @@ export function partText({ result, accuracy }: Pick<AnswerPart, 'result' | 'accu
       result.percentiles.map(({ p, value }) => `${p}%: ${valueText(value)}`),
       ', ',
     )
+  if ('tables' in result) return formatCount(result.tables.length, 'table')
   return `${formatCount(result.keys.length, 'value')}: ${listed(
     result.keys.map(({ key }) => key),
     ', ',

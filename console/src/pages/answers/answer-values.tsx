@@ -2,7 +2,7 @@ import type { TimeSeries } from '../../../../src/studies/plots/time-series.ts'
 import { Table, type TableColumn } from '../../components/tables/tables.tsx'
 import { formatHalfWidth, formatShare } from '../../format/number.ts'
 import { type AnswerCell, tableOf } from './answer-table.ts'
-import { type AnswerPart, partText, valueText } from './answer-text.ts'
+import { type AnswerPart, measuredReport, partText, valueText } from './answer-text.ts'
 import styles from './answers.module.css'
 import { SeriesCharts } from './series-chart.tsx'
 
@@ -14,7 +14,8 @@ export interface AnswerValuesProps {
 
 /** Values of one answer: a large number, or a table, with its chart beside it. */
 export function AnswerValues({ part, charts }: AnswerValuesProps) {
-  const { result, accuracy, measured } = part
+  const { result, accuracy } = part
+  const measured = measuredReport(part)
   const table = tableOf(part)
   if (table === undefined)
     return 'value' in result ? (

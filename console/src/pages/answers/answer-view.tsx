@@ -7,7 +7,7 @@ import { Checkbox } from '../../components/forms/fields.tsx'
 import { Section } from '../../components/layout/page.tsx'
 import { Loading, Notice, ProblemNotice } from '../../components/notices/notices.tsx'
 import { formatAmount } from '../../format/amount.ts'
-import { type AnswerDocument, type AnswerPart, freshnessText } from './answer-text.ts'
+import { type AnswerDocument, type AnswerPart, freshnessText, measuredReport } from './answer-text.ts'
 import { AnswerValues } from './answer-values.tsx'
 import styles from './answers.module.css'
 import { ClampChooser } from './clamps/clamp-chooser.tsx'
@@ -116,7 +116,9 @@ function useSeries({ dataset, question }: AnswerDocument): SeriesOfPart {
   const { data } = api.useQuery('get', '/v1/datasets/{dataset}', at({ dataset }))
   return (part, place) => {
     const asked = questionsOf(question)[place]
-    return asked === undefined || data === undefined ? [] : seriesOf(part, asked, data.columns)
+    return asked === undefined || data === undefined
+      ? []
+      : seriesOf({ ...part, measured: measuredReport(part) }, asked, data.columns)
   }
 }
 
@@ -157,7 +159,7 @@ interface PicturesProps {
 function Pictures({ document, processing }: PicturesProps) {
   const { id } = document
   const picture = <ReleasePicture id={id} processing={processing} />
-  if (partsOf(document).every(({ measured }) => measured === undefined)) return picture
+  if (partsOf(document).every((part) => measuredReport(part) === undefined)) return picture
   return (
     <>
       <h3 className={styles.pictureTitle}>Post-processed</h3>

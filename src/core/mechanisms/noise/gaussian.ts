@@ -13,12 +13,14 @@ import {
   NO_LOSS,
   ONE_DELTA_ATTO,
   ONE_EPSILON_NANO,
+  ONE_RHO_PICO,
   type PrivacyLoss,
   type RhoPico,
 } from '../../../privacy/loss.ts'
 import { entry } from '../../../privacy/must.ts'
 import { refuseField } from '../../../privacy/refusal.ts'
 import type { Sensitivity } from '../../../privacy/sensitivity.ts'
+import { epsilonOfRho } from '../../../privacy/zcdp-conversion.ts'
 import { discreteGaussianRho } from '../../../privacy/zero-concentrated.ts'
 import {
   type Accuracy,
@@ -116,6 +118,36 @@ export function calibrateGaussianJointly(
   requireWithin(jointGaussianPrivacyMap(measurements, epsilonNano), allowed)
   // A single vector costs the requested loss. Savings from the rounding of sigma are not passed on.
   return measurements.length === 1 ? measurements.map((only) => ({ ...only, loss: allowed })) : measurements
+}
+
+/**
+ * Binds the Gaussian mechanism to a sensitivity and a rho. On whole numbers the grid adds nothing to a rho, so that it can be
+ * coarse.
+ * @param leastSigma sigma has at least this number of output units.
+ * @param deltaAtto delta at which the loss is stated
+ * @throws RangeError for a sensitivity, a rho or a delta of 0.
+ */
+export function calibrateGaussianByRho(
+  sensitivity: Sensitivity,
+  rho: RhoPico,
+  leastSigma: number,
+  delta: DeltaAtto,
+): Measurement {
+  requireSensitivity(sensitivity)
+  if (rho < 1n) throw new RangeError('a mechanism needs a rho above 0')
+  let sigma = Math.sqrt((Number(sensitivity.l2Squared) * Number(ONE_RHO_PICO)) / (2 * Number(rho)))
+  let fractionBits = 0
+  for (; sigma < leastSigma; fractionBits += 1) sigma *= 2
+  const inOutputUnits = sensitivityInOutputUnits(sensitivity, fractionBits)
+  let whole = BigInt(Math.ceil(sigma))
+  while (discreteGaussianRho(whole, inOutputUnits) > rho) whole += 1n
+  return {
+    mechanism: 'gaussian',
+    sensitivity,
+    fractionBits,
+    noise: { kind: 'discrete-gaussian', sigma: whole },
+    loss: { epsilonNano: epsilonOfRho(rho, delta), deltaAtto: delta },
+  }
 }
 
 /**

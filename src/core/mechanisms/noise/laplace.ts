@@ -25,13 +25,19 @@ import { geometricMechanism, laplacePrivacyMap } from './geometric.ts'
 
 /**
  * Binds the Laplace mechanism to a sensitivity and an epsilon.
+ * @param leastScale the scale has at least this number of output units. A coarser grid than the usual one takes less
+ * space and loses nothing in privacy.
  * @throws RangeError for a sensitivity or an epsilon of 0.
  */
-export function calibrateLaplace(sensitivity: Sensitivity, epsilonNano: EpsilonNano): Measurement {
+export function calibrateLaplace(
+  sensitivity: Sensitivity,
+  epsilonNano: EpsilonNano,
+  leastScale?: number,
+): Measurement {
   requireSensitivity(sensitivity)
   requireEpsilon(epsilonNano)
   const l1Nano = sensitivity.l1 * ONE_EPSILON_NANO
-  const fractionBits = fineFractionBits(l1Nano, epsilonNano)
+  const fractionBits = fineFractionBits(l1Nano, epsilonNano, leastScale)
   const scale = divideRoundingUp(l1Nano << BigInt(fractionBits), epsilonNano)
   const measurement: Measurement = {
     mechanism: 'laplace',

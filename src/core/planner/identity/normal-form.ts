@@ -1,5 +1,5 @@
 import type { ContributionRequest, QueryRequest } from '../../../../schemas/answers/query.ts'
-import { DEFAULT_CONFIDENCE, epsilonFromWire, epsilonNumber } from '../../../privacy/loss.ts'
+import { DEFAULT_CONFIDENCE, epsilonFromWire, epsilonNumber, rhoNumber } from '../../../privacy/loss.ts'
 import type { Dataset } from '../../dataset/dataset.ts'
 import { questionKindOf } from '../kinds/question-kinds.ts'
 import { type ContributionReport, contributionAsked } from '../language/contribution.ts'
@@ -58,7 +58,8 @@ function selectionOf({ query, dataset, contribution }: Plan): Fields {
 
 /** The mechanism and the price that the planner has chosen. */
 function priceFieldsOf(planned: Plan): Fields {
-  const { query, loss, confidence } = planned
+  const { query, loss, confidence, statedRho } = planned
+  if (statedRho !== undefined && confidence === DEFAULT_CONFIDENCE) return { rho: rhoNumber(statedRho) }
   const epsilonNano =
     query.epsilon === undefined ? loss.epsilonNano : epsilonFromWire(query.epsilon, 'epsilon')
   const price = { ...planKindOf(planned).chosen(planned), epsilon: epsilonNumber(epsilonNano) }

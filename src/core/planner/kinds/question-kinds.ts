@@ -5,6 +5,7 @@ import { countDistinct } from './count-distinct/kind.ts'
 import { groupBy } from './group-by/kind.ts'
 import { keySelection } from './key-selection/kind.ts'
 import { linearRegression } from './linear-regression/kind.ts'
+import { marginals } from './marginals/kind.ts'
 import { mean } from './mean/kind.ts'
 import { noisyMax } from './noisy-max/kind.ts'
 import { correlation, covariance } from './pairs/kind.ts'
@@ -25,6 +26,7 @@ export const questionKinds: { readonly [Kind in KindName]: QuestionKind<Kind> } 
   histogram,
   bounds,
   contingency,
+  marginals,
   groupBy,
   mean,
   sum,

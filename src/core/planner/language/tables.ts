@@ -23,11 +23,7 @@ export function planTable(
   { maxCells, maxCharacters = LARGEST_ANSWER }: PlanLimits,
   statistics: readonly string[] = [],
 ): readonly Grouping[] {
-  const groupings = columns.map((column, position) => planGrouping(column, dataset, fieldOf(position)))
-  const repeated = groupings.findIndex(
-    ({ column }, position) => groupings.findIndex((other) => other.column === column) !== position,
-  )
-  if (repeated !== -1) throw refuseQuery(fieldOf(repeated), 'must not repeat an earlier column')
+  const groupings = planGroupings(columns, fieldOf, dataset)
   const cells = cellsOf(groupings)
   if (cells > maxCells) throw refuseQuery(field, `span ${cells} cells; at most ${maxCells} are supported`)
   const longestValues = statistics.reduce(
@@ -37,6 +33,24 @@ export function planTable(
   const longestCell = groupings.reduce((sum, grouping) => sum + longestKey(grouping), longestValues)
   if (cells * longestCell > maxCharacters)
     throw refuseQuery(field, 'span too many cells with names that are too long for one answer')
+  return groupings
+}
+
+/**
+ * Plans groupings of different columns.
+ * @param fieldOf names the field of each
+ * @throws Refusal `query-does-not-fit` for a column that the dataset cannot group by, or that is repeated.
+ */
+export function planGroupings(
+  columns: readonly GroupingColumn[],
+  fieldOf: (position: number) => string,
+  dataset: Dataset,
+): readonly Grouping[] {
+  const groupings = columns.map((column, position) => planGrouping(column, dataset, fieldOf(position)))
+  const repeated = groupings.findIndex(
+    ({ column }, position) => groupings.findIndex((other) => other.column === column) !== position,
+  )
+  if (repeated !== -1) throw refuseQuery(fieldOf(repeated), 'must not repeat an earlier column')
   return groupings
 }
 

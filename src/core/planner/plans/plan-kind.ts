@@ -32,6 +32,8 @@ export interface PlanFacts {
   readonly confidence: number
   /** Bounds on what each person contributes; absent where rows are the privacy units. */
   readonly contribution?: ContributionReport
+  /** Present if the noise follows from a rho, and from no epsilon: the normal form then states `rho`. */
+  readonly statedRho?: RhoPico
 }
 
 /** A computation in steps. Between two of them, other work can be done. */
@@ -67,6 +69,11 @@ export interface PlanKind<Plan extends PlanFacts, Exact, Release> {
   readonly rowsThatCount: (plan: Plan) => Predicate | undefined
   /** Largest number of values in an answer, as the limit on a batch counts them; 0 for selections of a few. */
   readonly mostValues: (plan: Plan) => number
+  /**
+   * Checks that an answer is not too large to be made. A preview of a larger one still states its figures.
+   * @throws Refusal `query-does-not-fit` if it is. Absent where plans are checked already.
+   */
+  readonly requireAnswerable?: (plan: Plan) => void
   /**
    * Least half-width of the noise in a number of the release, at the default confidence, as a number of rows or people:
    * for a sum, its half-width divided by the most that one row adds to it. For keys alone it is the number of rows that a

@@ -1,6 +1,7 @@
 import { additive } from '../additive/kind.ts'
 import { groups } from './groups.ts'
 import { keySelection } from './key-selection.ts'
+import { marginals } from './marginals.ts'
 import { noisyMax } from './noisy-max.ts'
 import type { PlanKind } from './plan-kind.ts'
 import { quantile } from './quantile.ts'
@@ -9,7 +10,14 @@ import { quantile } from './quantile.ts'
  * Everything the planner knows about each kind of plan. A new kind is a file beside this one and an entry here. See
  * decision 58.
  */
-const planKinds = { additive, groups, 'noisy-max': noisyMax, quantile, 'key-selection': keySelection }
+const planKinds = {
+  additive,
+  groups,
+  'noisy-max': noisyMax,
+  quantile,
+  'key-selection': keySelection,
+  marginals,
+}
 
 export type PlanKindName = keyof typeof planKinds
 

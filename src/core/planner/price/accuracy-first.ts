@@ -11,6 +11,8 @@ import {
   NO_LOSS,
   ONE_EPSILON_NANO,
   type PrivacyLoss,
+  type RhoPico,
+  rhoFromWire,
 } from '../../../privacy/loss.ts'
 import { type Refusal, refuseField, refuseQuery } from '../../../privacy/refusal.ts'
 import type { AccuracyReport } from '../report-kinds.ts'
@@ -23,12 +25,16 @@ export interface Target {
 }
 
 /**
- * Reads the accuracy that a query gives in place of an epsilon; `undefined` if it gives an epsilon.
- * @throws Refusal `invalid-request` if it gives both or neither, or a value out of range.
+ * Reads the accuracy that a query gives in place of an epsilon; `undefined` if it gives an epsilon or a rho.
+ * @throws Refusal `invalid-request` if it gives several of them or none, or a value out of range.
  */
-export function targetOf({ accuracy, epsilon }: Query): Target | undefined {
+export function targetOf(query: Query): Target | undefined {
+  const { accuracy, epsilon } = query
+  const rho = 'rho' in query ? query.rho : undefined
+  if (rho !== undefined && (accuracy ?? epsilon) !== undefined)
+    throw refuseField('invalid-request', 'rho', 'must not be given together with epsilon or accuracy')
   if (accuracy === undefined) {
-    if (epsilon !== undefined) return undefined
+    if (epsilon !== undefined || rho !== undefined) return undefined
     throw refuseField('invalid-request', 'epsilon', 'is required unless accuracy is given')
   }
   if (epsilon !== undefined)
@@ -63,6 +69,8 @@ export function epsilonRange(
 /** Price that a query offers: an epsilon or an accuracy to reach, and a delta. */
 export interface Offer {
   readonly epsilonNano?: EpsilonNano
+  /** In place of an epsilon. */
+  readonly rhoPico?: RhoPico
   readonly deltaAtto: DeltaAtto
   readonly target: Target | undefined
   /** Confidence of every half-width stated. */
@@ -73,11 +81,16 @@ export interface Offer {
 export function offerOf(query: Query): Offer {
   const target = targetOf(query)
   return {
-    ...(target === undefined ? { epsilonNano: epsilonFromWire(query.epsilon ?? Number.NaN, 'epsilon') } : {}),
+    ...(target === undefined ? priceOffered(query) : {}),
     deltaAtto: 'delta' in query ? deltaFromWire(query.delta, 'delta') : NO_LOSS.deltaAtto,
     target,
     confidence: target?.confidence ?? DEFAULT_CONFIDENCE,
   }
+}
+
+function priceOffered(query: Query): Pick<Offer, 'epsilonNano' | 'rhoPico'> {
+  if ('rho' in query && query.rho !== undefined) return { rhoPico: rhoFromWire(query.rho, 'rho') }
+  return { epsilonNano: epsilonFromWire(query.epsilon ?? Number.NaN, 'epsilon') }
 }
 
 /** Plans of one query that differ in their loss alone. */

@@ -6,6 +6,7 @@ import type { Dataset } from '../../../../src/core/dataset/dataset.ts'
 import { normalForm } from '../../../../src/core/planner/identity/normal-form.ts'
 import { contributionAsked } from '../../../../src/core/planner/language/contribution.ts'
 import { plan } from '../../../../src/core/planner/plan.ts'
+import { objectiveOf } from '../../../../src/core/planner/plans/marginals.ts'
 import type { Plan } from '../../../../src/core/planner/plans/plan-kinds.ts'
 import { canonicalJson } from '../../../../src/ledger/canonical.ts'
 import { epsilonNumber } from '../../../../src/privacy/loss.ts'
@@ -81,6 +82,18 @@ const subject: fc.Arbitrary<Wire> = fc.oneof(
   fc.tuple(grouping, counted).map(([column, of]) => ({ kind: 'histogram', column, ...of })),
   fc.tuple(keys, fc.constantFrom({}, { k: 2 })).map(([each, k]) => ({ kind: 'topGroups', keys: each, ...k })),
   keys.filter(({ length }) => length === 2).map((columns) => ({ kind: 'contingency', columns })),
+  fc
+    .tuple(
+      keys,
+      fc.constantFrom<Wire>(
+        {},
+        { ways: [1] },
+        { objective: 'total' },
+        { objective: 'largest' },
+        { weights: [1, 3] },
+      ),
+    )
+    .map(([columns, more]) => ({ kind: 'marginals', columns, ways: 1, ...more })),
   fc.record({ kind: fc.constant('groupBy'), keys: keysOrNone, statistics }),
   fc
     .tuple(candidates, fc.constantFrom<Wire>({}, { k: 2 }, { gap: true }, { noise: 'gumbel' }))
@@ -197,6 +210,8 @@ function respelledQuery(query: Query, original: Plan, draw: Draw): Wire {
   if (query.kind === 'groupBy' || query.kind === 'topGroups')
     spelled.keys = query.keys.map((key) => spelledGrouping(key, draw))
   if ('clamp' in query) spelled.clamp = spelledClamp(query.clamp)
+  // Its default depends on how the price is given.
+  if (query.kind === 'marginals' && query.weights === undefined) spelled.objective = objectiveOf(query)
   if (query.kind === 'percentile')
     spelled.p = Array.isArray(query.p) ? (query.p.length === 1 ? query.p[0] : query.p) : [query.p]
   if (query.kind === 'noisyMax')

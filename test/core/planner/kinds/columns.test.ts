@@ -48,7 +48,7 @@ const FIELDS: Readonly<Record<string, (column: QueryableColumn, kind: string) =>
   }),
   columns: (column, kind) => ({
     columns:
-      kind === 'contingency'
+      kind === 'contingency' || kind === 'marginals'
         ? [asGrouping(column), { column: 'Other', edges: [10, 20] }]
         : [column.name, 'Other'],
   }),
@@ -61,6 +61,7 @@ const OTHERS: Readonly<Record<string, object>> = {
   groupBy: { statistics: [{ kind: 'count' }] },
   percentile: { p: 25 },
   keySelection: { delta: 1e-6 },
+  marginals: { ways: 2 },
 }
 
 function refused(wire: object, dataset: Dataset): Refusal | undefined {

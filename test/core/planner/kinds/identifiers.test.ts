@@ -63,6 +63,7 @@ const QUERIES: readonly (readonly [
     { kind: 'groupBy', keys: ['Sex'], statistics: [{ kind: 'percentile', column: ID, p: 50 }] },
   ],
   ['keys.0', { kind: 'topGroups', keys: [ID] }],
+  ['columns.0', { kind: 'marginals', columns: [ID], ways: 1 }],
   ['candidates.column', { kind: 'noisyMax', candidates: { column: ID } }],
   [
     'candidates.predicates.1.where.column',

@@ -54,6 +54,7 @@ const wire = fc.oneof(
     .tuple(grouping, counted)
     .map(([each, of]) => ({ kind: 'noisyMax', candidates: { column: each }, ...of })),
   fc.tuple(grouping, counted).map(([each, of]) => ({ kind: 'topGroups', keys: [each], k: 1, ...of })),
+  grouping.map((each) => ({ kind: 'marginals', columns: [each], ways: 1 })),
   fc.constantFrom(
     { kind: 'keySelection', column: 'Note', delta: 1e-6, counts: true },
     { kind: 'keySelection', column: 'Note', delta: 1e-6, counts: false },

@@ -66,6 +66,7 @@ const KINDS = [
   { kind: 'noisyMax', candidates: { column: 'Region' } },
   { kind: 'keySelection', column: 'Note', delta: 1e-6 },
   { kind: 'topGroups', keys: ['Sex'], k: 1 },
+  { kind: 'marginals', columns: ['Sex', 'Region'], ways: [1, 2] },
 ]
 
 describe('a least and a largest epsilon', () => {

@@ -1,0 +1,573 @@
+import type { Query } from '../../../../schemas/answers/query.ts'
+import { defined } from '../../../privacy/defined.ts'
+import {
+  addLoss,
+  DEFAULT_CONFIDENCE,
+  type DeltaAtto,
+  deltaAtto,
+  type EpsilonNano,
+  epsilonNano,
+  MAX_QUERY_EPSILON,
+  NO_LOSS,
+  ONE_EPSILON_NANO,
+  ONE_RHO_PICO,
+  type PrivacyLoss,
+  type RhoPico,
+  rhoPico,
+} from '../../../privacy/loss.ts'
+import { entry, must } from '../../../privacy/must.ts'
+import { numberFromRational } from '../../../privacy/rational.ts'
+import { refuseField, refuseQuery } from '../../../privacy/refusal.ts'
+import type { Sensitivity } from '../../../privacy/sensitivity.ts'
+import { epsilonOfRho, rhoBoughtBy } from '../../../privacy/zcdp-conversion.ts'
+import { type Dataset, isLive } from '../../dataset/dataset.ts'
+import { addNoise, type Measurement } from '../../mechanisms/measurement.ts'
+import { zeroConcentratedMap } from '../../mechanisms/mechanism.ts'
+import { noiseOf } from '../../mechanisms/noise/combined-noise.ts'
+import { calibrateGaussianByRho } from '../../mechanisms/noise/gaussian.ts'
+import { calibrateLaplace } from '../../mechanisms/noise/laplace.ts'
+import { deviationOfMany, halfWidthOfMany, LEAST_SCALE_UNITS } from '../../mechanisms/noise/many-noises.ts'
+import type { UniformSource } from '../../mechanisms/samplers/uniform-source.ts'
+import { type ColumnSet, cellsIn, columnsIn, contains, setsOf } from '../../workloads/column-sets.ts'
+import { encodedIntegers } from '../../workloads/encoding.ts'
+import { cellFactors, errorOf } from '../../workloads/errors.ts'
+import { addedUp, type Reconstruction } from '../../workloads/reconstruction.ts'
+import {
+  type NoiseShape,
+  type Objective,
+  type Share,
+  sharesOf,
+  type Workload,
+} from '../../workloads/shares.ts'
+import { reconstructionBy, valuesFrom } from '../../workloads/values.ts'
+import { rhoTogether } from '../additive/measure.ts'
+import type { Aggregate, Predicate } from '../language/aggregate.ts'
+import {
+  contributionReport,
+  ONE_ROW_PER_PERSON,
+  planBounding,
+  quotient,
+  requireNoClamp,
+} from '../language/contribution.ts'
+import type { Grouping } from '../language/grouping.ts'
+import { planPredicate } from '../language/predicate.ts'
+import type { CellIntegers } from '../language/reading.ts'
+import { planGroupings } from '../language/tables.ts'
+import type { Offer, Target } from '../price/accuracy-first.ts'
+import { replacementLossInTwoSteps } from '../price/price.ts'
+import { sensitivityOf } from '../price/stability.ts'
+import type { AccuracyReport, MeasuredTables, NoiseReport, Report } from '../report-kinds.ts'
+import { withinBins } from './marginals-rows.ts'
+import type { PlanFacts, PlanKind, PlanLimits } from './plan-kind.ts'
+
+type MarginalsQuery = Extract<Query, { kind: 'marginals' }>
+
+/** A table of the answer and its errors. */
+interface Table {
+  readonly set: ColumnSet
+  readonly cells: number
+  readonly halfWidth: number
+  readonly deviation: number
+}
+
+/** A reading of the data, from whose table all measured tables within it are added up. */
+interface Scan {
+  readonly set: ColumnSet
+  readonly aggregate: Aggregate
+}
+
+/** Plan of all tables of some of the columns, estimated from the tables that are measured. */
+export interface MarginalsPlan extends PlanFacts {
+  readonly kind: 'marginals'
+  readonly query: MarginalsQuery
+  readonly groupings: readonly Grouping[]
+  readonly shape: NoiseShape
+  /** The measured tables and their shares of the price. */
+  readonly shares: readonly Share[]
+  readonly reconstruction: Reconstruction
+  /** One for each measured table. */
+  readonly measurements: readonly Measurement[]
+  readonly tables: readonly Table[]
+  readonly scans: readonly Scan[]
+  /** Largest number of cells of an answer that contains its tables. */
+  readonly maxCells: number
+}
+
+/** The integers of the measured tables. */
+interface MarginalsExact {
+  readonly kind: 'marginals'
+  readonly integers: CellIntegers
+}
+
+/** Noisy integers of the measured tables, each in its own output unit. */
+interface MarginalsRelease {
+  readonly kind: 'marginals'
+  readonly noisy: readonly (readonly bigint[])[]
+}
+
+/** Largest number of tables. */
+const MOST_TABLES = 1_000
+/** Largest number of cells of all tables, and of all measured ones. */
+const MOST_CELLS = 5_000_000
+/** Tables are read together up to this number of cells: one scan instead of several. */
+const CELLS_OF_A_SCAN = 20_000
+
+/** The numbers of columns of the tables, in the order of the query. */
+export function waysOf({ ways }: MarginalsQuery): readonly number[] {
+  return typeof ways === 'number' ? [ways] : ways
+}
+
+/** What the shares are chosen for. */
+export function objectiveOf({ objective, weights, accuracy }: MarginalsQuery): Objective {
+  if (weights !== undefined) return typeof weights === 'number' ? [weights] : weights
+  return objective ?? (accuracy === undefined ? 'total' : 'largest')
+}
+
+/**
+ * Plans all tables of some number of columns.
+ * @throws Refusal naming the field and the rule, for a query that does not fit the dataset.
+ */
+export function planMarginals(
+  query: MarginalsQuery,
+  dataset: Dataset,
+  { maxCells }: PlanLimits,
+  offer: Offer,
+): MarginalsPlan {
+  requireNoClamp(query.contribution)
+  const groupings = planGroupings(query.columns, (position) => `columns.${position}`, dataset)
+  const workload = workloadOf(query, groupings)
+  const bounding = planBounding(query.contribution, dataset, 'one')
+  const where = query.where === undefined ? [] : [planPredicate(query.where, dataset, 'where')]
+  const rows = {
+    ...whereAll([...where, ...withinBins(groupings, dataset)]),
+    statistics: [{ kind: 'count' }],
+    bounding,
+  } as const
+  const aggregateOf = (set: ColumnSet): Aggregate => ({
+    ...rows,
+    groupBy: columnsIn(set).map((column) => entry(groupings, column).key),
+  })
+  const shape = shapeOf(offer, dataset)
+  const shares = sharesOf(workload, shape, requireObjective(query, workload))
+  const reconstruction = reconstructionBy(shares, shape, workload)
+  const scans = scansOf(shares, workload.sizes).map((set) => ({ set, aggregate: aggregateOf(set) }))
+  requireOneSnapshot(scans, dataset)
+  const sensitivities = shares.map(({ set }) => sensitivityOf({ kind: 'count' }, aggregateOf(set), dataset))
+  const ofOneRow = { ...aggregateOf(entry(workload.tables, 0)), bounding: ONE_ROW_PER_PERSON }
+  const factor = () =>
+    quotient(entry(sensitivities, 0).lInfinity, sensitivityOf({ kind: 'count' }, ofOneRow, dataset).lInfinity)
+  const errorsOf = errorsIn(reconstruction, offer.confidence)
+  const planAt = (price: Price): MarginalsPlan => {
+    const { measurements, ...priced } = measure(shares, sensitivities, price)
+    return {
+      kind: 'marginals',
+      query,
+      dataset,
+      ...priced,
+      confidence: offer.confidence,
+      groupings,
+      shape,
+      shares,
+      reconstruction,
+      measurements,
+      tables: errorsOf(measurements),
+      scans,
+      maxCells,
+      ...defined({ contribution: contributionReport(bounding, factor) }),
+    }
+  }
+  const { epsilonNano: epsilon, rhoPico: rho, deltaAtto: delta, target } = offer
+  if (target !== undefined) return leastPrice(planAt, shape, delta, target)
+  if (rho !== undefined) return planAt(priceOfRho(rho))
+  return planAt(priceOfEpsilon(must(epsilon, 'an epsilon'), delta))
+}
+
+/** @throws Refusal for numbers of columns that there are not, or too many tables. */
+function workloadOf(query: MarginalsQuery, groupings: readonly Grouping[]): Workload {
+  const ways = waysOf(query)
+  const field = (position: number) => (typeof query.ways === 'number' ? 'ways' : `ways.${position}`)
+  for (const [position, each] of ways.entries()) {
+    if (each > groupings.length) {
+      const rule = `must be at most ${groupings.length}, the number of columns`
+      throw refuseQuery(field(position), rule)
+    }
+    if (ways.indexOf(each) < position) throw refuseQuery(field(position), 'must not repeat an earlier number')
+  }
+  const count = ways.reduce((sum, each) => sum + combinations(groupings.length, each), 0)
+  if (count > MOST_TABLES) {
+    const rule = `make ${count} tables of these columns; at most ${MOST_TABLES} are supported`
+    throw refuseQuery('ways', rule)
+  }
+  return {
+    sizes: groupings.map(({ labels }) => labels.length),
+    tables: ways.flatMap((each) => setsOf(each, groupings.length)),
+  }
+}
+
+function combinations(columns: number, ways: number): number {
+  let count = 1
+  for (let place = 1; place <= ways; place += 1) count = (count * (columns - ways + place)) / place
+  return Math.round(count)
+}
+
+/** @throws Refusal for weights that are negative, all 0, or not one for each table; or for both weights and an objective. */
+function requireObjective(query: MarginalsQuery, { tables }: Workload): Objective {
+  const objective = objectiveOf(query)
+  if (typeof objective === 'string') return objective
+  if (query.objective !== undefined)
+    throw refuseField('invalid-request', 'weights', 'must not be given together with objective')
+  if (objective.length !== tables.length)
+    throw refuseQuery(
+      'weights',
+      `must be ${tables.length} numbers, one for each table; these are ${objective.length}`,
+    )
+  const negative = objective.findIndex((weight) => !(weight >= 0))
+  if (negative !== -1) throw refuseQuery(`weights.${negative}`, 'must be at least 0')
+  const sum = objective.reduce((total, weight) => total + weight, 0)
+  if (sum === 0) throw refuseQuery('weights', 'must not all be 0')
+  // Every table has some weight, so that each is estimated.
+  return objective.map((weight) => Math.max(weight, 1e-6 * (sum / tables.length)))
+}
+
+function whereAll(predicates: readonly Predicate[]): Pick<Aggregate, 'where'> {
+  const [first, ...others] = predicates
+  if (first === undefined) return {}
+  return { where: others.length === 0 ? first : { kind: 'and', predicates } }
+}
+
+/** The sets to read: each measured table is within one of them. */
+function scansOf(shares: readonly Share[], sizes: readonly number[]): readonly ColumnSet[] {
+  const largestFirst = shares
+    .map(({ set }) => set)
+    .toSorted((a, b) => cellsIn(b, sizes) - cellsIn(a, sizes) || a - b)
+  const scans: ColumnSet[] = []
+  for (const set of largestFirst) {
+    if (scans.some((scan) => contains(scan, set))) continue
+    const place = scans.findIndex((scan) => cellsIn(scan | set, sizes) <= CELLS_OF_A_SCAN)
+    if (place === -1) scans.push(set)
+    else scans[place] = entry(scans, place) | set
+  }
+  return scans
+}
+
+/** @throws Refusal for a live table that would be read more than once, because its rows may change in between. */
+function requireOneSnapshot(scans: readonly Scan[], dataset: Dataset): void {
+  if (!isLive(dataset) || scans.length <= 1) return
+  const rule =
+    'span too many cells to be read at once, and the rows of a live table may change between readings: ask about fewer ' +
+    `columns, or fewer bins; ${CELLS_OF_A_SCAN} cells of all columns together can always be read`
+  throw refuseQuery('columns', rule)
+}
+
+/** A price: an epsilon for Laplace noise; a rho for Gaussian noise, with the epsilon and delta to state. */
+type Price =
+  | { readonly shape: 'laplace'; readonly epsilonNano: EpsilonNano }
+  | {
+      readonly shape: 'gaussian'
+      readonly rho: RhoPico
+      readonly loss: PrivacyLoss
+      /** True if the price is stated as a rho. */
+      readonly inRho: boolean
+    }
+
+/** Delta at which the epsilon of a rho is stated. */
+const STATED_DELTA = deltaAtto(1_000_000_000n)
+
+/**
+ * Gaussian noise for a delta, or for a budget in rho and no epsilon.
+ * @throws Refusal for a rho on a dataset that does not count its budget in rho, or together with a delta.
+ */
+function shapeOf(
+  { epsilonNano: epsilon, rhoPico: rho, deltaAtto: delta }: Offer,
+  { accounting }: Dataset,
+): NoiseShape {
+  if (rho !== undefined && accounting !== 'zcdp') {
+    const rule =
+      'applies to datasets whose budget is counted in rho; give epsilon, with a delta for Gaussian noise'
+    throw refuseQuery('rho', rule)
+  }
+  if (rho !== undefined && delta > 0n)
+    throw refuseField('invalid-request', 'delta', 'must not be given together with rho')
+  return delta > 0n || (accounting === 'zcdp' && epsilon === undefined) ? 'gaussian' : 'laplace'
+}
+
+function priceOfEpsilon(epsilon: EpsilonNano, delta: DeltaAtto): Price {
+  if (delta === 0n) return { shape: 'laplace', epsilonNano: epsilon }
+  const loss = { epsilonNano: epsilon, deltaAtto: delta }
+  return { shape: 'gaussian', rho: rhoBoughtBy(loss), loss, inRho: false }
+}
+
+function priceOfRho(rho: RhoPico): Price {
+  const loss = { epsilonNano: epsilonOfRho(rho, STATED_DELTA), deltaAtto: STATED_DELTA }
+  return { shape: 'gaussian', rho, loss, inRho: true }
+}
+
+/** Calibrates the noise of each measured table to its share. The shares add up to no more than the price. */
+function measure(shares: readonly Share[], sensitivities: readonly Sensitivity[], price: Price) {
+  const whole = price.shape === 'laplace' ? price.epsilonNano : price.rho
+  const parts = divided(whole, shares)
+  if (parts.some((part) => part < 1n)) {
+    const rule = `must be large enough to be divided among ${shares.length} tables`
+    throw refuseField('invalid-request', price.shape === 'laplace' ? 'epsilon' : 'rho', rule)
+  }
+  if (price.shape === 'laplace') {
+    const measurements = parts.map((part, place) =>
+      calibrateLaplace(entry(sensitivities, place), epsilonNano(part), LEAST_SCALE_UNITS),
+    )
+    const loss = measurements.reduce((sum, measurement) => addLoss(sum, measurement.loss), NO_LOSS)
+    return { measurements, loss, rho: rhoOf(measurements) }
+  }
+  const measurements = parts.map((part, place) =>
+    calibrateGaussianByRho(
+      entry(sensitivities, place),
+      rhoPico(part),
+      LEAST_SCALE_UNITS,
+      price.loss.deltaAtto,
+    ),
+  )
+  const rho = rhoOf(measurements)
+  if (rho > price.rho) throw new RangeError('the shares of a price must not exceed it')
+  return { measurements, loss: price.loss, rho, ...(price.inRho ? { statedRho: price.rho } : {}) }
+}
+
+function rhoOf(measurements: readonly Measurement[]): RhoPico {
+  return rhoTogether(measurements.map((each) => zeroConcentratedMap(each, each.sensitivity)))
+}
+
+/** Divides a price by shares; the largest share takes what rounding leaves. */
+function divided(whole: bigint, shares: readonly Share[]): readonly bigint[] {
+  const parts = shares.map(({ share }) => (whole * BigInt(Math.floor(share * 2 ** 40))) >> 40n)
+  const largest = shares.reduce(
+    (best, { share }, place) => (share > entry(shares, best).share ? place : best),
+    0,
+  )
+  const rest = whole - parts.reduce((sum, part) => sum + part, 0n)
+  return parts.map((part, place) => (place === largest ? part + rest : part))
+}
+
+/** Prepares the errors of all tables at any calibration. */
+function errorsIn(reconstruction: Reconstruction, confidence: number) {
+  const known = reconstruction.tables.map((set) => ({
+    set,
+    cells: cellsIn(set, reconstruction.sizes),
+    factors: cellFactors(reconstruction, set),
+  }))
+  return (measurements: readonly Measurement[]): readonly Table[] => {
+    const noises = measurements.map((measurement) => noiseOf(measurement, 1))
+    return known.map(({ set, cells, factors }) => {
+      const error = errorOf(factors, noises)
+      return {
+        set,
+        cells,
+        halfWidth: halfWidthOfMany(error, 1 - confidence),
+        deviation: deviationOfMany(error),
+      }
+    })
+  }
+}
+
+/** Digits of a price that the service chooses. */
+const SIGNIFICANT_DIGITS = 4
+
+/**
+ * Finds the least price of four digits whose largest half-width meets the target. Half-widths are almost proportional to
+ * 1 / epsilon, or to the root of 1 / rho: the search starts from there.
+ * @throws Refusal if none does.
+ */
+function leastPrice(
+  planAt: (price: Price) => MarginalsPlan,
+  shape: NoiseShape,
+  delta: DeltaAtto,
+  target: Target,
+): MarginalsPlan {
+  const inRho = shape === 'gaussian' && delta === 0n
+  const one = inRho ? ONE_RHO_PICO : ONE_EPSILON_NANO
+  const largest = BigInt(MAX_QUERY_EPSILON) * one
+  const at = (units: bigint) =>
+    planAt(inRho ? priceOfRho(rhoPico(units)) : priceOfEpsilon(epsilonNano(units), delta))
+  const meets = (plan: MarginalsPlan) => largestHalfWidth(plan) <= target.halfWidth
+  const atOne = at(one)
+  const times = largestHalfWidth(atOne) / target.halfWidth
+  const rho = Number(atOne.rho ?? 0n) * times ** 2
+  const guess = inRho
+    ? rho
+    : shape === 'laplace'
+      ? Number(one) * times
+      : Number(epsilonOfRho(safeRho(rho), delta))
+  let units = withFewDigits(BigInt(Math.ceil(Math.min(guess, Number(largest)))))
+  let plan = at(units)
+  while (!meets(plan)) {
+    if (units >= largest) {
+      const [most, unit] = [MAX_QUERY_EPSILON, inRho ? 'a rho' : 'an epsilon']
+      throw refuseQuery(
+        'accuracy.halfWidth',
+        `cannot be reached with ${unit} of ${most}, the largest that is supported`,
+      )
+    }
+    units = withFewDigits(units + spacingOf(units))
+    plan = at(units)
+  }
+  for (let less = units - spacingOf(units); less > 0n; less -= spacingOf(less)) {
+    const cheaper = at(less)
+    if (!meets(cheaper)) break
+    plan = cheaper
+  }
+  return plan
+}
+
+/** A rho that is not too large to be converted. */
+function safeRho(rho: number): RhoPico {
+  return rhoPico(BigInt(Math.ceil(Math.min(rho, MAX_QUERY_EPSILON * Number(ONE_RHO_PICO)))))
+}
+
+function spacingOf(units: bigint): bigint {
+  return 10n ** BigInt(Math.max(0, `${units}`.length - SIGNIFICANT_DIGITS))
+}
+
+function withFewDigits(units: bigint): bigint {
+  const spacing = spacingOf(units)
+  return ((units + spacing - 1n) / spacing) * spacing
+}
+
+function largestHalfWidth({ tables }: MarginalsPlan): number {
+  return tables.reduce((most, { halfWidth }) => Math.max(most, halfWidth), 0)
+}
+
+function cellsOfAll({ tables }: MarginalsPlan): number {
+  return tables.reduce((sum, { cells }) => sum + cells, 0)
+}
+
+const CELLS_IN_A_STEP = 20_000
+
+/** All tables of some of the columns. */
+export const marginals: PlanKind<MarginalsPlan, MarginalsExact, MarginalsRelease> = {
+  readings: ({ scans }) => scans.map(({ aggregate }) => ({ method: 'aggregate', aggregate })),
+  exact({ scans, reconstruction: { measured, sizes } }, { aggregate }) {
+    const integers = measured.map((set) => {
+      const place = scans.findIndex((scan) => contains(scan.set, set))
+      return addedUp(entry(entry(aggregate, place), 0), entry(scans, place).set, set, sizes)
+    })
+    return { kind: 'marginals', integers }
+  },
+  release: (plan, exact) => (noiseSource) => addNoises(plan, exact, noiseSource),
+  chosen: ({ query: { delta } }) => (delta > 0 ? { delta } : {}),
+  domain: () => undefined,
+  rowsThatCount: ({ scans }) => entry(scans, 0).aggregate.where,
+  mostValues: cellsOfAll,
+  requireAnswerable({ tables, reconstruction: { measured, sizes } }) {
+    const refuse = (cells: number, what: string) =>
+      refuseQuery('columns', `span ${cells} cells in ${what}; at most ${MOST_CELLS} are supported`)
+    const cells = tables.reduce((sum, table) => sum + table.cells, 0)
+    if (cells > MOST_CELLS) throw refuse(cells, 'all tables')
+    const cellsMeasured = measured.reduce((sum, set) => sum + cellsIn(set, sizes), 0)
+    if (cellsMeasured > MOST_CELLS) throw refuse(cellsMeasured, 'the tables to measure')
+  },
+  leastHalfWidthRows({ tables, measurements }) {
+    const ofMeasured = measurements.map((measurement) =>
+      halfWidthOfMany([{ noise: noiseOf(measurement, 1), weight: 1, count: 1 }], 1 - DEFAULT_CONFIDENCE),
+    )
+    return Math.min(...ofMeasured, ...tables.map(({ halfWidth }) => halfWidth))
+  },
+  replacementLoss: (plan) =>
+    plan.dataset.neighbours === 'change-one' ? plan.loss : replacementLossInTwoSteps(plan),
+  noise,
+  accuracy,
+  reporter,
+}
+
+function* addNoises(
+  { measurements }: MarginalsPlan,
+  { integers }: MarginalsExact,
+  noiseSource: UniformSource,
+): Generator<void, MarginalsRelease> {
+  const noisy: bigint[][] = []
+  for (const [place, measurement] of measurements.entries()) {
+    const exact = entry(integers, place)
+    const table: bigint[] = []
+    for (let first = 0; first < exact.length; first += CELLS_IN_A_STEP) {
+      for (const integer of addNoise(measurement, exact.slice(first, first + CELLS_IN_A_STEP), noiseSource))
+        table.push(integer)
+      yield
+    }
+    noisy.push(table)
+  }
+  return { kind: 'marginals', noisy }
+}
+
+function namesOf({ groupings }: MarginalsPlan, set: ColumnSet): readonly string[] {
+  return columnsIn(set).map((column) => entry(groupings, column).column)
+}
+
+function noise(plan: MarginalsPlan): NoiseReport {
+  const { dataset, shape, shares, measurements } = plan
+  return {
+    mechanism: 'marginals',
+    neighbours: dataset.neighbours,
+    distribution: shape,
+    tables: measurements.map((measurement, place) => {
+      const { set, share } = entry(shares, place)
+      return { columns: namesOf(plan, set), ...noiseOfTable(measurement), share }
+    }),
+  }
+}
+
+function noiseOfTable({ noise: own, fractionBits, sensitivity }: Measurement) {
+  const granularity = 2 ** -fractionBits
+  switch (own.kind) {
+    case 'discrete-laplace':
+      return {
+        scale: numberFromRational(own.scale) * granularity,
+        sensitivity: Number(sensitivity.l1),
+        granularity,
+      }
+    case 'discrete-gaussian':
+      return {
+        scale: Number(own.sigma) * granularity,
+        sensitivity: Math.sqrt(Number(sensitivity.l2Squared)),
+        granularity,
+      }
+  }
+}
+
+function accuracy(plan: MarginalsPlan): AccuracyReport {
+  const { tables, confidence } = plan
+  const largest = Math.max(...tables.map(({ deviation }) => deviation))
+  const squares = tables.reduce((sum, { cells, deviation }) => sum + cells * deviation ** 2, 0)
+  return {
+    confidence,
+    halfWidth: largestHalfWidth(plan),
+    // By Jensen's inequality; for a normal variable it is less by a fifth.
+    expectedAbsoluteError: largest,
+    rootMeanSquaredError: Math.sqrt(squares / cellsOfAll(plan)),
+  }
+}
+
+function reporter(plan: MarginalsPlan): (release: MarginalsRelease) => Report {
+  const { tables, groupings, reconstruction, measurements, maxCells } = plan
+  const isInline = cellsOfAll(plan) <= maxCells
+  const stated = accuracy(plan)
+  const fractionBits = measurements.map((measurement) => measurement.fractionBits)
+  return ({ noisy }) => {
+    const estimate = isInline ? valuesFrom(reconstruction, noisy, fractionBits) : undefined
+    return {
+      result: {
+        columns: groupings.map(({ column, labels }) => ({ column, labels })),
+        tables: tables.map(({ set, cells, halfWidth, deviation }) => ({
+          columns: namesOf(plan, set),
+          cells,
+          halfWidth,
+          rootMeanSquaredError: deviation,
+          ...defined({ values: estimate?.(set) }),
+        })),
+      },
+      accuracy: stated,
+      measured: noisy.map((table) => measuredTable(table, isInline)),
+    }
+  }
+}
+
+/** Integers as numbers where the answer is small, and all of them are exact doubles. */
+function measuredTable(table: readonly bigint[], isSmall: boolean): MeasuredTables[number] {
+  const numbers = isSmall ? table.map(Number) : []
+  return isSmall && numbers.every(Number.isSafeInteger) ? numbers : encodedIntegers(table)
+}
