@@ -25,6 +25,7 @@ export const GROUPS: readonly Group[] = [
     title: 'Analysts',
     pages: [
       'docs/queries.md',
+      'docs/budget.md',
       'docs/reference/questions.md',
       'examples/clinic.md',
       'docs/sql.md',

@@ -80,7 +80,10 @@ export interface Answer {
  */
 export function answer(dependencies: AnswerDependencies, question: Question): Promise<Answer> {
   const { dataset, query } = question
-  return answerUnderCharge(dependencies, question, { name: 'query', kind: query.kind }, async (trace) => {
+  // Tables are read one after the other, in as many readings as columns or a few times as many.
+  const readings = query.kind === 'marginals' ? query.columns.length : 1
+  const withLease = { ...dependencies, leaseMs: dependencies.leaseMs * readings }
+  return answerUnderCharge(withLease, question, { name: 'query', kind: query.kind }, async (trace) => {
     const asked = await trace.step('plan', () => askQuery(query, dataset, dependencies))
     const use = useOf(query, question.idempotencyKey)
     const inferred =

@@ -5,6 +5,7 @@ import {
   type Batch,
   type BatchDocument,
   type GroupsAnswer,
+  type MarginalsAnswer,
   readAnswer,
   readBatch,
 } from './answers.ts'
@@ -108,6 +109,8 @@ export interface Client {
     reference: ReleaseReference,
     options?: { readonly theme?: 'light' | 'dark'; readonly signal?: AbortSignal },
   ): Promise<string>
+  /** Returns a stored answer of `marginals` with all of its tables, also those that are too large for it, at no cost. */
+  tables(reference: ReleaseReference, options?: Pick<CallOptions, 'signal'>): Promise<MarginalsAnswer>
 }
 
 /**
@@ -130,6 +133,7 @@ export function connect(url: string, key: Key, options: ConnectionOptions = {}):
     history: (filter = {}) => listReleases(send, filter),
     postprocess: (reference, options) => postprocessed(send, reference, options),
     plot: (reference, options) => plotted(send, reference, options),
+    tables: (reference, options) => tablesOf(send, reference, options),
   }
 }
 
@@ -368,6 +372,24 @@ async function plotted(
     signal,
   })
   return reply.text
+}
+
+async function tablesOf(
+  send: Connection,
+  reference: ReleaseReference,
+  { signal }: Pick<CallOptions, 'signal'> = {},
+): Promise<MarginalsAnswer> {
+  const path = releasePath(reference)
+  const document = jsonOf<Schemas['MarginalsAnswer']>(await send({ method: 'GET', path, signal }))
+  const { tables } = jsonOf<Schemas['ReleasedTables']>(
+    await send({ method: 'GET', path: `${path}/tables`, parameters: { format: 'json' }, signal }),
+  )
+  const valuesOf = (columns: readonly string[]) =>
+    tables.find((table) => table.columns.join() === columns.join())?.values ?? []
+  const whole = document.result.tables.map((table) => ({ ...table, values: valuesOf(table.columns) }))
+  const read = readAnswer({ ...document, result: { ...document.result, tables: whole } }, true)
+  if (read.kind !== 'marginals') throw new TypeError('the release has no tables')
+  return read
 }
 
 async function* listReleases(

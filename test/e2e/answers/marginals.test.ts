@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
+import { connect } from 'sotto-client'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { answer as answerSchema, preview as previewSchema } from '../../../schemas/answers/answer.ts'
 import { tablesOfRelease } from '../../../schemas/answers/releases.ts'
@@ -124,6 +125,16 @@ describe('all tables of some of the columns', () => {
     const sum = one.body.tables[0].values.reduce((total: number, value: number) => total + value, 0)
     expect(Math.abs(sum - ROWS)).toBeLessThan(60)
     expect((await tablesOf(id, '?columns=c9')).body.errors[0].field).toBe('columns')
+  })
+
+  test('the client reads all tables, also those that are too large for the answer', async () => {
+    const client = connect(service.url, service.keyOf('analyst'))
+    const answer = await client.dataset('cps').marginals(all, 2, { rho: 1 })
+    expect(String(answer)).toContain('c0 and c1: 5000 cells')
+    const { tables } = await client.tables(answer)
+    const table = tables.find(({ columns }) => columns.join() === 'c3,c4')
+    expect(table?.rows).toHaveLength(8)
+    expect(table?.rows?.[0]?.key).toEqual({ c3: { lower: 0, upper: 1 }, c4: { lower: 0, upper: 1 } })
   })
 
   test.each([

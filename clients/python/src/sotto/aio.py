@@ -95,6 +95,7 @@ class AsyncClient:
     plot = runs_async(ServiceOperations.plot)
     draft = runs_async(ServiceOperations.draft)
     register = runs_async(ServiceOperations.register)
+    tables = runs_async(ServiceOperations.tables)
 
     async def close(self) -> None:
         """Close the connections."""

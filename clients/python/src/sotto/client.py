@@ -97,6 +97,7 @@ class Client:
     plot = runs(ServiceOperations.plot)
     draft = runs(ServiceOperations.draft)
     register = runs(ServiceOperations.register)
+    tables = runs(ServiceOperations.tables)
 
     def close(self) -> None:
         """Close the connections."""

@@ -16,7 +16,7 @@ from urllib.parse import quote
 import pandas as pd
 
 from .amounts import Budget
-from .answers import Answer, Batch, Picture, Preview, SessionAnswer, Table, read_answer
+from .answers import Answer, Batch, Marginals, Picture, Preview, SessionAnswer, Table, read_answer
 from .columns import Where
 from .problems import Problem, SottoError, UnexpectedResponse
 from .progress import Progress, Report, SentFile, show_progress
@@ -108,6 +108,16 @@ class ServiceOperations:
         """Draw a paid answer with error bars, at no cost. The service makes the SVG."""
         reply = yield from self._get(f"/v1/releases/{_release_id(release)}/plot", theme=theme)
         return Picture(reply.content.decode())
+
+    def tables(self, release: Answer | str) -> Operation[Marginals]:
+        """Return a paid answer of `marginals` with all of its tables, also the largest, at no cost."""
+        path = f"/v1/releases/{_release_id(release)}"
+        reply = yield from self._get(path)
+        document = reply.json()
+        reply = yield from self._get(f"{path}/tables", format="json")
+        values = {tuple(table["columns"]): table["values"] for table in reply.json()["tables"]}
+        tables = [{**table, "values": values[tuple(table["columns"])]} for table in document["result"]["tables"]]
+        return Marginals({**document, "result": {**document["result"], "tables": tables}}, {}, replayed=True)
 
     def history(
         self,
