@@ -56,7 +56,8 @@ def test_clamps_are_pairs_or_objects() -> None:
     assert sotto.sum("cost", clamp=bounds, epsilon=1).body["clamp"] == bounds
     days = (datetime.date(2024, 1, 1), datetime.date(2024, 12, 31))
     assert sotto.median("day", clamp=days, epsilon=1).body["clamp"] == {"lower": "2024-01-01", "upper": "2024-12-31"}
-    for clamp in ({"cost": (0, 80)}, {"cost": bounds}):
+    by_column: list[Any] = [{"cost": (0, 80)}, {"cost": bounds}]
+    for clamp in by_column:
         assert sotto.covariance("age", "cost", clamp=clamp, epsilon=1).body["clamp"] == {"cost": bounds}
 
 

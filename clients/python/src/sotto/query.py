@@ -134,7 +134,8 @@ def _wire_options(options: Mapping[str, Any]) -> dict[str, Json]:
 def _clamp(bounds: Clamp | Mapping[str, Clamp]) -> dict[str, Any]:
     """Return bounds, or those of several columns by name, as objects."""
     if isinstance(bounds, Mapping):
-        return {name: _clamp(part) if isinstance(part, (tuple, list, Mapping)) else part for name, part in bounds.items()}
+        is_clamp = (tuple, list, Mapping)
+        return {name: _clamp(part) if isinstance(part, is_clamp) else part for name, part in bounds.items()}
     lower, upper = bounds
     return {"lower": lower, "upper": upper}
 
