@@ -134,4 +134,4 @@ def test_both_clients_have_the_same_methods() -> None:
 
 def test_every_kind_is_a_function_and_a_method() -> None:
     kinds = [name for name in dir(sotto) if getattr(getattr(sotto, name), "__module__", "") == "sotto.queries"]
-    assert len([kind for kind in kinds if hasattr(sotto.Dataset, kind)]) == 20
+    assert len([kind for kind in kinds if hasattr(sotto.Dataset, kind)]) == 21

@@ -131,7 +131,7 @@ def _wire_options(options: Mapping[str, Any]) -> dict[str, Json]:
     return {name: wire(value, name) for name, value in body.items()}
 
 
-def _clamp(bounds: Clamp | Mapping[str, Clamp]) -> dict[str, Any]:
+def _clamp(bounds: Any) -> dict[str, Any]:
     """Return bounds, or those of several columns by name, as objects."""
     if isinstance(bounds, Mapping):
         is_clamp = (tuple, list, Mapping)
