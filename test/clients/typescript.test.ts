@@ -17,6 +17,7 @@ import {
   difference,
   type Estimate,
   mean,
+  offersText,
   PROBLEM_CODES,
   Problem,
   proportion,
@@ -377,6 +378,30 @@ describe('as text', () => {
     const answer = await census.groupBy('Sex').agg({ n: count() }).run({ epsilon: 0.1 })
     expect(String(answer)).toBe(`F: n 5 ± 1\n${cost}`)
     expect([String(answer.rows[0]), String(answer.rows[0]?.values.n)]).toEqual(['F: n 5 ± 1', '5 ± 1'])
+  })
+
+  test('of an inferred answer, and of the ways to an answer', async () => {
+    const statement = 'Follows from one answer that you have paid for (histogram).'
+    const inference = { statement, releases: [{ id: 'a' }, { id: 'a' }, { id: 'this' }], estimates: [] }
+    const { census } = standIn({ ...counted, inference })
+    const answer = await census.count({ epsilon: 0.1, use: 'free' })
+    expect(answer.inference).toEqual({ statement, releases: ['a'] })
+    expect(String(answer)).toContain(`\n(${statement})\n(95% confidence`)
+    const price = { epsilon: 0.1, delta: 0 }
+    const free = {
+      result: { value: 2531 },
+      accuracy: { confidence: 0.95, halfWidth: 20 },
+      releases: ['a', 'b'],
+    }
+    const topUp = { epsilon: 0.07, price: { epsilon: 0.07, delta: 0 } }
+    const lineOf = async (offers: object) =>
+      offersText(await standIn({ offers }).census.preview(count({ epsilon: 0.1 })))
+    expect(await lineOf({ free, topUp, fresh: { price } })).toBe(
+      'free: 2,531 ± 20 from 2 answers; top up: epsilon 0.07; fresh: epsilon 0.1',
+    )
+    expect(await lineOf({ free: { reason: 'it does not follow' }, fresh: { price } })).toBe(
+      'free: it does not follow; fresh: epsilon 0.1',
+    )
   })
 
   test('of a batch, a replay, made-up rows and a budget in rho', async () => {

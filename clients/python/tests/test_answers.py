@@ -202,3 +202,42 @@ def test_an_answer_over_a_live_table_says_how_old_it_can_be() -> None:
     assert answer.replays_until == pd.Timestamp("2026-01-02T00:00Z")
     ingested = read_answer(answer_document(), {"kind": "count"}, replayed=False)
     assert (ingested.debited_at, ingested.replays_until) == (None, None)
+
+
+def test_an_inferred_answer_says_what_it_follows_from() -> None:
+    inference = {
+        "statement": "Follows from one answer that you have paid for (histogram).",
+        "releases": [{"id": "a" * 32, "measurement": "b"}, {"id": "this", "measurement": "this"}],
+    }
+    answer = read_answer(answer_document(cost={"epsilon": 0, "delta": 0}, inference=inference), {"kind": "count"})
+    assert answer.inferred_from == ["a" * 32]
+    assert "(Follows from one answer that you have paid for (histogram).)" in repr(answer)
+    assert "inferred at no cost" in repr(answer)
+    assert "Follows from one answer" in answer._repr_html_()
+
+
+def test_offers_are_readable() -> None:
+    document = {
+        **answer_document(price={"epsilon": 0.1, "delta": 0}, paid=False, affordable=True),
+        "disclosureRisk": {"statement": "An adversary may guess."},
+        "offers": {
+            "free": {
+                "result": {"value": 2531},
+                "accuracy": {"confidence": 0.95, "halfWidth": 20, "expectedAbsoluteError": 7},
+                "releases": ["a" * 32, "b" * 32],
+                "statement": "The best estimate from 2 answers that you have paid for (count, histogram).",
+            },
+            "topUp": {"epsilon": 0.07, "price": {"epsilon": 0.07, "delta": 0}},
+            "fresh": {"price": {"epsilon": 0.1, "delta": 0}},
+        },
+    }
+    offers = sotto.Preview(document).offers
+    assert offers is not None
+    assert offers.free is not None
+    assert offers.free.half_width == 20
+    line = "free: 2,531 ± 20 from 2 answers; top up: epsilon 0.07; fresh: epsilon 0.1"
+    assert repr(offers) == line
+    assert line in repr(sotto.Preview(document))
+    nothing = {"free": {"reason": "it does not follow from your releases"}, "fresh": document["offers"]["fresh"]}
+    preview = sotto.Preview({**document, "offers": nothing})
+    assert repr(preview.offers) == "free: it does not follow from your releases; fresh: epsilon 0.1"

@@ -17,6 +17,7 @@ read_answer <- function(document, names, replayed) {
     kind = released$kind, dataset = released$dataset, dataset_version = released$datasetVersion,
     id = if (!isTRUE(released[["dummy"]])) released[["id"]],
     replayed = replayed, dummy = isTRUE(released[["dummy"]]),
+    inference = released[["inference"]][["statement"]],
     question = released[["question"]], notes = unlist(document[["notes"]])
   )
   answer$table <- if (is_sql) sql_table(document) else table_of(answer, released, names)
@@ -33,7 +34,7 @@ format.sotto_answer <- function(x, ...) {
 
 print.sotto_answer <- function(x, ...) {
   if (is.null(x[["value"]])) print(x$table, ...) else cat(format(x), "\n", sep = "")
-  writeLines(strwrap(paste0("(", c(x[["coverage"]], cost_line(x)), ")")))
+  writeLines(strwrap(paste0("(", c(x[["coverage"]], x[["inference"]], cost_line(x)), ")")))
   invisible(x)
 }
 
@@ -159,6 +160,7 @@ read_preview <- function(document, names) {
     half_width = read_half_width(accuracy[["halfWidth"]], accuracy[["unit"]], NULL),
     half_widths = lapply(parts, function(part) read_half_width(part[["halfWidth"]], part[["unit"]], NULL)),
     reason = accuracy[["reason"]], coverage = document[["coverage"]][["statement"]], risk = document$disclosureRisk$statement,
+    offers = document[["offers"]],
     budget_left = amount(document$budget$remaining), document = document
   )
   structure(preview, class = "sotto_preview")
@@ -170,7 +172,21 @@ print.sotto_preview <- function(x, ...) {
   else if (is.null(x[["half_width"]])) x$reason else width(x$half_width)
   can <- if (x$paid) "already paid" else if (x$affordable) "affordable" else "not affordable"
   cat(margins, "; price: ", format(x$price), ", ", can, "; left: ", format(x$budget_left), "\n", sep = "")
+  if (!is.null(x$offers$free[["result"]])) cat("(", offers_line(x$offers), ")\n", sep = "")
   invisible(x)
+}
+
+# Returns what is known from paid answers, and the prices of the other ways.
+offers_line <- function(offers) {
+  free <- offers$free
+  accuracy <- free$accuracy
+  value <- read_value(free$result[["value"]])
+  values <- if (is.null(value)) "its values"
+  else with_half_width(value, read_half_width(accuracy[["halfWidth"]], accuracy[["unit"]], value), NULL)
+  count <- length(free$releases)
+  lacks <- if (offers$topUp$epsilon == 0) "nothing lacks" else format(amount(offers$topUp$price))
+  paste0("free: ", values, " from ", count, if (count == 1) " answer" else " answers", "; top up: ", lacks, "; fresh: ",
+         format(amount(offers$fresh$price)))
 }
 
 amount <- function(document) structure(document, class = "sotto_amount")

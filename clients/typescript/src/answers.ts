@@ -1,6 +1,6 @@
 import type { Kind } from './query.ts'
 import type { components } from './schema.ts'
-import { printable, printableAnswer, printableRow } from './text.ts'
+import { amountText, estimateText, printable, printableAnswer, printableRow } from './text.ts'
 
 type Schemas = components['schemas']
 
@@ -45,6 +45,13 @@ interface Facts {
   readonly price: Amount
   /** Budget of the dataset just after the answer was first given. `dataset.budget()` returns that of now. */
   readonly budgetLeft: Amount
+  /** From which answers this one follows; absent for one with noise of its own. */
+  readonly inference?: {
+    /** In words. */
+    readonly statement: string
+    /** Ids of the releases. */
+    readonly releases: readonly string[]
+  }
   /** True if a stored answer was sent, at no cost. */
   readonly replayed: boolean
   /** True if the answer was computed from made-up rows. */
@@ -167,11 +174,34 @@ export function readAnswer(document: AnswerDocument, replayed: boolean, asked?: 
     datasetVersion,
     price: priceOf(document),
     budgetLeft: budget.remaining,
+    ...inferenceOf(document.inference),
     replayed,
     dummy,
     raw: document,
   }
   return printableAnswer({ ...facts, ...valuesOf(document, accuracy, document.question ?? asked) } as Answer)
+}
+
+function inferenceOf(inference: Schemas['Answer']['inference']): Pick<Facts, 'inference'> {
+  if (inference === undefined) return {}
+  const { statement, releases } = inference
+  const ids = releases.map(({ id }) => id).filter((id) => id !== 'this')
+  return { inference: { statement, releases: [...new Set(ids)] } }
+}
+
+/**
+ * Writes the ways to an answer that a preview offers as a line: `free: 2,531 ± 20 from 2 answers; top up: epsilon 0.07; fresh:
+ * epsilon 0.1`.
+ */
+export function offersText({ offers: { free, topUp, fresh } }: Schemas['Preview']): string {
+  const price = `fresh: ${amountText(fresh.price)}`
+  if ('reason' in free) return `free: ${free.reason}; ${price}`
+  const { result, accuracy, releases } = free
+  const values =
+    'value' in result ? estimateText({ ...accuracyOf(accuracy), value: result.value }) : 'its values'
+  const from = `${releases.length} answer${releases.length === 1 ? '' : 's'}`
+  const lacks = topUp === undefined || topUp.epsilon === 0 ? 'nothing lacks' : amountText(topUp.price)
+  return `free: ${values} from ${from}; top up: ${lacks}; ${price}`
 }
 
 /** Answers to several queries that were charged together. */

@@ -33,6 +33,11 @@ export interface NoisyOptions extends Options {
   readonly calibration?: 'analytic' | 'classic'
   readonly delta?: Decimal
   readonly postprocess?: { readonly round?: boolean; readonly nonNegative?: boolean }
+  /**
+   * What is used of answers that you have paid for: they alone, at no cost (`free`), only what they lack is bought (`topUp`), or
+   * nothing (`fresh`). Not in batches.
+   */
+  readonly use?: NonNullable<Schemas['CountQuery']['use']>
 }
 
 /** Options of queries whose accuracy depends on the data. */

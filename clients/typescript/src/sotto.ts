@@ -16,7 +16,7 @@ export type {
   TableAnswer,
   ValueAnswer,
 } from './answers.ts'
-export { records } from './answers.ts'
+export { offersText, records } from './answers.ts'
 export type {
   Client,
   Dataset,

@@ -7,7 +7,9 @@ export function printable<Shown extends Omit<Estimate, 'confidence'>>(estimate: 
 
 /** Returns an answer that `String` shows with half-widths, confidence, price and remaining budget. */
 export function printableAnswer(answer: Answer): Answer {
-  return withText(answer, () => `${valuesText(answer).join('\n')}\n(${costText(answer)})`)
+  return withText(answer, () =>
+    [...valuesText(answer), ...noteTexts(answer).map((note) => `(${note})`)].join('\n'),
+  )
 }
 
 /** Returns a row that `String` shows with its key and its statistics: `F: n 10 ± 3, pay 5 ± 1`. */
@@ -48,7 +50,7 @@ function rowText({ key, values }: Row): string {
 }
 
 /** Returns value and half-width with as many fractional digits as two significant digits of the half-width need. */
-function estimateText({ value, halfWidth, unit }: Omit<Estimate, 'confidence'>): string {
+export function estimateText({ value, halfWidth, unit }: Omit<Estimate, 'confidence'>): string {
   if (halfWidth === null) return numberText(value)
   if (unit === 'rows' || unit === 'people')
     return `${numberText(value)} (rank ± ${numberText(halfWidth)} ${unit})`
@@ -68,13 +70,18 @@ function labelText(label: CellLabel): string {
   return `[${label.lower}, ${label.upper}${'upperIncluded' in label && label.upperIncluded ? ']' : ')'}`
 }
 
+function noteTexts(answer: Answer): readonly string[] {
+  return [...(answer.inference === undefined ? [] : [answer.inference.statement]), costText(answer)]
+}
+
 function costText({ confidence, price, budgetLeft, replayed, dummy }: Answer): string {
   const paid = dummy ? 'from made-up rows, would cost' : replayed ? 'replayed, paid' : 'price'
   const left = replayed ? 'left then' : 'left'
   return `${Number((confidence * 100).toFixed(6))}% confidence · ${paid}: ${amountText(price)} · ${left}: ${amountText(budgetLeft)}`
 }
 
-function amountText(amount: Amount): string {
+/** Returns an amount such as `epsilon 0.1`. */
+export function amountText(amount: Amount): string {
   if ('rho' in amount) return `rho ${amount.rho}`
   return `epsilon ${amount.epsilon}${amount.delta > 0 ? `, delta ${amount.delta}` : ''}`
 }

@@ -15,6 +15,11 @@ class Amount:
     delta: float | None = None
     rho: float | None = None
 
+    @property
+    def is_nothing(self) -> bool:
+        """True if no privacy is lost."""
+        return not (self.epsilon or self.delta or self.rho)
+
     def __str__(self) -> str:
         if self.rho is not None:
             return f"rho {self.rho:.6g}"

@@ -46,6 +46,11 @@ class Answer:
         """What the answer cost when it was first given; for made-up rows, what it would cost."""
         self.budget_left = Amount(**document["budget"]["remaining"])
         """Budget of the dataset just after the answer was first given; `dataset.budget()` returns that of now."""
+        inference = document.get("inference", {})
+        self.inference: str | None = inference.get("statement")
+        """From which answers this one follows, in words; None for one with noise of its own."""
+        self.inferred_from: list[str] = parent_ids(inference)
+        """Ids of the releases that the answer follows from."""
 
     @property
     def half_width(self) -> Any:
@@ -90,13 +95,15 @@ class Answer:
         confidence = show_confidence(self.confidence)
         if self.dummy:
             return f"{confidence} · from made-up rows, free; over the data it costs {self.price}"
+        if self.inference is not None and self.price.is_nothing:
+            return f"{confidence} · inferred at no cost · left: {self.budget_left}"
         if self.replayed:
             return f"{confidence} · replayed at no cost, paid: {self.price} · left then: {self.budget_left}"
         return f"{confidence} · price: {self.price} · left: {self.budget_left}"
 
     def lines(self) -> list[str]:
-        """Return what the half-widths do not cover, and what the answer cost."""
-        return [*([] if self.coverage is None else [self.coverage]), self.cost_line()]
+        """Return what the half-widths do not cover, from which answers this one follows, and what it cost."""
+        return [*(line for line in (self.coverage, self.inference) if line is not None), self.cost_line()]
 
     def __repr__(self) -> str:
         return "\n".join([self._shown(), *(f"({line})" for line in self.lines())])
@@ -465,6 +472,44 @@ class Batch(Sequence[Any]):
         return "".join(answer._repr_html_() for answer in self.answers)
 
 
+def parent_ids(inference: Mapping[str, Any]) -> list[str]:
+    """Return the ids of the releases that an answer follows from, without its own measurement."""
+    return list(dict.fromkeys(part["id"] for part in inference.get("releases", []) if part["id"] != "this"))
+
+
+class Offers:
+    """The three ways to an answer, one of which `use` chooses."""
+
+    def __init__(self, preview: Mapping[str, Any], names: Mapping[str, str] | None = None) -> None:
+        offers = preview["offers"]
+        free, top_up = offers["free"], offers.get("topUp")
+        self.reason: str | None = free.get("reason")
+        """Why nothing follows from what you have paid for; None if something does."""
+        self.statement: str | None = free.get("statement")
+        """From which answers the free one follows, in words."""
+        self.releases: list[str] = free.get("releases", [])
+        """Ids of the releases that the free answer follows from."""
+        self.top_up = None if top_up is None else Amount(**top_up["price"])
+        """Price of the precision that they lack; None where nothing follows."""
+        self.fresh = Amount(**offers["fresh"]["price"])
+        """Price of an answer with noise of its own."""
+        self.free: Answer | None = None
+        """What the paid answers say already; None where nothing follows."""
+        if "result" in free:
+            nothing = dict.fromkeys(preview["price"], 0)
+            shared = {name: preview[name] for name in ("dataset", "datasetVersion", "kind", "budget")}
+            document = {**shared, **free, "cost": nothing, "inference": {"statement": self.statement}}
+            self.free = read_answer(document, {}, names=names)
+
+    def __repr__(self) -> str:
+        if self.free is None:
+            return f"free: {self.reason}; fresh: {self.fresh}"
+        values = self.free._shown() if isinstance(self.free, Value) else f"{len(self.free._rows())} values"
+        count = f"{len(self.releases)} answer{'' if len(self.releases) == 1 else 's'}"
+        lacking = "nothing lacks" if self.top_up is None or self.top_up.is_nothing else str(self.top_up)
+        return f"free: {values} from {count}; top up: {lacking}; fresh: {self.fresh}"
+
+
 class Preview:
     """Cost and accuracy of a query before it is asked. Nothing is charged."""
 
@@ -473,7 +518,7 @@ class Preview:
         accuracy = document.get("accuracy", {})
         estimates = accuracy.get("estimates", {})
         self.cost = Amount(**document["cost"])
-        """What asking would cost now: nothing if you have paid for the question before."""
+        """What asking would cost now: nothing if you have paid for the question before, or it is inferred."""
         self.price = Amount(**document["price"])
         """What a fresh answer costs."""
         self.paid: bool = document["paid"]
@@ -501,13 +546,18 @@ class Preview:
         """What the half-width covers and what not, in words; None for a batch, whose answers state it."""
         self.risk: str = document["disclosureRisk"]["statement"]
         """What an adversary can guess, in a sentence."""
+        self.offers = Offers(document, names) if "offers" in document else None
+        """Ways to an answer from what you have paid for; None for batches and sessions."""
 
     def __repr__(self) -> str:
         parts = self.document.get("answers", [self.document])
         named = ", ".join(f"{name} {_margin(each)}" for name, each in self._estimates.items())
         margins = named or "; ".join(_margins(part["accuracy"]) for part in parts)
         can = "already paid" if self.paid else "affordable" if self.affordable else "not affordable"
-        notes = "".join(f"\n({note})" for note in (self.appearance, self.coverage) if note is not None)
+        if not self.paid and self.cost.is_nothing:
+            can = "nothing to pay"
+        offers = None if self.offers is None or self.offers.free is None else repr(self.offers)
+        notes = "".join(f"\n({note})" for note in (self.appearance, self.coverage, offers) if note is not None)
         return f"Preview({margins}; price: {self.price}, {can}; left: {self.budget_left}){notes}"
 
 

@@ -16,6 +16,8 @@ Subject: TypeAlias = Literal["rows", "people"]
 Per: TypeAlias = Literal["sum", "count", "mean"]
 Clamp: TypeAlias = tuple[Any, Any] | Mapping[str, Any]
 """Bounds to which values are clamped, within the declared ones: `(0, 80)`."""
+Use: TypeAlias = Literal["free", "topUp", "fresh"]
+"""What is used of answers that you have paid for: they alone, at no cost; only what they lack is bought; nothing."""
 On: TypeAlias = Literal["data", "dummy"]
 """What answers a query: the data, or made-up rows to practise on, free of charge."""
 
@@ -63,6 +65,7 @@ class NoisyOptions(Options, total=False):
     calibration: Literal["analytic", "classic"] | None
     delta: Any
     postprocess: Postprocess | None
+    use: Use | None
 
 
 class SupposableOptions(NoisyOptions, total=False):
@@ -76,7 +79,10 @@ P = ParamSpec("P")
 _Q = TypeVar("_Q")
 
 _OF_ALL_GROUPS = frozenset(
-    {"where", "epsilon", "accuracy", "contribution", "mechanism", "calibration", "delta", "postprocess", "supposed"}
+    {
+        *("where", "epsilon", "accuracy", "contribution", "mechanism", "calibration", "delta"),
+        *("postprocess", "supposed", "use"),
+    }
 )
 """Fields that a query of groups states for all statistics."""
 

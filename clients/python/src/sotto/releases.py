@@ -60,6 +60,8 @@ class Release:
         self.answered_at = pd.Timestamp(entry["answeredAt"])
         self.software_version: str = entry["softwareVersion"]
         self.price = Amount(**entry["price"])
+        self.inferred_from: list[str] = entry.get("inferredFrom", [])
+        """Ids of the releases that the answer follows from; empty for one with noise of its own."""
 
     @staticmethod
     def answer_of(document: Mapping[str, Any], question: Mapping[str, Any]) -> Answer | Batch:
