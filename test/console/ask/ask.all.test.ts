@@ -86,6 +86,44 @@ describe.skipIf(CHROMIUM === undefined)('Asking in Chromium (skipped if it is no
     expect(await spentEpsilon()).toBe(before)
   })
 
+  test('what paid answers say is offered, chosen with the keyboard, and explained with the answer', async () => {
+    const ask = (query: object) => service.as('analyst').post('/v1/datasets/census/queries').send(query)
+    const parts = await ask({ kind: 'histogram', column: 'Married', epsilon: 0.1 }).expect(200)
+    const before = await spentEpsilon()
+    const q = JSON.stringify({ kind: 'count', epsilon: 0.5 })
+    const { page, complaints } = await openTab(
+      service,
+      'analyst',
+      `/datasets/census/ask?${new URLSearchParams({ q })}`,
+    )
+    const fresh = page.getByRole('radio', { name: 'Fresh: epsilon 0.5' })
+    await fresh.focus()
+    await page.keyboard.press('ArrowUp')
+    await page.getByRole('radio', { name: /^Top up: epsilon 0\.4/ }).waitFor()
+    await page.getByRole('button', { name: /^Ask for epsilon 0\.4/ }).waitFor()
+    await page.keyboard.press('ArrowUp')
+    await keepScreenshot(page, 'ask-offers-1440-light')
+    await expectAccessible(page)
+    await page.emulateMedia({ colorScheme: 'dark' })
+    await expectAccessible(page)
+    await page.getByRole('button', { name: 'Ask, free' }).click()
+    await page.getByText('Free: it follows from answers that were paid before.').waitFor()
+    await expectAccessible(page)
+    expect(await spentEpsilon()).toBe(before)
+    const origins = page.getByRole('list', { name: 'Answers that it follows from' })
+    const origin = origins.getByRole('link', { name: 'rows by Married' })
+    expect(await origin.getAttribute('href')).toBe(`/history/${parts.body.id}`)
+    // A question that does not follow is asked afresh.
+    await page.getByRole('button', { name: 'Add a condition' }).click()
+    await page.getByLabel('Column', { exact: true }).last().selectOption('Age')
+    await page.getByLabel('Value of Age').fill('41')
+    await page.getByRole('button', { name: 'Ask for epsilon 0.5' }).waitFor()
+    await page.waitForURL((address) => address.searchParams.get('q')?.includes('free') === false)
+    await page.goto(`${service.url}/history`)
+    await page.getByText(/^follows from \d/).waitFor()
+    expect(complaints).toEqual([])
+  })
+
   test('a statement is asked once it is translated', async () => {
     const { page } = await openTab(service, 'analyst', '/datasets/census/ask')
     await page.getByRole('button', { name: 'Ask for epsilon 0.1' }).waitFor()

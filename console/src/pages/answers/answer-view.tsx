@@ -6,13 +6,14 @@ import { ButtonLink } from '../../components/forms/button.tsx'
 import { Checkbox } from '../../components/forms/fields.tsx'
 import { Section } from '../../components/layout/page.tsx'
 import { Loading, Notice, ProblemNotice } from '../../components/notices/notices.tsx'
-import { formatAmount } from '../../format/amount.ts'
+import { formatAmount, sizeOf } from '../../format/amount.ts'
 import { type AnswerDocument, type AnswerPart, freshnessText, measuredReport } from './answer-text.ts'
 import { AnswerValues } from './answer-values.tsx'
 import styles from './answers.module.css'
 import { ClampChooser } from './clamps/clamp-chooser.tsx'
 import { QuestionCode } from './code/question-code-section.tsx'
 import { DownloadAnswer, DownloadCsv, DownloadDocument } from './downloads.tsx'
+import { InferenceNote } from './inference-note.tsx'
 import {
   askedProcessing,
   isSameProcessing,
@@ -48,6 +49,9 @@ export function AnswerView({ document, replayed = false, isInHistory = false }: 
       )}
       {!isInHistory && freshness !== '' && <p className={styles.coverage}>{freshness}</p>}
       <Values document={shown} seriesOf={series} />
+      {'inference' in document && document.inference !== undefined && (
+        <InferenceNote inference={document.inference} />
+      )}
       {!isDummy && (
         <>
           <ProcessingChoice
@@ -177,9 +181,15 @@ function fileName({ id, ...document }: AnswerDocument): string {
 function costSentence(document: AnswerDocument, replayed: boolean): string {
   const { budget } = document
   const left = `Left: ${formatAmount(budget.remaining)} of ${formatAmount(budget.cap)}`
+  if ('inference' in document && document.inference !== undefined && sizeOf(priceOf(document)) === 0)
+    return `Free: it follows from answers that were paid before. ${left}.`
   if ('dummy' in document) return `Free. On the data it would cost ${formatAmount(document.cost)}.`
   if (replayed) return `Free: this question was paid before${priceText(document)}. ${left}.`
   return `Cost ${formatAmount(document.cost)}. ${left}.`
+}
+
+function priceOf({ price, cost }: { readonly price?: Amount; readonly cost: Amount }): Amount {
+  return price ?? cost
 }
 
 function priceText({ price }: { readonly price?: Amount }): string {

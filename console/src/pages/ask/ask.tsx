@@ -9,7 +9,7 @@ import type { DatasetPart } from '../datasets/dataset.ts'
 import styles from './ask.module.css'
 import { BatchSection } from './batch-section.tsx'
 import { PricePanel } from './price/price-panel.tsx'
-import { priceOf, type Question, type QuestionPart, withPrice } from './question/question.ts'
+import { priceOf, type Question, type QuestionPart, withField, withPrice } from './question/question.ts'
 import { useQuestionAddress } from './question/use-question-address.ts'
 import { QuestionJson, QuestionSql } from './question/written-question.tsx'
 import { QuestionForm } from './question-form.tsx'
@@ -50,7 +50,8 @@ function AskDataset({ dataset }: DatasetPart) {
           busy={isPending}
           onPending={setPending}
           onBatch={(queries) => change({ batch: queries })}
-          onAdd={() => change({ batch: [...batch, priced] })}
+          // The answers of a batch are all fresh.
+          onAdd={() => change({ batch: [...batch, withField(priced, 'use', undefined)] })}
         />
         {batch.length > 0 && (
           <BatchSection {...state} dataset={dataset} queries={batch} onChange={change} onAsk={asking.ask} />

@@ -9,6 +9,7 @@ import { Page, Pages, Section } from '../../components/layout/page.tsx'
 import { Loading, ProblemNotice } from '../../components/notices/notices.tsx'
 import { DateTime, Pill, Table, type TableProps } from '../../components/tables/tables.tsx'
 import { formatAmount } from '../../format/amount.ts'
+import { formatCount } from '../../format/number.ts'
 import { answerText } from '../answers/answer-text.ts'
 import { capitalised, questionText } from '../answers/question-text.ts'
 import styles from './history.module.css'
@@ -117,11 +118,12 @@ function columnsFor(
   ]
 }
 
-function QuestionCell({ id, question, shared }: ListedRelease) {
+function QuestionCell({ id, question, shared, inferredFrom }: ListedRelease) {
   return (
     <div className={styles.question}>
       <Link href={`/history/${id}`}>{capitalised(questionText(question))}</Link>{' '}
       {shared === true && <Pill>shared</Pill>}
+      {inferredFrom !== undefined && <Pill>follows from {formatCount(inferredFrom.length, 'answer')}</Pill>}
     </div>
   )
 }

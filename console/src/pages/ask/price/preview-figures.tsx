@@ -24,14 +24,16 @@ export const PreviewFigures = memo(function PreviewFigures({ preview }: PreviewP
 })
 
 function Figures({ preview }: PreviewPart) {
-  const { accuracy, contribution, coverage, cost, paid, disclosureRisk, replaysUntil } = preview
+  const { accuracy, contribution, coverage, cost, noise, paid, disclosureRisk, replaysUntil } = preview
   const { query, statement } = disclosureRisk
+  // What is computed from released answers reveals nothing that they do not.
+  const isInferred = noise.mechanism === 'combined'
   return (
     <>
       <dl className={styles.figures}>
         <div>
           <dt>Price</dt>
-          <dd>{paid ? 'paid already' : formatAmount(cost)}</dd>
+          <dd>{paid ? 'paid already' : sizeOf(cost) === 0 ? 'free' : formatAmount(cost)}</dd>
         </div>
         <div>
           <dt>Half-width at {formatShare(accuracy.confidence)}</dt>
@@ -41,10 +43,10 @@ function Figures({ preview }: PreviewPart) {
         </div>
         <div>
           <dt>An adversary guesses right</dt>
-          <dd>at most {formatRisk(query.risk)}</dd>
+          <dd>{isInferred ? 'no more often than before' : `at most ${formatRisk(query.risk)}`}</dd>
         </div>
       </dl>
-      <p className={styles.quiet}>{statement}</p>
+      {!isInferred && <p className={styles.quiet}>{statement}</p>}
       <p className={styles.quiet}>{coverage.statement}</p>
       {replaysUntil !== undefined && <p className={styles.quiet}>{freshnessText({ replaysUntil })}</p>}
       {contribution !== undefined && contribution.factor > 1 && (

@@ -1,5 +1,5 @@
 import { keepPreviousData } from '@tanstack/react-query'
-import { useMemo, useRef } from 'react'
+import { useEffect, useMemo, useRef } from 'react'
 import { api } from '../../../api/api.ts'
 import type { Schemas } from '../../../api/schemas.ts'
 import { Button } from '../../../components/forms/button.tsx'
@@ -8,12 +8,21 @@ import { Slider } from '../../../components/forms/slider.tsx'
 import { useDebounced } from '../../../components/forms/use-debounced.ts'
 import { Section } from '../../../components/layout/page.tsx'
 import { Notice, ProblemNotice } from '../../../components/notices/notices.tsx'
-import { formatAmount } from '../../../format/amount.ts'
+import { formatAmount, sizeOf } from '../../../format/amount.ts'
 import { formatShare } from '../../../format/number.ts'
 import styles from '../ask.module.css'
-import { type Price, priceOf, type Question, type QuestionPart, withPrice } from '../question/question.ts'
+import {
+  type Price,
+  priceOf,
+  type Question,
+  type QuestionPart,
+  withField,
+  withPrice,
+} from '../question/question.ts'
 import { HalfWidthCurve } from './half-width-curve.tsx'
 import { confidenceOf, epsilonRange, withConfidence } from './half-widths.ts'
+import { chosenUse, isImpossible, previewedQuestion, previewOf, withUse } from './offers.ts'
+import { OffersChoice } from './offers-choice.tsx'
 import { PreviewFigures } from './preview-figures.tsx'
 
 /** Factor by which the ends of the slider of half-widths differ from its middle. */
@@ -34,14 +43,23 @@ export interface PricePanelProps extends QuestionPart {
 export function PricePanel({ dataset, question, onChange, practice, busy, onAsk }: PricePanelProps) {
   const { preview, error, settled, isCurrent, retry } = usePreview(dataset.id, question)
   const known = error === null ? preview : undefined
+  const use = known === undefined ? 'fresh' : chosenUse(question, known)
+  const chosen = known === undefined ? undefined : previewOf(known, use)
+  const impossible = isCurrent && known !== undefined && isImpossible(question, known)
+  useEffect(() => {
+    if (impossible) onChange(withField(question, 'use', undefined))
+  }, [impossible, question, onChange])
   return (
     <Section title="Price and accuracy" lead="Free until you ask.">
       <div className={styles.price}>
         <PriceChoice dataset={dataset} question={question} preview={known} onChange={onChange} />
         {error !== null && <ProblemNotice error={error} onRetry={retry} />}
-        {known !== undefined && (
+        {known !== undefined && !practice && (
+          <OffersChoice preview={known} use={use} onChange={(next) => onChange(withUse(question, next))} />
+        )}
+        {chosen !== undefined && (
           <div className={styles.preview} data-current={isCurrent}>
-            <PreviewFigures preview={known} />
+            <PreviewFigures preview={chosen} />
           </div>
         )}
         <HalfWidthCurve
@@ -55,12 +73,12 @@ export function PricePanel({ dataset, question, onChange, practice, busy, onAsk 
           <Button
             look="primary"
             busy={busy || (!practice && !isCurrent)}
-            disabled={error !== null}
+            disabled={error !== null || impossible}
             onClick={onAsk}
           >
-            {buttonText(isCurrent ? known : undefined, practice)}
+            {buttonText(isCurrent ? chosen : undefined, practice)}
           </Button>
-          {!practice && known?.affordable === false && (
+          {!practice && chosen?.affordable === false && (
             <Notice tone="cost" title="The budget does not suffice">
               Choose a smaller epsilon.
             </Notice>
@@ -73,7 +91,7 @@ export function PricePanel({ dataset, question, onChange, practice, busy, onAsk 
 
 /** Returns the preview of a question once it has not changed for a moment. The one before is cancelled. */
 function usePreview(id: string, question: Question) {
-  const text = JSON.stringify(withPrice(question, priceOf(question)))
+  const text = JSON.stringify(withPrice(previewedQuestion(question), priceOf(question)))
   const settledText = useDebounced(text)
   const settled = useMemo(() => JSON.parse(settledText) as Question, [settledText])
   const { data, error, isPlaceholderData, refetch } = api.useQuery(
@@ -171,5 +189,6 @@ function ConfidenceField({ question, onChange }: Pick<PriceChoiceProps, 'questio
 function buttonText(preview: Schemas['Preview'] | undefined, practice: boolean): string {
   if (practice) return 'Ask the made-up rows, free'
   if (preview === undefined) return 'Ask'
-  return preview.paid ? 'Ask again, free' : `Ask for ${formatAmount(preview.cost)}`
+  if (preview.paid) return 'Ask again, free'
+  return sizeOf(preview.cost) === 0 ? 'Ask, free' : `Ask for ${formatAmount(preview.cost)}`
 }
