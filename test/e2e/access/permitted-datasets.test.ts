@@ -148,6 +148,7 @@ const OTHER_OPERATIONS: Readonly<Record<string, boolean>> = {
   deleteKey: true,
   listReleases: true,
   getRelease: true,
+  getReleaseTables: true,
   postprocessRelease: true,
   plotRelease: true,
   answerSessionQuestion: true,
