@@ -222,13 +222,20 @@ export function columnsOf(statistic: Statistic): readonly string[] {
   }
 }
 
+/** An upper bound of the number of elementary cells that conditions make, which is quickly computed. */
+export function mostElementaryCells(conditions: Conditions, dataset: Dataset): number {
+  return [...conditions].reduce(
+    (product, [name, cuts]) => product * candidatesOf(columnOf(name, dataset), cuts).length,
+    1,
+  )
+}
+
 /** One value of each class that a column's comparisons and keys make. */
-function representativesOf(column: QueryableColumn, { comparisons, keys }: Cuts): readonly Representative[] {
+function representativesOf(column: QueryableColumn, cuts: Cuts): readonly Representative[] {
+  const { comparisons, keys } = cuts
   const sets = [...comparisons.values()]
-  const candidates = column.type === 'string' ? textsIn(sets) : integersIn(column, sets, [...keys.values()])
-  if (column.nullable) candidates.push(null)
   const classes = new Map<string, Representative>()
-  for (const value of candidates) {
+  for (const value of candidatesOf(column, cuts)) {
     const tests = [
       ...sets.map((set) => isAmong(set, value)),
       ...[...keys.values()].map((key) => placeIn(key, value)),
@@ -237,6 +244,13 @@ function representativesOf(column: QueryableColumn, { comparisons, keys }: Cuts)
     if (!classes.has(text)) classes.set(text, value)
   }
   return [...classes.values()]
+}
+
+/** Values among which there is one of each class. */
+function candidatesOf(column: QueryableColumn, { comparisons, keys }: Cuts): readonly Representative[] {
+  const sets = [...comparisons.values()]
+  const present = column.type === 'string' ? textsIn(sets) : integersIn(column, sets, [...keys.values()])
+  return column.nullable ? [...present, null] : present
 }
 
 function textsIn(sets: readonly Values[]): Representative[] {

@@ -1,4 +1,5 @@
 import { entry, must } from '../../privacy/must.ts'
+import type { Dataset } from '../dataset/dataset.ts'
 import type { Measurement } from '../mechanisms/measurement.ts'
 import { accuracy } from '../mechanisms/mechanism.ts'
 import { expectedAbsoluteBound, halfWidthBound } from '../mechanisms/noise/combined-noise.ts'
@@ -11,8 +12,8 @@ import type { AdditivePlan, Estimate } from '../planner/additive/shape.ts'
 import { cellCount } from '../planner/language/aggregate.ts'
 import type { CellIntegers } from '../planner/language/reading.ts'
 import type { Report } from '../planner/report-kinds.ts'
-import { type Conditions, elementaryCells, withConditions } from './elementary-cells.ts'
-import { type Identities, identitiesOf, type Steps } from './identities.ts'
+import { type Conditions, elementaryCells, mostElementaryCells, withConditions } from './elementary-cells.ts'
+import type { Steps } from './identities.ts'
 import { type LinearForm, linearForms, numberedUnknowns } from './linear-forms.ts'
 import { type Interval, intervalOfRatio, partsOfRatio } from './ratios.ts'
 import { bestWeights, type Weights } from './weights.ts'
@@ -73,7 +74,7 @@ export type NotInferred =
   | { readonly kind: 'missing'; readonly cells: readonly number[] }
 
 /** Limits of one inference. */
-export const INFERENCE_LIMITS = { cells: 4_096, releases: 500, steps: 5_000_000 } as const
+export const INFERENCE_LIMITS = { cells: 4_096, releases: 500, integers: 20_000, steps: 5_000_000 } as const
 
 /** The best estimate of a question from paid releases, or why there is none. */
 export function infer(target: AdditivePlan, paid: readonly PaidRelease[]): Inferred | NotInferred {
@@ -83,9 +84,11 @@ export function infer(target: AdditivePlan, paid: readonly PaidRelease[]): Infer
     return { kind: 'unsupported' }
   const system = systemOf(target, paid)
   if ('kind' in system) return system
-  const { forms, measured, identities, variances } = system
+  const { forms, measured, variances } = system
   const missing = new Set<number>()
-  const weightsOf = bestWeights(identities, variances, forms.flat().length)
+  const steps: Steps = { left: INFERENCE_LIMITS.steps }
+  const measurements = { forms: measured.map(({ form }) => form), variances }
+  const weightsOf = bestWeights(measurements, forms.flat(), steps)
   const weights = forms.map((cells) =>
     cells.map((form, cell) => {
       const found = weightsOf(form)
@@ -106,7 +109,6 @@ export function infer(target: AdditivePlan, paid: readonly PaidRelease[]): Infer
 interface System {
   readonly forms: readonly (readonly LinearForm[])[]
   readonly measured: readonly Measured[]
-  readonly identities: Identities
   readonly variances: readonly number[]
 }
 
@@ -129,17 +131,15 @@ function systemOf(target: AdditivePlan, paid: readonly PaidRelease[]): System | 
     ),
   )
   const measured = connected(all, known.flat())
-  const steps: Steps = { left: INFERENCE_LIMITS.steps }
   const variances = measured.map(({ release, statistic }) =>
     varianceOf(entry(release.plan.measurements, statistic)),
   )
-  const measuredForms = measured.map(({ form }) => form)
-  return { forms: known, measured, identities: identitiesOf(measuredForms, variances, steps), variances }
+  return { forms: known, measured, variances }
 }
 
 /**
  * Chooses releases, those about the question's columns first and otherwise in the order given, as long as their elementary cells
- * are few enough.
+ * and integers are few enough.
  */
 function chosenReleases(target: AdditivePlan, own: Conditions, paid: readonly PaidRelease[]) {
   const { dataset } = target
@@ -149,13 +149,25 @@ function chosenReleases(target: AdditivePlan, own: Conditions, paid: readonly Pa
   const usable = paid.slice(0, INFERENCE_LIMITS.releases).filter(({ plan }) => isUnselected(plan))
   const chosen: PaidRelease[] = []
   let conditions = own
+  let left: number = INFERENCE_LIMITS.integers
   for (const release of [...usable.filter(isWithin), ...usable.filter((each) => !isWithin(each))]) {
+    const integers = cellCount(release.plan.aggregate) * release.plan.measurements.length
+    if (integers > left) continue
     const more = withConditions(conditions, release.plan.aggregate, dataset)
-    if (more === undefined || elementaryCells(more, dataset, INFERENCE_LIMITS.cells) === undefined) continue
+    if (more === undefined || !isWithinLimit(more, dataset)) continue
     conditions = more
+    left -= integers
     chosen.push(release)
   }
   return { conditions, chosen }
+}
+
+function isWithinLimit(conditions: Conditions, dataset: Dataset): boolean {
+  const { cells } = INFERENCE_LIMITS
+  return (
+    mostElementaryCells(conditions, dataset) <= cells ||
+    elementaryCells(conditions, dataset, cells) !== undefined
+  )
 }
 
 /** False for a release that shows some of its cells because their noisy values are large. */
@@ -167,7 +179,11 @@ function isUnselected({ shown }: AdditivePlan): boolean {
 function connected(all: readonly Measured[], forms: readonly LinearForm[]): readonly Measured[] {
   const byUnknown = new Map<number, number[]>()
   for (const [place, { form }] of all.entries())
-    for (const unknown of form.keys()) byUnknown.set(unknown, [...(byUnknown.get(unknown) ?? []), place])
+    for (const unknown of form.keys()) {
+      const list = byUnknown.get(unknown)
+      if (list === undefined) byUnknown.set(unknown, [place])
+      else list.push(place)
+    }
   const reached = new Set<number>()
   const seen = new Set<number>()
   const queue = forms.flatMap((form) => [...form.keys()])
@@ -253,7 +269,7 @@ function estimatesOf(
   const numberAt = (statistic: number, cell: number) =>
     gridValueOf(weightsAt(statistic, cell), measured) * entry(units, statistic)
   const alpha = 1 - target.confidence
-  const halfWidthOf = halfWidths(measured)
+  const halfWidthOf = halfWidths()
   const noiseOf = (parts: readonly WeightedPart[]) => combinedNoise(parts, weightsAt, measured)
   return (cell) =>
     target.estimates.map((estimate, place) => {
@@ -343,18 +359,59 @@ function combinedNoise(
 }
 
 /** Half-widths of combinations; equal ones are computed once. */
-function halfWidths(
-  measured: readonly Measured[],
-): (noise: readonly WeightedNoise[], alpha: number) => number {
+function halfWidths(): (noise: readonly WeightedNoise[], alpha: number) => number {
   const known = new Map<string, number>()
   return (noise, alpha) => {
-    const text =
-      noise
-        .map(({ noise, weight }) => `${JSON.stringify(noise)}${Math.abs(weight)}`)
-        .sort()
-        .join() + alpha
-    const halfWidth = known.get(text) ?? (measured.length === 0 ? 0 : halfWidthBound(alpha)(noise))
+    const { rounded, rest } = withoutNegligible(noise)
+    const counts = new Map<string, number>()
+    for (const { noise, weight } of rounded) {
+      const size = noise.kind === 'laplace' ? noise.scaleUnits : noise.sigma
+      const term = `${noise.kind} ${noise.unit} ${size} ${weight}`
+      counts.set(term, (counts.get(term) ?? 0) + 1)
+    }
+    const text = `${alpha} ${[...counts].sort().join(' ')}`
+    const halfWidth = known.get(text) ?? halfWidthBound(alpha)(rounded)
     known.set(text, halfWidth)
-    return halfWidth
+    return halfWidth + rest
   }
 }
+
+/** The share of the largest noise that bounds of negligible ones add to a half-width at most. */
+const NEGLIGIBLE = 1e-3
+
+/** The noises that matter, with rounded weights, and a bound of the others: tiny ones would take long to combine. */
+function withoutNegligible(noise: readonly WeightedNoise[]) {
+  const smallestFirst = noise
+    .map(({ noise, weight }) => ({ noise, weight: roundedUp(Math.abs(weight)) }))
+    .map((each) => ({ each, bound: practicalBound(each) }))
+    .sort((a, b) => a.bound - b.bound)
+  const most = NEGLIGIBLE * (smallestFirst.at(-1)?.bound ?? 0)
+  let rest = 0
+  const rounded = smallestFirst.filter(({ bound }) => {
+    if (rest + bound > most) return true
+    rest += bound
+    return false
+  })
+  return { rounded: rounded.map(({ each }) => each), rest }
+}
+
+/** A number that a noise exceeds with a probability below 1e-17. */
+function practicalBound({ noise, weight }: WeightedNoise): number {
+  return (
+    weight *
+    noise.unit *
+    (noise.kind === 'laplace' ? 40 * (noise.scaleUnits + 1) : 9 * (noise.sigma / noise.unit + 2))
+  )
+}
+
+/**
+ * The least number with few binary digits that is not smaller. Weights that differ by rounding alone become equal, and a larger
+ * weight never makes a tail smaller.
+ */
+function roundedUp(weight: number): number {
+  if (weight === 0) return 0
+  const unit = 2 ** (Math.floor(Math.log2(weight)) - WEIGHT_DIGITS)
+  return Math.ceil(weight / unit) * unit
+}
+
+const WEIGHT_DIGITS = 12

@@ -1,6 +1,6 @@
 import { entry } from '../../privacy/must.ts'
 import { greatestCommonDivisor } from '../../privacy/rational.ts'
-import { type Identities, type Identity, TARGET } from './identities.ts'
+import { type Identity, identitiesOf, type Steps, TARGET } from './identities.ts'
 import type { LinearForm } from './linear-forms.ts'
 
 /** Exact weights of measured integers, in grid units: the estimate is the sum of weight * integer / denominator. */
@@ -15,33 +15,118 @@ const ROUNDING_SHARE = 2 ** -30
 const MOST_ITERATIONS = 200
 /** Products that the iterations for all forms of a question take at most. */
 const MOST_PRODUCTS = 100_000_000
+/** Most terms of all estimates of a question that least squares is used for. */
+const MOST_TERMS = 100_000
 /** A change of the variance by a smaller share than this is none. */
 const CONVERGED = 1e-16
 
+/** What is measured: forms and their variances, in squared grid units. */
+export interface Measurements {
+  readonly forms: readonly LinearForm[]
+  readonly variances: readonly number[]
+}
+
 /**
- * Prepares the weights of the best linear unbiased estimate of a form from measurements of others (Gauss-Markov theorem): any
- * exact identity of the form, to which multiples of the identities between the measurements are added that make the variance
- * least. The multiples are rounded, and the identity stays exact.
- * @param variances of the measurements, in squared grid units
- * @param number how many forms there will be; the work for all of them is bounded
+ * Prepares the weights of the best linear unbiased estimates of forms from measurements of others (Gauss-Markov theorem): any
+ * exact identity of a form, to which multiples of the identities between the measurements are added that make the variance
+ * least. The multiples are rounded, and the identity stays exact. Where the estimates would have too many terms, nothing is
+ * added: they are unbiased too, from the more precise measurements.
+ * @param wanted the forms that weights will be asked for; the work for all of them is bounded
  * @returns a function of a form; its result is `undefined` if the form does not follow from the measurements
  */
 export function bestWeights(
-  identities: Identities,
-  variances: readonly number[],
-  number: number,
+  { forms, variances }: Measurements,
+  wanted: readonly LinearForm[],
+  steps: Steps,
 ): (form: LinearForm) => Weights | undefined {
-  const multiplesFor = leastSquares(identities.between, variances, number)
+  const { components, componentOf } = componentsOf(forms)
+  const sizeOf = (form: LinearForm) =>
+    [...partsOf(form, componentOf).keys()].reduce((sum, each) => sum + (components[each]?.length ?? 0), 0)
+  const isSmall = wanted.reduce((sum, form) => sum + sizeOf(form), 0) <= MOST_TERMS
+  const systems = components.map((places) => {
+    const own = places.map((place) => entry(variances, place))
+    const identities = identitiesOf(
+      places.map((place) => entry(forms, place)),
+      own,
+      steps,
+    )
+    const between = isSmall ? identities.between : []
+    return { places, identities, between, multiplesFor: leastSquares(between, own, wanted.length) }
+  })
   return (form) => {
-    if (form.size === 0) return { denominator: 1n, numerators: new Map() }
-    const identity = identities.of(form)
-    const own = identity?.get(TARGET)
-    if (identity === undefined || own === undefined) return undefined
-    const start = new Map<number, number>()
-    for (const [place, factor] of identity)
-      if (place !== TARGET) start.set(place, -Number(factor) / Number(own))
-    return combined(identity, own, identities.between, multiplesFor(start))
+    let denominator = 1n
+    let numerators = new Map<number, bigint>()
+    for (const [component, part] of partsOf(form, componentOf)) {
+      const system = systems[component]
+      const identity = system?.identities.of(part)
+      const own = identity?.get(TARGET)
+      if (system === undefined || identity === undefined || own === undefined) return undefined
+      const start = new Map<number, number>()
+      for (const [place, factor] of identity)
+        if (place !== TARGET) start.set(place, -Number(factor) / Number(own))
+      const found = combined(identity, own, system.between, system.multiplesFor(start))
+      const divisor = greatestCommonDivisor(denominator, found.denominator)
+      const [mine, others] = [found.denominator / divisor, denominator / divisor]
+      if (mine !== 1n) numerators = new Map([...numerators].map(([place, value]) => [place, value * mine]))
+      for (const [place, value] of found.numerators)
+        numerators.set(entry(system.places, place), value * others)
+      denominator *= mine
+    }
+    return { denominator, numerators }
   }
+}
+
+/** Places of forms that are linked by common unknowns, and the component of each unknown. */
+interface Components {
+  readonly components: readonly (readonly number[])[]
+  readonly componentOf: ReadonlyMap<number, number>
+}
+
+/** Divides forms into components without common unknowns, each of which is a system of its own. */
+function componentsOf(forms: readonly LinearForm[]): Components {
+  const byUnknown = new Map<number, number[]>()
+  for (const [place, form] of forms.entries())
+    for (const unknown of form.keys()) {
+      const list = byUnknown.get(unknown)
+      if (list === undefined) byUnknown.set(unknown, [place])
+      else list.push(place)
+    }
+  const componentOf = new Map<number, number>()
+  const components: number[][] = []
+  const reached = new Set<number>()
+  for (const first of forms.keys()) {
+    if (reached.has(first) || entry(forms, first).size === 0) continue
+    reached.add(first)
+    const component = [first]
+    // The list grows while it is read.
+    for (const place of component)
+      for (const unknown of entry(forms, place).keys()) {
+        if (componentOf.has(unknown)) continue
+        componentOf.set(unknown, components.length)
+        for (const other of byUnknown.get(unknown) ?? []) {
+          if (reached.has(other)) continue
+          reached.add(other)
+          component.push(other)
+        }
+      }
+    components.push(component.sort((a, b) => a - b))
+  }
+  return { components, componentOf }
+}
+
+/** The parts of a form by component; -1 for that of unknowns which no measurement has. */
+function partsOf(
+  form: LinearForm,
+  componentOf: ReadonlyMap<number, number>,
+): ReadonlyMap<number, ReadonlyMap<number, bigint>> {
+  const parts = new Map<number, Map<number, bigint>>()
+  for (const [unknown, coefficient] of form) {
+    const component = componentOf.get(unknown) ?? -1
+    const part = parts.get(component)
+    if (part === undefined) parts.set(component, new Map([[unknown, coefficient]]))
+    else part.set(unknown, coefficient)
+  }
+  return parts
 }
 
 /** Multiples of identities, and the bits after the point to which they are rounded. */

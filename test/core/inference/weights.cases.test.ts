@@ -1,6 +1,5 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { identitiesOf } from '../../../src/core/inference/identities.ts'
 import type { LinearForm } from '../../../src/core/inference/linear-forms.ts'
 import { bestWeights, type Weights } from '../../../src/core/inference/weights.ts'
 import { cases } from '../../cases.ts'
@@ -33,8 +32,8 @@ const formOf = (coefficients: readonly number[]): LinearForm =>
   new Map(coefficients.flatMap((value, place) => (value === 0 ? [] : [[place, BigInt(value)] as const])))
 
 function weightsOf({ rows, variances, target }: SmallSystem): Weights | undefined {
-  const identities = identitiesOf(rows.map(formOf), variances, { left: 1e6 })
-  return bestWeights(identities, variances, 1)(formOf(target))
+  const form = formOf(target)
+  return bestWeights({ forms: rows.map(formOf), variances }, [form], { left: 1e6 })(form)
 }
 
 function expectBest(system: SmallSystem): void {

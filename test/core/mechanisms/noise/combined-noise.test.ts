@@ -182,3 +182,76 @@ test('the tail of a Laplace and a normal variable is that of their sum', () => {
   const halfWidth = halfWidthBound(2 * bound)(weighted([fine(1), 1], [normal(1), 1]))
   expect(halfWidth).toBeCloseTo(2, 4)
 })
+
+describe('noises of different kinds', () => {
+  const rounded = (sigma: number): Noise => ({ kind: 'normal', unit: 1, sigma })
+  const mixtures: readonly (readonly [string, readonly WeightedNoise[]])[] = [
+    ['equal deviations', weighted([laplace(20), 1], [rounded(28), 1])],
+    ['mostly Laplace', weighted([laplace(20), 2], [rounded(5), 1])],
+    ['mostly normal', weighted([laplace(3), 1], [rounded(40), -1])],
+    ['several', weighted([laplace(9), 1], [laplace(7), -2], [rounded(15), 1])],
+  ]
+  test.each(mixtures)('half-widths of a mixture hold and are close: %s', (_, combination) => {
+    const tails = exactTails(combination)
+    const units = combination.reduce((sum, { weight, noise }) => sum + Math.abs(weight) * noise.unit, 0)
+    for (const alpha of [0.2, 0.05, 0.001]) {
+      const halfWidth = halfWidthBound(alpha)(combination)
+      const exact = tails.find(([, tail]) => 2 * tail > alpha)?.[0] ?? Number.NaN
+      expect(halfWidth).toBeGreaterThanOrEqual(exact)
+      // Normal noise of few units is compared with one whose deviation is larger by two units.
+      expect(halfWidth).toBeLessThan(exact * 1.01 + 6 * units)
+      expect(2 * tailBound(combination, halfWidth * (1 + 1e-6))).toBeLessThanOrEqual(alpha * 1.0001)
+    }
+  })
+
+  test('mixtures of one kind are the limits', () => {
+    const little = halfWidthBound(0.05)(weighted([fine(1e-6), 1], [normal(10), 1]))
+    expect(little / 10).toBeCloseTo(1.959963984540054, 5)
+    const most = halfWidthBound(0.05)(weighted([fine(10), 1], [normal(0.03), 1]))
+    expect(most / 10).toBeCloseTo(Math.log(20), 4)
+  })
+})
+
+describe('many discrete Laplace noises', () => {
+  /** The half-width of a sum of noises on whole numbers, by convolution of the exact law; far tails are left out. */
+  function exactHalfWidth(number: number, scale: number, alpha: number): number {
+    const reach = Math.ceil(scale * Math.log(1e9))
+    const law = Float64Array.from({ length: 2 * reach + 1 }, (_, index) => {
+      return Math.tanh(0.5 / scale) * Math.exp(-Math.abs(index - reach) / scale)
+    })
+    const half = Math.ceil(8 * scale * Math.sqrt(2 * number)) + reach
+    let sums = new Float64Array(2 * half + 1)
+    sums[half] = 1
+    for (let term = 0; term < number; term += 1) {
+      const next = new Float64Array(sums.length)
+      for (const [place, mass] of sums.entries()) {
+        if (mass < 1e-15) continue
+        for (const [step, own] of law.entries()) {
+          const at = place + step - reach
+          if (at >= 0 && at < next.length) next[at] = (next[at] ?? 0) + mass * own
+        }
+      }
+      sums = next
+    }
+    let [within, halfWidth] = [sums[half] ?? 0, 0]
+    while (1 - within > alpha) {
+      halfWidth += 1
+      within += 2 * (sums[half + halfWidth] ?? 0)
+    }
+    return halfWidth
+  }
+
+  // The smoothing adds about three units, however many terms there are; half a unit for each would be 35.
+  test.each([
+    [12, 5],
+    [70, 1.5],
+  ])('the half-width of %i noises holds, and exceeds the exact one by a few units', (number, scale) => {
+    const combination = weighted(...Array.from({ length: number }, () => [laplace(scale), 1] as const))
+    for (const alpha of [0.5, 0.05, 0.001]) {
+      const halfWidth = halfWidthBound(alpha)(combination)
+      const exact = exactHalfWidth(number, scale, alpha)
+      expect(halfWidth).toBeGreaterThanOrEqual(exact)
+      expect(halfWidth).toBeLessThan(exact * 1.01 + 6)
+    }
+  })
+})
