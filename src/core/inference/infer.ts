@@ -21,7 +21,7 @@ import { bestWeights, type Weights } from './weights.ts'
 /*
  * Answers inferred from paid releases: the best linear unbiased estimate of every statistic that a question needs. Weights follow
  * from conditions and variances, which are public, never from noisy values, so that estimates are unbiased and their
- * half-widths hold. Proof and limits: inference.md.
+ * half-widths hold. Proof and limits: src/core/inference/inference.md.
  */
 
 /** A paid release of sums and counts. */

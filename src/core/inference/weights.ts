@@ -1,4 +1,4 @@
-import { entry } from '../../privacy/must.ts'
+import { entry, must } from '../../privacy/must.ts'
 import { greatestCommonDivisor } from '../../privacy/rational.ts'
 import { type Identity, identitiesOf, type Steps, TARGET } from './identities.ts'
 import type { LinearForm } from './linear-forms.ts'
@@ -103,7 +103,7 @@ function componentsOf(forms: readonly LinearForm[]): Components {
       for (const unknown of entry(forms, place).keys()) {
         if (componentOf.has(unknown)) continue
         componentOf.set(unknown, components.length)
-        for (const other of byUnknown.get(unknown) ?? []) {
+        for (const other of must(byUnknown.get(unknown), 'the forms of an unknown')) {
           if (reached.has(other)) continue
           reached.add(other)
           component.push(other)

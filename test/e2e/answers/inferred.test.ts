@@ -94,3 +94,26 @@ test('made-up rows answer with noise of their own, whatever is to be used', asyn
     .expect(200)
   expect(practised.body.inference).toBeUndefined()
 })
+
+test('asking again gains nothing: an inferred answer is the same, and a top-up that is met draws no noise', async () => {
+  const paid = { kind: 'count', where: { column: 'Age', op: '<', value: 40 }, epsilon: 0.1 }
+  await ask(paid).expect(200)
+  const free = { ...paid, epsilon: 0.2, use: 'free' }
+  const first = (await ask(free).expect(200)).body
+  expect((await ask(free).expect(200)).body.result).toEqual(first.result)
+
+  const before = await spent()
+  const offered = (await preview({ ...paid, epsilon: 0.2 })).offers.topUp
+  const topUp = { ...paid, epsilon: 0.2, use: 'topUp' }
+  const topped = (await ask(topUp).expect(200)).body
+  expect(topped.cost.epsilon).toBeCloseTo(0.1733, 3)
+  expect(topped.cost).toMatchObject(offered?.price ?? {})
+  const after = await spent()
+  expect(after - before).toBeCloseTo(topped.cost.epsilon, 9)
+  for (const use of ['topUp', 'free', 'topUp']) {
+    const again = (await ask({ ...topUp, use }).expect(200)).body
+    expect(again.cost.epsilon).toBe(0)
+    expect(again.result.value).toBeCloseTo(topped.result.value, 6)
+  }
+  expect(await spent()).toBe(after)
+})
