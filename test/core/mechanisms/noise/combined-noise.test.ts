@@ -192,7 +192,7 @@ describe('noises of different kinds', () => {
     ['several', weighted([laplace(9), 1], [laplace(7), -2], [rounded(15), 1])],
   ]
   test.each(mixtures)('half-widths of a mixture hold and are close: %s', (_, combination) => {
-    const tails = exactTails(combination)
+    const tails = exactTails(combinedDistribution(combination))
     const units = combination.reduce((sum, { weight, noise }) => sum + Math.abs(weight) * noise.unit, 0)
     for (const alpha of [0.2, 0.05, 0.001]) {
       const halfWidth = halfWidthBound(alpha)(combination)
