@@ -146,7 +146,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-from .answers import Keys, Marginals, Percentiles, Regression, Selection, Table, Value
+from .answers import Cumulative, Keys, Marginals, Percentiles, Regression, Selection, Table, Value
 from .columns import ColumnName, Grouping, Where
 from .query import (
     Candidates,

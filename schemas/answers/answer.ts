@@ -242,6 +242,27 @@ export const measuredTables = listOf(z.union([listOf(z.int()), z.string()])).des
     'but the last with the eighth bit set (LEB128).',
 )
 
+const cumulativeResult = groupsResult
+  .extend({
+    percentiles: listOf(
+      z.strictObject({
+        p: z.number(),
+        value: shownValue.describe('Where the curve crosses the percentage: an edge, period or value.'),
+        interval: z
+          .strictObject({ lower: shownValue, upper: shownValue })
+          .describe('The true quantile lies in it, with the stated confidence.'),
+      }),
+    )
+      .optional()
+      .describe('Quantiles on the curve, in the order of the query.'),
+  })
+  .meta({
+    id: 'CumulativeResult',
+    description:
+      'Noisy count from the start of the first cell to the end of each cell, and quantiles. Counts agree: their differences are the ' +
+      'counts of ranges.',
+  })
+
 export const result = z
   .union([
     valueResult,
@@ -252,6 +273,7 @@ export const result = z
     percentilesResult,
     keysResult,
     marginalsResult,
+    cumulativeResult,
   ])
   .meta({
     id: 'Result',
@@ -293,7 +315,7 @@ const statisticName = {
     .string()
     .describe(
       'One of: count, count about the middle, sum, sum about the middle, sum of squares about the middle, sum of products about the middles, ' +
-        'count of distinct values.',
+        'count of distinct values, difference of halves.',
     ),
   column: z.string().optional(),
   columns: listOf(z.string()).optional().describe('The two columns of a sum of products.'),
@@ -483,7 +505,7 @@ export const accuracy = z
     rootMeanSquaredError: z
       .number()
       .optional()
-      .describe('Only for marginals: root mean squared error over all cells of all tables.'),
+      .describe('Only for marginals and cumulative counts: root mean squared error over all counts.'),
     gapHalfWidth: z
       .number()
       .optional()
@@ -670,6 +692,7 @@ export function answerByKind<Fields extends z.ZodRawShape>(suffix: string, field
     variant(`Percentiles${suffix}`, ['percentile'], z.union([percentilesResult, valueResult]), fields),
     variant(`Keys${suffix}`, ['keySelection'], keysResult, fields),
     marginalsVariant(`Marginals${suffix}`, fields),
+    variant(`Cumulative${suffix}`, ['cumulativeCounts'], cumulativeResult, fields),
   ])
 }
 

@@ -895,6 +895,48 @@ const marginalsQuery = z
       'other, and all cells of a table have one half-width. People count by their rows: `contribution` with one row counts people.',
   })
 
+const cumulativeCountsQuery = z
+  .strictObject({
+    kind: z.literal('cumulativeCounts'),
+    column: groupingColumn.describe(
+      'Ordered column with edges or consecutive periods; by its name alone, a column with at most 4,096 values, each of which is a cell.',
+    ),
+    ...counted,
+    p: z
+      .array(percentage)
+      .min(1)
+      .max(20)
+      .optional()
+      .describe(
+        'Percentages whose quantiles are read from the curve. They cost nothing: the same question with others is a repeat.',
+      )
+      .register(formFields, {
+        type: 'percentages',
+        title: 'Quantiles',
+        hint: 'Read from the curve, at no cost. 50 is the median.',
+      }),
+    ...rows,
+    delta: delta.default(0).register(formFields, {
+      title: 'Delta',
+      hint: 'Above 0: Gaussian noise, which is smaller for many cells.',
+    }),
+  })
+  .meta({
+    id: 'CumulativeCountsQuery',
+    examples: [
+      {
+        kind: 'cumulativeCounts',
+        column: { column: 'Age', edges: [0, 18, 30, 45, 65, 120] },
+        p: [25, 50, 75],
+        epsilon: 0.1,
+      },
+    ],
+    description:
+      'Number of rows or of people up to each edge, period or value of an ordered column. All of these counts, and the count of every ' +
+      'range, follow from nodes of a tree that are measured once: for many cells their errors are far smaller than those of sums of a ' +
+      'histogram. Rows without a value, or before the first edge, are in no count. With a delta the noise is Gaussian, otherwise Laplace.',
+  })
+
 const { contribution: _, ...uncontributed } = additive
 
 const contributionProfileQuery = z
@@ -946,6 +988,7 @@ const variants = [
   contributionProfileQuery,
   boundsQuery,
   marginalsQuery,
+  cumulativeCountsQuery,
 ] as const
 
 /** All kinds of queries. */

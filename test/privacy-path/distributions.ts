@@ -8,6 +8,7 @@ import type { NoisyMaxMeasurement } from '../../src/core/mechanisms/selection/no
 import type { QuantileMeasurement } from '../../src/core/mechanisms/selection/quantile.ts'
 import type { IndexCounts } from '../../src/core/planner/language/reading.ts'
 import { type Plan, planKindOf } from '../../src/core/planner/plans/plan-kinds.ts'
+import { haarNodes } from '../../src/core/workloads/ordered.ts'
 import {
   deltaNumber,
   epsilonNano,
@@ -52,6 +53,8 @@ export function observe(plan: Plan, rows: readonly StoredRow[]): Observed {
     case 'additive':
     case 'noisy-max':
       return { kind: 'integers', integers: aggregateRows(plan.aggregate, rows) }
+    case 'cumulative':
+      return { kind: 'integers', integers: haarNodes(aggregateRows(plan.aggregate, rows)[0] ?? []) }
     case 'quantile':
       return { kind: 'indexes', rowsAt: rowsAtIndexes(countIndexesOf(plan.counting, rows)) }
     case 'groups':
@@ -105,7 +108,10 @@ export type Distribution =
 
 /** The distribution of a plan's release for the observed data. */
 export function distributionOf(plan: Plan, observed: Observed): Distribution {
-  if ((plan.kind === 'additive' || plan.kind === 'marginals') && observed.kind === 'integers')
+  if (
+    (plan.kind === 'additive' || plan.kind === 'marginals' || plan.kind === 'cumulative') &&
+    observed.kind === 'integers'
+  )
     return { kind: 'noise', integers: observed.integers }
   if (plan.kind === 'noisy-max' && observed.kind === 'integers')
     return { kind: 'outcomes', parts: [noisyMaxDistribution(plan.measurement, observed.integers.flat())] }
@@ -160,7 +166,7 @@ export function spentOn(
   claim: PrivacyLoss = plan.loss,
 ): Spent {
   if (
-    (plan.kind === 'additive' || plan.kind === 'marginals') &&
+    (plan.kind === 'additive' || plan.kind === 'marginals' || plan.kind === 'cumulative') &&
     one.kind === 'noise' &&
     other.kind === 'noise'
   )

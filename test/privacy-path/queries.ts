@@ -191,6 +191,14 @@ const marginals: readonly Wire[] = [
   { columns: ['Sex', AGE_BINS], ways: 1, where: SOME_ROWS, objective: 'largest', epsilon: 3 },
 ].map((wire) => ({ kind: 'marginals', ...wire }))
 
+const cumulativeCounts: readonly Wire[] = [
+  { column: AGE_BINS },
+  { column: 'Age', where: SOME_ROWS },
+  { column: INCOME_BINS, p: [50] },
+].flatMap((wire): Wire[] =>
+  [{}, { delta: 1e-6 }].map((price) => ({ kind: 'cumulativeCounts', ...wire, epsilon: 0.7, ...price })),
+)
+
 /** Every kind of query, with everything that it may ask for. */
 export const WIRES: readonly Wire[] = [
   ...groups,
@@ -199,6 +207,7 @@ export const WIRES: readonly Wire[] = [
   ...quantiles,
   ...keySelection,
   ...marginals,
+  ...cumulativeCounts,
 ]
 
 export function asked(wire: Wire): Query {
@@ -237,6 +246,9 @@ export function isTight(wire: Wire, neighbours: Neighbours): boolean {
     case 'variance':
     case 'standardDeviation':
       // The squares move farthest between the middle and an end, the sum between the ends.
+      return !changeOne
+    case 'cumulativeCounts':
+      // Two rows that differ in every level do not move the number of rows.
       return !changeOne
     case 'covariance':
     case 'correlation':

@@ -23,6 +23,7 @@ function rankTooSmall<M extends { readonly sensitivity: bigint; readonly exponen
 export function withSensitivitiesTooSmall(plan: Plan): readonly WrongPlan[] {
   switch (plan.kind) {
     case 'additive':
+    case 'cumulative':
       return withOneChanged(plan.measurements, 'one unit too small', oneUnitTooSmall).map(
         ({ mistake, changed }) => ({ mistake, plan: { ...plan, measurements: changed } }),
       )

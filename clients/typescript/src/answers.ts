@@ -136,6 +136,14 @@ export interface MarginalTable {
   readonly rows?: readonly Row<'count', number>[]
 }
 
+/** Counts from the start of the first cell to the end of each cell, and quantiles of that curve. */
+export interface CumulativeAnswer extends Facts {
+  readonly kind: 'cumulativeCounts'
+  readonly rows: readonly Row<'count', number>[]
+  /** Only those that were asked for. The true quantile lies in the interval. */
+  readonly percentiles?: NonNullable<Schemas['CumulativeResult']['percentiles']>
+}
+
 type NumberKind = Schemas['NumberAnswer']['kind']
 type ColumnValueKind = Schemas['ValueAnswer']['kind']
 type TableKind = Schemas['TableAnswer']['kind']
@@ -157,7 +165,9 @@ export type Answer<K extends Kind = Kind> = K extends NumberKind
               ? PercentilesAnswer
               : K extends 'marginals'
                 ? MarginalsAnswer
-                : KeysAnswer
+                : K extends 'cumulativeCounts'
+                  ? CumulativeAnswer
+                  : KeysAnswer
 
 type Content = Pick<Schemas['Answer'], 'kind' | 'result'>
 type Asked = { readonly [field: string]: unknown }
@@ -283,7 +293,8 @@ function valuesOf(document: Content, accuracy: Schemas['Accuracy'], asked: Asked
       const each = Object.entries(values).map(([name, estimate]) => [name, held(estimate)])
       return printableRow({ key, values: Object.fromEntries(each) })
     })
-    return { kind, rows }
+    const { percentiles } = result as Partial<Schemas['CumulativeResult']>
+    return { kind, rows, ...(percentiles === undefined ? {} : { percentiles }) }
   }
   if ('tables' in result) {
     const labelsOf = (name: string) => result.columns.find(({ column }) => column === name)?.labels ?? []

@@ -52,6 +52,17 @@ export const marginals = (
   } = {},
 ) => query('marginals', { columns, ways }, options)
 
+/**
+ * Number of rows or of people up to each edge, period or value of an ordered column. All of these counts, and
+ * the count of every range, follow from nodes of a tree that are measured once: for many cells their errors
+ * are far smaller than those of sums of a histogram. Rows without a value, or before the first edge, are in
+ * no count. With a delta the noise is Gaussian, otherwise Laplace.
+ */
+export const cumulativeCounts = (
+  column: Grouping,
+  options: Options & Counted & { readonly p?: Decimal | readonly Decimal[]; readonly delta?: Decimal } = {},
+) => query('cumulativeCounts', { column }, options)
+
 /** Mean of a column of numbers, dates or timestamps, or of one value per person. NULL values are ignored. */
 export const mean = (
   column: ColumnName,

@@ -1228,13 +1228,13 @@ export interface components {
                 halfWidth: number;
                 /** @description Mean absolute value of the noise before post-processing. For a value computed from several noisy parts, a first-order bound. */
                 expectedAbsoluteError: number;
-                /** @description One of: count, count about the middle, sum, sum about the middle, sum of squares about the middle, sum of products about the middles, count of distinct values. */
+                /** @description One of: count, count about the middle, sum, sum about the middle, sum of squares about the middle, sum of products about the middles, count of distinct values, difference of halves. */
                 statistic: string;
                 column?: string;
                 /** @description The two columns of a sum of products. */
                 columns?: string[];
             }[];
-            /** @description Only for marginals: root mean squared error over all cells of all tables. */
+            /** @description Only for marginals and cumulative counts: root mean squared error over all counts. */
             rootMeanSquaredError?: number;
             /** @description Only for a selection with gaps: each gap differs by at most this from the true difference to the next candidate (for the last one, to the best candidate that was not selected). Holds jointly for all gaps. */
             gapHalfWidth?: number;
@@ -1415,7 +1415,7 @@ export interface components {
          *       "answeredAt": "2026-01-01T12:00:00.000Z"
          *     }
          */
-        Answer: components["schemas"]["NumberAnswer"] | components["schemas"]["ValueAnswer"] | components["schemas"]["TableAnswer"] | components["schemas"]["GroupsAnswer"] | components["schemas"]["RegressionAnswer"] | components["schemas"]["SelectionAnswer"] | components["schemas"]["PercentilesAnswer"] | components["schemas"]["KeysAnswer"] | components["schemas"]["MarginalsAnswer"];
+        Answer: components["schemas"]["NumberAnswer"] | components["schemas"]["ValueAnswer"] | components["schemas"]["TableAnswer"] | components["schemas"]["GroupsAnswer"] | components["schemas"]["RegressionAnswer"] | components["schemas"]["SelectionAnswer"] | components["schemas"]["PercentilesAnswer"] | components["schemas"]["KeysAnswer"] | components["schemas"]["MarginalsAnswer"] | components["schemas"]["CumulativeAnswer"];
         /** @description Version of the API, and what clients can rely on. */
         Api: {
             /** @constant */
@@ -1487,7 +1487,7 @@ export interface components {
             /** @description Cost of the queries if each is asked separately. */
             sumOfPrices: components["schemas"]["Amount"];
             /** @description Answers in the order of the queries. */
-            answers: (components["schemas"]["NumberAnswerOfBatch"] | components["schemas"]["ValueAnswerOfBatch"] | components["schemas"]["TableAnswerOfBatch"] | components["schemas"]["GroupsAnswerOfBatch"] | components["schemas"]["RegressionAnswerOfBatch"] | components["schemas"]["SelectionAnswerOfBatch"] | components["schemas"]["PercentilesAnswerOfBatch"] | components["schemas"]["KeysAnswerOfBatch"] | components["schemas"]["MarginalsAnswerOfBatch"])[];
+            answers: (components["schemas"]["NumberAnswerOfBatch"] | components["schemas"]["ValueAnswerOfBatch"] | components["schemas"]["TableAnswerOfBatch"] | components["schemas"]["GroupsAnswerOfBatch"] | components["schemas"]["RegressionAnswerOfBatch"] | components["schemas"]["SelectionAnswerOfBatch"] | components["schemas"]["PercentilesAnswerOfBatch"] | components["schemas"]["KeysAnswerOfBatch"] | components["schemas"]["MarginalsAnswerOfBatch"] | components["schemas"]["CumulativeAnswerOfBatch"])[];
             question?: {
                 queries: components["schemas"]["AskedQuery"][];
             };
@@ -2401,6 +2401,192 @@ export interface components {
             /** @description Texts that stand for a missing value in fields without quotes, to the letter, such as `NA`. An empty field is missing whatever is declared. */
             nullValues?: string[];
         };
+        CumulativeAnswer: {
+            /** @enum {string} */
+            kind: "cumulativeCounts";
+            result: components["schemas"]["CumulativeResult"];
+            /** @description Identifies the release. GET /v1/releases/{id} returns it again at no cost. */
+            id: string;
+            dataset: string;
+            datasetVersion: string;
+            noise: components["schemas"]["Noise"];
+            accuracy: components["schemas"]["Accuracy"];
+            contribution?: components["schemas"]["AppliedContribution"];
+            coverage: components["schemas"]["CoverageReport"];
+            question?: components["schemas"]["AskedQuery"];
+            /** @description Identifies what was measured: the same in every release that shows it. */
+            measurement?: string;
+            inference?: components["schemas"]["Inference"];
+            cost: components["schemas"]["Amount"];
+            budget: components["schemas"]["Budget"];
+            allotment?: components["schemas"]["Allotment"];
+            /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
+            debitedAt?: components["schemas"]["Time"];
+            /** @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does. */
+            replaysUntil?: components["schemas"]["Time"];
+            /** @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset. */
+            answeredAt: components["schemas"]["Time"];
+            /** @description Version of Sotto that answered. */
+            softwareVersion: string;
+            /** @description Only in a replay: the amount that was charged for the first response. The `cost` of a replay is 0. */
+            price?: components["schemas"]["Amount"];
+            receipt: components["schemas"]["Receipt"];
+            /**
+             * @description Present if another analyst had already paid for this answer. Only your allotment is charged.
+             * @constant
+             */
+            shared?: true;
+            domain?: components["schemas"]["PostprocessingFacts"];
+            /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
+            integers?: string[][];
+            /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
+            measured?: {
+                result: components["schemas"]["CumulativeResult"];
+                accuracy: components["schemas"]["Accuracy"];
+            };
+        };
+        CumulativeAnswerOfBatch: {
+            /** @enum {string} */
+            kind: "cumulativeCounts";
+            result: components["schemas"]["CumulativeResult"];
+            noise: components["schemas"]["Noise"];
+            accuracy: components["schemas"]["Accuracy"];
+            contribution?: components["schemas"]["AppliedContribution"];
+            coverage: components["schemas"]["CoverageReport"];
+            /** @description Cost of the query on its own. */
+            price: components["schemas"]["Amount"];
+            domain?: components["schemas"]["PostprocessingFacts"];
+            /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
+            integers?: string[][];
+            /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
+            measured?: {
+                result: components["schemas"]["CumulativeResult"];
+                accuracy: components["schemas"]["Accuracy"];
+            };
+        };
+        /**
+         * @description Number of rows or of people up to each edge, period or value of an ordered column. All of these counts, and the count of every range, follow from nodes of a tree that are measured once: for many cells their errors are far smaller than those of sums of a histogram. Rows without a value, or before the first edge, are in no count. With a delta the noise is Gaussian, otherwise Laplace.
+         * @example {
+         *       "kind": "cumulativeCounts",
+         *       "column": {
+         *         "column": "Age",
+         *         "edges": [
+         *           0,
+         *           18,
+         *           30,
+         *           45,
+         *           65,
+         *           120
+         *         ]
+         *       },
+         *       "p": [
+         *         25,
+         *         50,
+         *         75
+         *       ],
+         *       "epsilon": 0.1
+         *     }
+         */
+        CumulativeCountsQuery: {
+            /** @constant */
+            kind: "cumulativeCounts";
+            /** @description Ordered column with edges or consecutive periods; by its name alone, a column with at most 4,096 values, each of which is a cell. */
+            column: components["schemas"]["ColumnName"] | components["schemas"]["BinnedColumn"] | components["schemas"]["CalendarColumn"];
+            /**
+             * @description `rows` (default) or `people`. Counts of people need less noise. Only for datasets whose privacy unit is a person.
+             * @enum {string}
+             */
+            of?: "rows" | "people";
+            /** @description Percentages whose quantiles are read from the curve. They cost nothing: the same question with others is a repeat. */
+            p?: number[];
+            where?: components["schemas"]["Predicate"];
+            contribution?: components["schemas"]["Contribution"];
+            /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
+            epsilon?: number;
+            accuracy?: components["schemas"]["AccuracyTarget"];
+            /**
+             * @description Delta that the Gaussian mechanism may use. Other mechanisms charge none of it. At most 18 fractional digits.
+             * @default 0
+             */
+            delta?: number;
+        };
+        CumulativeDummyAnswer: {
+            /** @enum {string} */
+            kind: "cumulativeCounts";
+            result: components["schemas"]["CumulativeResult"];
+            dataset: string;
+            datasetVersion: string;
+            noise: components["schemas"]["Noise"];
+            accuracy: components["schemas"]["Accuracy"];
+            contribution?: components["schemas"]["AppliedContribution"];
+            coverage: components["schemas"]["CoverageReport"];
+            question?: components["schemas"]["AskedQuery"];
+            /** @description Identifies what was measured: the same in every release that shows it. */
+            measurement?: string;
+            inference?: components["schemas"]["Inference"];
+            cost: components["schemas"]["Amount"];
+            budget: components["schemas"]["Budget"];
+            allotment?: components["schemas"]["Allotment"];
+            /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
+            debitedAt?: components["schemas"]["Time"];
+            /** @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does. */
+            replaysUntil?: components["schemas"]["Time"];
+            /** @description Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset. */
+            answeredAt: components["schemas"]["Time"];
+            /** @description Version of Sotto that answered. */
+            softwareVersion: string;
+            /** @description Random. It identifies no release: nothing was stored. */
+            id: string;
+            /**
+             * @description The answer is about made-up rows.
+             * @constant
+             */
+            dummy: true;
+            domain?: components["schemas"]["PostprocessingFacts"];
+            /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
+            integers?: string[][];
+            /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
+            measured?: {
+                result: components["schemas"]["CumulativeResult"];
+                accuracy: components["schemas"]["Accuracy"];
+            };
+        };
+        /** @description Noisy count from the start of the first cell to the end of each cell, and quantiles. Counts agree: their differences are the counts of ranges. */
+        CumulativeResult: {
+            groups: {
+                key: {
+                    [key: string]: components["schemas"]["CellLabel"];
+                };
+                /** @description Values by statistic, in the order of the query. A statistic is named by its kind, or by its kind and column, such as `count` and `mean_Age`. */
+                values: {
+                    [key: string]: {
+                        value: components["schemas"]["ShownValue"];
+                        halfWidth: number;
+                        /** @description The measured value less and plus its half-width, cut at what the declaration makes impossible. It contains the true value with the stated confidence, as far as `coverage` allows. */
+                        interval?: {
+                            lower: components["schemas"]["ShownValue"];
+                            upper: components["schemas"]["ShownValue"];
+                        };
+                        /**
+                         * @description Present for a quantile: the half-width is a number of rows.
+                         * @constant
+                         */
+                        unit?: "rows";
+                    };
+                };
+            }[];
+            /** @description Quantiles on the curve, in the order of the query. */
+            percentiles?: {
+                p: number;
+                /** @description Where the curve crosses the percentage: an edge, period or value. */
+                value: components["schemas"]["ShownValue"];
+                /** @description The true quantile lies in it, with the stated confidence. */
+                interval: {
+                    lower: components["schemas"]["ShownValue"];
+                    upper: components["schemas"]["ShownValue"];
+                };
+            }[];
+        };
         /** @description Public facts of a dataset. */
         Dataset: {
             /** @description Name in addresses: 1 to 63 lower-case letters, digits and `-`, starting with a letter. The budget belongs to it for good. */
@@ -2612,7 +2798,7 @@ export interface components {
             showDataHints?: boolean;
         };
         /** @description Noisy answer over made-up rows. `cost` is the cost of the query over the dataset. Nothing was charged: `budget` and `allotment` are unchanged, and there is no receipt. */
-        DummyAnswer: components["schemas"]["NumberDummyAnswer"] | components["schemas"]["ValueDummyAnswer"] | components["schemas"]["TableDummyAnswer"] | components["schemas"]["GroupsDummyAnswer"] | components["schemas"]["RegressionDummyAnswer"] | components["schemas"]["SelectionDummyAnswer"] | components["schemas"]["PercentilesDummyAnswer"] | components["schemas"]["KeysDummyAnswer"] | components["schemas"]["MarginalsDummyAnswer"];
+        DummyAnswer: components["schemas"]["NumberDummyAnswer"] | components["schemas"]["ValueDummyAnswer"] | components["schemas"]["TableDummyAnswer"] | components["schemas"]["GroupsDummyAnswer"] | components["schemas"]["RegressionDummyAnswer"] | components["schemas"]["SelectionDummyAnswer"] | components["schemas"]["PercentilesDummyAnswer"] | components["schemas"]["KeysDummyAnswer"] | components["schemas"]["MarginalsDummyAnswer"] | components["schemas"]["CumulativeDummyAnswer"];
         /** @description Noisy answers over made-up rows. `cost` is the cost of the batch over the dataset. Nothing was charged. */
         DummyBatchAnswer: {
             /** @description Random. It identifies no release: nothing was stored. */
@@ -2624,7 +2810,7 @@ export interface components {
             /** @description Cost of the queries if each is asked separately. */
             sumOfPrices: components["schemas"]["Amount"];
             /** @description Answers in the order of the queries. */
-            answers: (components["schemas"]["NumberAnswerOfBatch"] | components["schemas"]["ValueAnswerOfBatch"] | components["schemas"]["TableAnswerOfBatch"] | components["schemas"]["GroupsAnswerOfBatch"] | components["schemas"]["RegressionAnswerOfBatch"] | components["schemas"]["SelectionAnswerOfBatch"] | components["schemas"]["PercentilesAnswerOfBatch"] | components["schemas"]["KeysAnswerOfBatch"] | components["schemas"]["MarginalsAnswerOfBatch"])[];
+            answers: (components["schemas"]["NumberAnswerOfBatch"] | components["schemas"]["ValueAnswerOfBatch"] | components["schemas"]["TableAnswerOfBatch"] | components["schemas"]["GroupsAnswerOfBatch"] | components["schemas"]["RegressionAnswerOfBatch"] | components["schemas"]["SelectionAnswerOfBatch"] | components["schemas"]["PercentilesAnswerOfBatch"] | components["schemas"]["KeysAnswerOfBatch"] | components["schemas"]["MarginalsAnswerOfBatch"] | components["schemas"]["CumulativeAnswerOfBatch"])[];
             question?: {
                 queries: components["schemas"]["AskedQuery"][];
             };
@@ -3739,7 +3925,7 @@ export interface components {
             /** @description Version of the dataset that the release was computed from. */
             datasetVersion: string;
             /** @enum {string} */
-            kind: "count" | "sum" | "mean" | "variance" | "standardDeviation" | "covariance" | "correlation" | "linearRegression" | "proportion" | "countDistinct" | "histogram" | "contingency" | "groupBy" | "topGroups" | "noisyMax" | "median" | "percentile" | "minimum" | "maximum" | "keySelection" | "contributionProfile" | "bounds" | "marginals" | "batch" | "sparseVector";
+            kind: "count" | "sum" | "mean" | "variance" | "standardDeviation" | "covariance" | "correlation" | "linearRegression" | "proportion" | "countDistinct" | "histogram" | "contingency" | "groupBy" | "topGroups" | "noisyMax" | "median" | "percentile" | "minimum" | "maximum" | "keySelection" | "contributionProfile" | "bounds" | "marginals" | "cumulativeCounts" | "batch" | "sparseVector";
             /** @description Name of the analyst who paid for the release. */
             analyst: string;
             /** @description Question as it was asked: a query, `{"queries"}` of a batch, or the request of a session. */
@@ -4885,7 +5071,7 @@ export interface components {
          *       }
          *     }
          */
-        Query: components["schemas"]["CountQuery"] | components["schemas"]["SumQuery"] | components["schemas"]["MeanQuery"] | components["schemas"]["VarianceQuery"] | components["schemas"]["StandardDeviationQuery"] | components["schemas"]["CovarianceQuery"] | components["schemas"]["CorrelationQuery"] | components["schemas"]["LinearRegressionQuery"] | components["schemas"]["ProportionQuery"] | components["schemas"]["CountDistinctQuery"] | components["schemas"]["HistogramQuery"] | components["schemas"]["ContingencyQuery"] | components["schemas"]["GroupByQuery"] | components["schemas"]["TopGroupsQuery"] | components["schemas"]["NoisyMaxQuery"] | components["schemas"]["MedianQuery"] | components["schemas"]["PercentileQuery"] | components["schemas"]["ExtremeQuery"] | components["schemas"]["KeySelectionQuery"] | components["schemas"]["ContributionProfileQuery"] | components["schemas"]["BoundsQuery"] | components["schemas"]["MarginalsQuery"];
+        Query: components["schemas"]["CountQuery"] | components["schemas"]["SumQuery"] | components["schemas"]["MeanQuery"] | components["schemas"]["VarianceQuery"] | components["schemas"]["StandardDeviationQuery"] | components["schemas"]["CovarianceQuery"] | components["schemas"]["CorrelationQuery"] | components["schemas"]["LinearRegressionQuery"] | components["schemas"]["ProportionQuery"] | components["schemas"]["CountDistinctQuery"] | components["schemas"]["HistogramQuery"] | components["schemas"]["ContingencyQuery"] | components["schemas"]["GroupByQuery"] | components["schemas"]["TopGroupsQuery"] | components["schemas"]["NoisyMaxQuery"] | components["schemas"]["MedianQuery"] | components["schemas"]["PercentileQuery"] | components["schemas"]["ExtremeQuery"] | components["schemas"]["KeySelectionQuery"] | components["schemas"]["ContributionProfileQuery"] | components["schemas"]["BoundsQuery"] | components["schemas"]["MarginalsQuery"] | components["schemas"]["CumulativeCountsQuery"];
         /** @description Limits on each query, each query of a batch and each session. Under either accounting they apply to the epsilon that the query states, or that the requested accuracy needs. An absent limit permits everything. */
         QueryLimits: {
             /** @description Least epsilon of a query or session, above 0, with at most 9 fractional digits. */
@@ -4899,7 +5085,7 @@ export interface components {
          * @description Kind of a question.
          * @enum {string}
          */
-        QuestionKind: "count" | "sum" | "mean" | "variance" | "standardDeviation" | "covariance" | "correlation" | "linearRegression" | "proportion" | "countDistinct" | "histogram" | "contingency" | "groupBy" | "topGroups" | "noisyMax" | "median" | "percentile" | "minimum" | "maximum" | "keySelection" | "contributionProfile" | "bounds" | "marginals";
+        QuestionKind: "count" | "sum" | "mean" | "variance" | "standardDeviation" | "covariance" | "correlation" | "linearRegression" | "proportion" | "countDistinct" | "histogram" | "contingency" | "groupBy" | "topGroups" | "noisyMax" | "median" | "percentile" | "minimum" | "maximum" | "keySelection" | "contributionProfile" | "bounds" | "marginals" | "cumulativeCounts";
         /** @description Limits on requests with this key, in place of those of the configuration. All keys of a principal are counted together. */
         Quota: {
             /** @description Sustained requests per minute. */
@@ -5267,7 +5453,7 @@ export interface components {
             }[];
         };
         /** @description A noisy value; noisy cells or groups of the declared domain; the coefficients of a regression; or selected candidates, percentiles or keys. */
-        Result: components["schemas"]["ValueResult"] | components["schemas"]["TableResult"] | components["schemas"]["GroupsResult"] | components["schemas"]["RegressionResult"] | components["schemas"]["SelectionResult"] | components["schemas"]["PercentilesResult"] | components["schemas"]["KeysResult"] | components["schemas"]["MarginalsResult"];
+        Result: components["schemas"]["ValueResult"] | components["schemas"]["TableResult"] | components["schemas"]["GroupsResult"] | components["schemas"]["RegressionResult"] | components["schemas"]["SelectionResult"] | components["schemas"]["PercentilesResult"] | components["schemas"]["KeysResult"] | components["schemas"]["MarginalsResult"] | components["schemas"]["CumulativeResult"];
         /**
          * @description Why the dataset may be queried again.
          * @example {
@@ -5883,7 +6069,7 @@ export interface components {
             /** @enum {string} */
             neighbours: "add-remove" | "change-one";
             statistics: {
-                /** @description One of: count, count about the middle, sum, sum about the middle, sum of squares about the middle, sum of products about the middles, count of distinct values. */
+                /** @description One of: count, count about the middle, sum, sum about the middle, sum of squares about the middle, sum of products about the middles, count of distinct values, difference of halves. */
                 statistic: string;
                 column?: string;
                 /** @description The two columns of a sum of products. */
@@ -7948,7 +8134,7 @@ export interface operations {
                 /** @description Returns only releases on this dataset. */
                 dataset?: string;
                 /** @description Returns only releases of this kind of query, `batch`, or `sparseVector` for sessions. */
-                kind?: "count" | "sum" | "mean" | "variance" | "standardDeviation" | "covariance" | "correlation" | "linearRegression" | "proportion" | "countDistinct" | "histogram" | "contingency" | "groupBy" | "topGroups" | "noisyMax" | "median" | "percentile" | "minimum" | "maximum" | "keySelection" | "contributionProfile" | "bounds" | "marginals" | "batch" | "sparseVector";
+                kind?: "count" | "sum" | "mean" | "variance" | "standardDeviation" | "covariance" | "correlation" | "linearRegression" | "proportion" | "countDistinct" | "histogram" | "contingency" | "groupBy" | "topGroups" | "noisyMax" | "median" | "percentile" | "minimum" | "maximum" | "keySelection" | "contributionProfile" | "bounds" | "marginals" | "cumulativeCounts" | "batch" | "sparseVector";
                 /** @description Returns only releases of this analyst. Analysts list their own releases only. */
                 analyst?: string;
                 /** @description Returns only releases that were answered at this time or later. */

@@ -132,6 +132,40 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
     },
     terms: ['epsilon', 'accuracy', 'contribution'],
   },
+  cumulativeCounts: {
+    title: 'Cumulative counts',
+    phrase: '{of} up to each value of {column}',
+    grouped: true,
+    fields: {
+      column: {
+        type: 'grouping',
+        title: 'By',
+        columns: { types: ['integer', 'number', 'date', 'timestamp'] },
+      },
+      of: {
+        type: 'counted',
+        title: 'Count',
+        hint: 'One person moves a count of people by 1, whatever the number of rows.',
+        optional: true,
+      },
+      p: {
+        type: 'percentages',
+        title: 'Quantiles',
+        hint: 'Read from the curve, at no cost. 50 is the median.',
+        optional: true,
+      },
+      delta: {
+        type: 'number',
+        title: 'Delta',
+        hint: 'Above 0: Gaussian noise, which is smaller for many cells.',
+        optional: true,
+        default: 0,
+        least: 0,
+        most: 1,
+      },
+    },
+    terms: ['epsilon', 'accuracy', 'contribution'],
+  },
   groupBy: {
     title: 'Statistics by group',
     phrase: '{statistics}[ by {keys}]',

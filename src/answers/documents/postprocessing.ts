@@ -1,8 +1,13 @@
+import type { GridValue } from '../../core/dataset/grid-value.ts'
+import type { Noise } from '../../core/mechanisms/noise/weighted-noise.ts'
 import { isSome, postprocess, requirePostprocessable } from '../../core/planner/additive/postprocess.ts'
 import { clampsAt } from '../../core/planner/kinds/bounds/candidates.ts'
 import { contributionsAt } from '../../core/planner/kinds/contribution-profile/candidates.ts'
+import type { Bin } from '../../core/planner/language/bin-text.ts'
+import { quantileOf } from '../../core/planner/plans/cumulative-curve.ts'
 import type {
   AccuracyReport,
+  NoiseReport,
   Postprocessing,
   Report,
   Result,
@@ -20,7 +25,7 @@ import { defined } from '../../privacy/defined.ts'
 interface ShownQuery {
   readonly kind: string
   readonly postprocess?: Postprocessing
-  readonly p?: number | readonly number[]
+  readonly p?: number | readonly number[] | undefined
   readonly nextEpsilon?: number | undefined
 }
 
@@ -38,6 +43,7 @@ interface BatchDocument {
 interface Released extends Questioned {
   readonly result: Result
   readonly accuracy: AccuracyReport
+  readonly noise?: NoiseReport
   /** Absent for values that are not made from sums and counts. */
   readonly domain?: ValueDomain
   /** The values before post-processing; absent if there was none. */
@@ -79,11 +85,13 @@ function questionWith({ question }: Questioned, asked: Postprocessing): Question
 
 /**
  * Returns the document of an answer as a query asks for it. Queries with one identity have one release, but can ask for
- * different post-processing, and for a percentile alone or in a list.
+ * different post-processing, for a percentile alone or in a list, and for other quantiles of cumulative counts.
  */
 export function queryShown(document: object, query: ShownQuery): object {
   if (!hasValues(document)) return document
   const { postprocess: asked, p } = query
+  if (query.kind === 'cumulativeCounts')
+    return { ...document, result: curveShown(document, [p ?? []].flat()) }
   const processed = asked === undefined ? document : withPostprocessing(document, asked)
   if (p !== undefined) return { ...processed, result: percentilesShown(processed.result, p) }
   return { ...processed, result: weighedShown(processed, query) }
@@ -116,6 +124,28 @@ function percentilesShown(result: Result, p: number | readonly number[]): Result
     return { percentiles: p.map((each) => ({ p: each, value })) }
   }
   return result
+}
+
+/** Shows cumulative counts with these quantiles. */
+function curveShown(
+  { result, noise, accuracy: { confidence } }: Released,
+  percentages: readonly number[],
+): Result {
+  if (!('groups' in result) || noise === undefined || !('statistics' in noise)) return result
+  const { groups } = result
+  if (percentages.length === 0) return { groups }
+  const curve = {
+    spans: groups.map(({ key }) => Object.values(key)[0] as Bin<GridValue>),
+    counts: groups.map(({ values }) => Number(values.count?.value)),
+    noises: noise.statistics.map(
+      ({ scale, granularity }): Noise =>
+        noise.mechanism === 'gaussian'
+          ? { kind: 'normal', unit: granularity, sigma: scale }
+          : { kind: 'laplace', unit: granularity, scaleUnits: scale / granularity },
+    ),
+    confidence,
+  }
+  return { groups, percentiles: percentages.map((p) => quantileOf(curve, p)) }
 }
 
 /** Returns the document of a batch as its queries ask for it. */

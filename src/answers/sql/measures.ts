@@ -70,6 +70,7 @@ export const AGGREGATES_OF = {
   contributionProfile: [],
   bounds: [],
   marginals: [],
+  cumulativeCounts: [],
 } satisfies { readonly [Kind in KindName]: readonly string[] }
 
 const OF_COLUMN = ['sum', 'mean', 'variance', 'standardDeviation', 'minimum', 'maximum'] as const

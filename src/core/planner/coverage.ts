@@ -47,7 +47,15 @@ function clampText({ column, lower, upper }: ReturnType<typeof clampsOf>[number]
 }
 
 function isTable(kind: Plan['query']['kind']): boolean {
-  return ['histogram', 'contingency', 'marginals', 'bounds', 'keySelection', 'countDistinct'].includes(kind)
+  return [
+    'histogram',
+    'contingency',
+    'marginals',
+    'cumulativeCounts',
+    'bounds',
+    'keySelection',
+    'countDistinct',
+  ].includes(kind)
 }
 
 function subjectOf(query: Plan['query']): Selection['subject'] {
@@ -59,6 +67,7 @@ function subjectOf(query: Plan['query']): Selection['subject'] {
     'contingency',
     'bounds',
     'marginals',
+    'cumulativeCounts',
     'topGroups',
     'noisyMax',
     'keySelection',

@@ -1,4 +1,5 @@
 import { entry } from '../../privacy/must.ts'
+import type { NoiseShape } from './shares.ts'
 
 /*
  * Counts of one ordered column through Haar nodes: at every level the cells are divided into nodes of 2, 4, 8, ... cells, and
@@ -73,9 +74,21 @@ export function factorsOf(prefix: number, levels: number): readonly number[] {
   return factors
 }
 
-/** Shares of rho for the total and for each level, with the least variance of all cumulative counts together. */
-export function haarShares(cells: number): readonly number[] {
-  const roots = squaresByLevel(cells).map(Math.sqrt)
+/**
+ * Shares of the price for the total and for each level, with the least variance of all cumulative counts together: of rho for
+ * Gaussian noise, of epsilon for Laplace noise.
+ * @param noise how variance follows from a share: gaussian, 1 / share; laplace, 1 / share^2
+ * @param sensitivities of the total and of each level, to which the noise is proportional; 1 by default
+ */
+export function haarShares(
+  cells: number,
+  noise: NoiseShape = 'gaussian',
+  sensitivities: readonly number[] = [],
+): readonly number[] {
+  const roots = squaresByLevel(cells).map((square, level) => {
+    const variance = square * (sensitivities[level] ?? 1) ** 2
+    return noise === 'gaussian' ? Math.sqrt(variance) : Math.cbrt(variance)
+  })
   const total = roots.reduce((sum, root) => sum + root, 0)
   return roots.map((root) => root / total)
 }
@@ -86,4 +99,29 @@ export function varianceOfPrefix(prefix: number, variances: readonly number[]): 
     (sum, factor, level) => sum + factor ** 2 * entry(variances, level),
     0,
   )
+}
+
+/** A cumulative count of the first `prefix` cells and its factor in a linear combination. */
+export interface WeightedPrefix {
+  readonly prefix: number
+  readonly factor: number
+}
+
+/**
+ * The factors with which nodes enter a linear combination of cumulative counts: for the total and for each level, one for every
+ * node that does. A range is the difference of two cumulative counts, in which most nodes cancel.
+ */
+export function nodeFactors(
+  combination: readonly WeightedPrefix[],
+  levels: number,
+): readonly (readonly number[])[] {
+  const byNode = Array.from({ length: levels + 1 }, () => new Map<number, number>())
+  for (const { prefix, factor } of combination)
+    for (const [level, own] of factorsOf(prefix, levels).entries()) {
+      if (own === 0) continue
+      const node = level === 0 ? 0 : Math.floor(prefix / 2 ** (levels - level + 1))
+      const nodes = entry(byNode, level)
+      nodes.set(node, (nodes.get(node) ?? 0) + factor * own)
+    }
+  return byNode.map((nodes) => [...nodes.values()].filter((factor) => factor !== 0))
 }

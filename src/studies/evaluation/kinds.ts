@@ -9,10 +9,12 @@ import { accumulateCandidates, costOfCandidates } from './candidates.ts'
 import { accumulateKeys, costOfKeys } from './keys.ts'
 import { type EvaluationCost, type EvaluationSize, maxKeyCharacters } from './limits.ts'
 import {
+  accumulateCurve,
   accumulateEstimates,
   accumulateGroups,
   accumulateQuantiles,
   accumulateTables,
+  costOfCurve,
   costOfEstimates,
   costOfGroups,
   costOfQuantiles,
@@ -20,7 +22,15 @@ import {
   trueEstimates,
 } from './numbers.ts'
 import type { Accumulator } from './report.ts'
-import { numberNames, type TrueNumber, type Truths, trueGroups, trueQuantiles, trueTables } from './truth.ts'
+import {
+  numberNames,
+  type TrueNumber,
+  type Truths,
+  trueCurve,
+  trueGroups,
+  trueQuantiles,
+  trueTables,
+} from './truth.ts'
 
 /** A plan and the data that was read for it. It can be sent to a worker thread. */
 export interface ReadPlan {
@@ -73,6 +83,11 @@ const kindEvaluations: { readonly [Kind in PlanKindName]: KindEvaluation<Kind> }
     cost: costOfTables,
     accumulate: (plan, { integers }, size, _, unbounded) => accumulateTables(plan, size, integers, unbounded),
     truths: (plan, { integers }) => trueTables(plan, integers),
+  },
+  cumulative: {
+    cost: costOfCurve,
+    accumulate: (plan, { nodes }, size, _, unbounded) => accumulateCurve(plan, size, nodes, unbounded),
+    truths: (plan, { nodes }) => trueCurve(plan, nodes),
   },
   'key-selection': {
     cost: (plan, exact, queries) => costOfKeys(plan, exact?.texts, maxKeyCharacters(queries)),

@@ -3,6 +3,7 @@ import type { AdditivePlan } from '../../core/planner/additive/shape.ts'
 import { cellCount } from '../../core/planner/language/aggregate.ts'
 import type { IndexCounts } from '../../core/planner/language/reading.ts'
 import { cellsOf } from '../../core/planner/language/tables.ts'
+import type { CumulativePlan } from '../../core/planner/plans/cumulative.ts'
 import type { GroupsPlan } from '../../core/planner/plans/groups.ts'
 import type { MarginalsPlan } from '../../core/planner/plans/marginals.ts'
 import type { PlanOf, ReleaseOf } from '../../core/planner/plans/plan-kinds.ts'
@@ -20,6 +21,7 @@ import {
   numberNames,
   type TrueNumber,
   type Truths,
+  trueCurve,
   trueGroups,
   trueQuantiles,
   trueTables,
@@ -76,8 +78,12 @@ export function costOfTables(plan: MarginalsPlan): EvaluationCost {
   return { work: 4 * (cells + drawn), ...charactersOfNumbers(plan, 1) }
 }
 
+export function costOfCurve(plan: CumulativePlan): EvaluationCost {
+  return { work: 8 * plan.cells.spans.length, ...charactersOfNumbers(plan, 1) }
+}
+
 function charactersOfNumbers(
-  plan: AdditivePlan | GroupsPlan | QuantilePlan | MarginalsPlan,
+  plan: AdditivePlan | GroupsPlan | QuantilePlan | MarginalsPlan | CumulativePlan,
   totals: number,
 ): Omit<EvaluationCost, 'work'> {
   const names = numberNames(plan)
@@ -124,6 +130,16 @@ export function accumulateTables(
   return accumulateNumbers(plan, size, { known: trueTables(plan, integers), unbounded }, reportersOf(plan))
 }
 
+/** Accumulates the errors of cumulative counts. */
+export function accumulateCurve(
+  plan: CumulativePlan,
+  size: EvaluationSize,
+  nodes: readonly (readonly bigint[])[],
+  unbounded: Truths | undefined,
+): Accumulator<'cumulative'> {
+  return accumulateNumbers(plan, size, { known: trueCurve(plan, nodes), unbounded }, reportersOf(plan))
+}
+
 /** Accumulates the errors of quantiles, in values and in ranks. */
 export function accumulateQuantiles(
   plan: QuantilePlan,
@@ -161,7 +177,7 @@ interface Reporters<Kind extends NumbersKind> {
   readonly measured: (released: ReleaseOf<Kind>) => Report
 }
 
-type NumbersKind = 'additive' | 'groups' | 'quantile' | 'marginals'
+type NumbersKind = 'additive' | 'groups' | 'quantile' | 'marginals' | 'cumulative'
 
 function reportersOf<Kind extends NumbersKind>(plan: PlanOf<Kind>): Reporters<Kind> {
   return { published: reporter(plan), measured: measuredReporter(plan) }
@@ -287,6 +303,7 @@ function statisticCount(plan: PlanOf<NumbersKind>): number {
       return plan.query.statistics.length
     case 'quantile':
     case 'marginals':
+    case 'cumulative':
       return 1
   }
 }

@@ -11,6 +11,7 @@ import {
   temporalType,
 } from '../../core/planner/additive/shape.ts'
 import { type CellLabel, cellKeys } from '../../core/planner/language/grouping.ts'
+import { type CumulativePlan, cumulativeNumbers } from '../../core/planner/plans/cumulative.ts'
 import type { GroupsPlan } from '../../core/planner/plans/groups.ts'
 import type { MarginalsPlan } from '../../core/planner/plans/marginals.ts'
 import type { QuantilePlan } from '../../core/planner/plans/quantile.ts'
@@ -92,12 +93,14 @@ function numberOf({ value }: { readonly value: GridValue }, halfWidth: number | 
 
 /** The names of an answer's numbers, which are public. */
 export function numberNames(
-  plan: AdditivePlan | GroupsPlan | QuantilePlan | MarginalsPlan,
+  plan: AdditivePlan | GroupsPlan | QuantilePlan | MarginalsPlan | CumulativePlan,
 ): readonly NumberName[] {
   if (plan.kind === 'marginals')
     return plan.tables.flatMap(({ set }) =>
       cellKeys(columnsIn(set).map((column) => entry(plan.groupings, column))).map((key) => ({ key })),
     )
+  if (plan.kind === 'cumulative')
+    return plan.cells.spans.map((span) => ({ key: { [plan.cells.column]: span }, statistic: 'count' }))
   if (plan.kind === 'quantile') {
     const { listed, percentages = [] } = plan
     return listed ? percentages.map((p) => ({ p })) : [{}]
@@ -172,6 +175,25 @@ export function trueTables(
     truth: entry(truths, position).value,
     expectedAbsoluteError: null,
     expectedAbsoluteErrorBound: entry(deviations, position),
+    unbiased: true,
+  }))
+}
+
+/**
+ * The true cumulative counts.
+ * @param nodes the exact nodes, level by level
+ */
+export function trueCurve(
+  plan: CumulativePlan,
+  nodes: readonly (readonly bigint[])[],
+): readonly TrueNumber[] {
+  const exact = plan.measurements.map((measurement) => ({ ...measurement, fractionBits: 0 }))
+  const truths = cumulativeNumbers(exact, nodes, plan.cells.spans.length)
+  return numberNames(plan).map((name, place) => ({
+    name,
+    truth: entry(truths, place),
+    expectedAbsoluteError: null,
+    expectedAbsoluteErrorBound: entry(plan.deviations, place),
     unbiased: true,
   }))
 }

@@ -178,6 +178,14 @@ const MARGINALS: readonly (readonly [Wire, Tight])[] = [
   [{ kind: 'marginals', columns: ['Sex', 'Member'], ways: 1, where: SOME_ROWS, delta: 1e-6 }, 'neither'],
 ]
 
+const CURVES: readonly (readonly [Wire, Tight])[] = [
+  [{ kind: 'cumulativeCounts', column: AGE_BINS }, 'add-remove'],
+  [{ kind: 'cumulativeCounts', column: 'Age', contribution: { rows: 2 }, where: SOME_ROWS }, 'add-remove'],
+  [{ kind: 'cumulativeCounts', column: 'Age', contribution: { groups: 1, rowsPerGroup: 2 } }, 'add-remove'],
+  [{ kind: 'cumulativeCounts', column: 'Age', of: 'people', contribution: { groups: 1 } }, 'add-remove'],
+  [{ kind: 'cumulativeCounts', column: 'Age', contribution: { groups: 2, rowsPerGroup: 2 } }, 'neither'],
+]
+
 const KEYS: readonly (readonly [Wire, Tight])[] = [
   [{ ...NOTES, counts: true }, 'neither'],
   [{ ...NOTES, counts: true, contribution: { groups: 1 } }, 'neither'],
@@ -198,6 +206,9 @@ export const PEOPLE_QUERIES: readonly { readonly wire: Wire; readonly tight: Tig
   ...QUANTILES.map(([wire, tight]) => ({ wire: offered(wire, 16), tight })),
   ...GROUPS.map(([wire, tight]) => ({ wire: offered(wire, 16), tight })),
   ...MARGINALS.map(([wire, tight]) => ({ wire: offered(wire, 0.7), tight })),
+  ...CURVES.flatMap(([wire, tight]) =>
+    [{}, { delta: 1e-6 }].map((price) => ({ wire: offered(wire, 0.7, price), tight })),
+  ),
   ...KEYS.map(([wire, tight]) => ({ wire, tight })),
 ]
 

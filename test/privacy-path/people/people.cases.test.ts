@@ -105,7 +105,7 @@ function withGroupBounding(plan: PlanOf<'groups'>, bounding: Bounding): PlanOf<'
 /** Reads the data of a plan with another bounding. */
 function observedWith(bounding: Bounding): typeof observe {
   return (planned, rows) => {
-    if (planned.kind === 'additive' || planned.kind === 'noisy-max')
+    if (planned.kind === 'additive' || planned.kind === 'noisy-max' || planned.kind === 'cumulative')
       return observe({ ...planned, aggregate: { ...planned.aggregate, bounding } }, rows)
     if (planned.kind === 'groups') return observe(withGroupBounding(planned, bounding), rows)
     if (planned.kind === 'marginals') {

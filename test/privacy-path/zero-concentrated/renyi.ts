@@ -10,7 +10,7 @@ import { massAt, type Piecewise, sumOverIntegers } from '../integer-sums.ts'
  */
 export function renyiDivergence(plan: Plan, one: Distribution, other: Distribution, order: number): number {
   if (
-    (plan.kind === 'additive' || plan.kind === 'marginals') &&
+    (plan.kind === 'additive' || plan.kind === 'marginals' || plan.kind === 'cumulative') &&
     one.kind === 'noise' &&
     other.kind === 'noise'
   )

@@ -11,6 +11,7 @@ from .amounts import Amount, Balance, Budget
 from .answers import (
     Answer,
     Batch,
+    Cumulative,
     Keys,
     Marginals,
     Offers,
@@ -51,6 +52,7 @@ __all__ = [
     "Cells",
     "Client",
     "Column",
+    "Cumulative",
     "Dataset",
     "DatasetFacts",
     "Draft",

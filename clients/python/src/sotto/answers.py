@@ -11,7 +11,7 @@ import pandas as pd
 from . import drawing, frames, notebook
 from .amounts import Amount
 from .estimates import Computable, Estimate, Row
-from .values import read_half_width, show_confidence, show_label, show_number
+from .values import read_half_width, read_value, show_confidence, show_label, show_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -203,6 +203,41 @@ class Table(Answer):
 
     def _rows(self) -> list[Row]:
         return self.rows
+
+
+class Cumulative(Table):
+    """Counts up to each edge, period or value of a column, and quantiles of that curve."""
+
+    def __init__(self, document: Mapping[str, Any], question: Mapping[str, Any], replayed: bool) -> None:
+        super().__init__(document, question, replayed)
+        self.quantiles = {
+            part["p"]: Estimate(
+                self._place(part["value"]),
+                None,
+                interval=(self._place(part["interval"]["lower"]), self._place(part["interval"]["upper"])),
+                confidence=self.confidence,
+            )
+            for part in document["result"].get("percentiles", [])
+        }
+        """Estimates by percentage, each with the interval in which the true quantile lies."""
+
+    def _place(self, label: Any) -> Any:
+        """Return an edge, a value, or the first instant of a period."""
+        column = self.question.get("column")
+        by = column.get("by") if isinstance(column, Mapping) else None
+        return read_value(label) if by is None else frames.period_start(label, by)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each cell: `up_to`, its end, and the count from the start through there."""
+        ends = [self._place(span["upper"]) for row in self.rows for span in row.key.values()]
+        counts = [row.values["count"] for row in self.rows]
+        return pd.DataFrame(
+            {
+                "up_to": ends,
+                "count": [count.value for count in counts],
+                "count_half_width": [count.half_width for count in counts],
+            }
+        )
 
 
 def _count(value: float, half_width: float | None, confidence: float, parts: tuple[Estimate, ...]) -> Estimate:
@@ -433,6 +468,8 @@ def read_answer(
         return Table(document, question, replayed, names)
     if question.get("kind") == "percentile":
         return Percentiles(document, question, replayed)
+    if document.get("kind") == "cumulativeCounts":
+        return Cumulative(document, question, replayed)
     kind = next(kind for field, kind in _BY_RESULT.items() if field in document["result"])
     return kind(document, question, replayed)
 

@@ -84,9 +84,10 @@ export function calibrateGaussian(
 
 /**
  * Binds the Gaussian mechanism to several vectors that are released together, at one epsilon and one delta for all of
- * them. Each measured in its own sigma, they form one vector, and each contributes equally to the square of its length.
- * Every sigma therefore grows with the square root of their number; with shares of the epsilon it would grow with the
+ * them. Each measured in its own sigma, they form one vector, and each contributes its share to the square of its length, by default
+ * the same. Every sigma therefore grows with the square root of their number; with shares of the epsilon it would grow with the
  * number. The loss of each measurement is that of releasing it alone.
+ * @param shares parts of the price (of rho), one for each vector, which add up to 1
  * @throws as {@link calibrateGaussian}.
  */
 export function calibrateGaussianJointly(
@@ -94,6 +95,7 @@ export function calibrateGaussianJointly(
   epsilonNano: EpsilonNano,
   delta: DeltaAtto,
   calibration: GaussianCalibration,
+  shares?: readonly number[],
 ): readonly Measurement[] {
   for (const sensitivity of sensitivities) requireSensitivity(sensitivity)
   requireEpsilon(epsilonNano)
@@ -105,9 +107,10 @@ export function calibrateGaussianJointly(
   requireCalibrationHolds(calibration, epsilonNano)
   const smallestSigma = smallestSigmaFor(sensitivities)
   const target = calibrationTarget(sensitivities, epsilonNano, delta, calibration)
-  const ratio = ratioOf[calibration](epsilonNumber(epsilonNano), target) * Math.sqrt(sensitivities.length)
-  const measurements = sensitivities.map((sensitivity): Measurement => {
-    let sigma = ratio * Math.sqrt(Number(sensitivity.l2Squared))
+  const ratio = ratioOf[calibration](epsilonNumber(epsilonNano), target)
+  const measurements = sensitivities.map((sensitivity, place): Measurement => {
+    const widening = Math.sqrt(shares === undefined ? sensitivities.length : 1 / entry(shares, place))
+    let sigma = ratio * widening * Math.sqrt(Number(sensitivity.l2Squared))
     let fractionBits = 0
     for (; sigma < smallestSigma; fractionBits += 1) sigma *= 2
     const noise = { kind: 'discrete-gaussian', sigma: BigInt(Math.ceil(sigma)) } as const

@@ -135,7 +135,7 @@ export function splitEpsilon(whole: EpsilonNano, parts: number): readonly Epsilo
   )
 }
 
-/** Divides an epsilon as {@link splitEpsilon} does, in proportion to weights. */
+/** Divides an epsilon as {@link splitEpsilon} does, in proportion to weights, which are whole numbers. */
 function divideEpsilon(whole: EpsilonNano, weights: readonly number[]): readonly EpsilonNano[] {
   const total = weights.reduce((sum, weight) => sum + weight, 0)
   const shares = weights.map((weight) => (whole * BigInt(weight)) / BigInt(total))

@@ -2,6 +2,7 @@ import { bounds } from './bounds/kind.ts'
 import { contributionProfile } from './contribution-profile/kind.ts'
 import { count } from './count/kind.ts'
 import { countDistinct } from './count-distinct/kind.ts'
+import { cumulativeCounts } from './cumulative-counts/kind.ts'
 import { groupBy } from './group-by/kind.ts'
 import { keySelection } from './key-selection/kind.ts'
 import { linearRegression } from './linear-regression/kind.ts'
@@ -27,6 +28,7 @@ export const questionKinds: { readonly [Kind in KindName]: QuestionKind<Kind> } 
   bounds,
   contingency,
   marginals,
+  cumulativeCounts,
   groupBy,
   mean,
   sum,

@@ -1,4 +1,5 @@
 import { additive } from '../additive/kind.ts'
+import { cumulative } from './cumulative.ts'
 import { groups } from './groups.ts'
 import { keySelection } from './key-selection.ts'
 import { marginals } from './marginals.ts'
@@ -17,6 +18,7 @@ const planKinds = {
   quantile,
   'key-selection': keySelection,
   marginals,
+  cumulative,
 }
 
 export type PlanKindName = keyof typeof planKinds

@@ -67,6 +67,33 @@ export function sensitivityOf(statistic: Statistic, aggregate: Aggregate, datase
   return stability.lInfinity === 0n ? ONE_UNIT : stability
 }
 
+/**
+ * Sensitivities of the Haar nodes over the cells of a count (`src/core/workloads/ordered.ts`): of the number of all rows, then
+ * of the differences of each level, from the one node of all cells to those of two cells. A row adds 1 or -1 to one difference
+ * of each level. Of the cells in which a unit has rows, as many can be in one half of a node as it has cells.
+ * @param levels number of levels; the cells are the first of 2^levels
+ */
+export function sensitivitiesOfHaarNodes(
+  aggregate: Aggregate,
+  levels: number,
+  dataset: Dataset,
+): readonly Sensitivity[] {
+  const contribution = contributionOf(entry(aggregate.statistics, 0), aggregate, dataset)
+  const { terms, termsPerCell, cells } = contribution
+  const ofHalves = (cellsInHalf: bigint, nodes: bigint, lowest: bigint) => {
+    const inOneHalf = smaller(terms, termsPerCell * smaller(cells, cellsInHalf))
+    const moved = smaller(cells, nodes)
+    // Rows in both halves of a node cancel.
+    const apart = smaller(terms, moved * inOneHalf)
+    const ofNodes = { ...contribution, terms: apart, termsPerCell: inOneHalf, cells: moved, lowest }
+    return stabilityOfContribution(ofNodes, dataset.neighbours, nodes)
+  }
+  const differences = Array.from({ length: levels }, (_, level) =>
+    ofHalves(2n ** BigInt(levels - level - 1), 2n ** BigInt(level), -1n),
+  )
+  return [ofHalves(2n ** BigInt(levels), 1n, 0n), ...differences]
+}
+
 const ONE_UNIT: Sensitivity = { l0: 1n, l1: 1n, l2Squared: 1n, lInfinity: 1n }
 
 /** Subject of the counts of a noisy maximum or a session, and the bounding of each unit's rows. */

@@ -44,7 +44,9 @@ function asGrouping(column: QueryableColumn): unknown {
 /** Fields of questions with a column in the field that is tested, and columns that fit in the others. */
 const FIELDS: Readonly<Record<string, (column: QueryableColumn, kind: string) => object>> = {
   column: (column, kind) => ({
-    column: ['histogram', 'countDistinct'].includes(kind) ? asGrouping(column) : column.name,
+    column: ['histogram', 'countDistinct', 'cumulativeCounts'].includes(kind)
+      ? asGrouping(column)
+      : column.name,
   }),
   columns: (column, kind) => ({
     columns:

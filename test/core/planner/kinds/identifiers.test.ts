@@ -38,6 +38,7 @@ const QUERIES: readonly (readonly [
   ['column', { kind: 'countDistinct', column: ID }],
   ['column', { kind: 'histogram', column: ID }],
   ['column', { kind: 'bounds', column: ID }],
+  ['column', { kind: 'cumulativeCounts', column: ID }],
   ['column.column', { kind: 'histogram', column: { column: ID, edges: [0, 1] } }],
   ['column.column', { kind: 'histogram', column: { column: ID, by: 'year' } }],
   ['columns.1', { kind: 'contingency', columns: ['Sex', ID] }],

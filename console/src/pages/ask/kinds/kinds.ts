@@ -66,7 +66,18 @@ export function offeredKinds(dataset: DatasetFacts): readonly (readonly [Kind, K
 
 /** Headings under which kinds are offered. */
 const HEADINGS: readonly (readonly [heading: string, kinds: readonly Kind[]])[] = [
-  ['Counts', ['count', 'histogram', 'contingency', 'marginals', 'countDistinct', 'contributionProfile']],
+  [
+    'Counts',
+    [
+      'count',
+      'histogram',
+      'contingency',
+      'marginals',
+      'cumulativeCounts',
+      'countDistinct',
+      'contributionProfile',
+    ],
+  ],
   ['Sums and averages', ['sum', 'mean', 'proportion', 'bounds']],
   ['Median and percentiles', ['median', 'percentile', 'minimum', 'maximum']],
   [

@@ -1,0 +1,247 @@
+import type { Query } from '../../../../schemas/answers/query.ts'
+import { defined } from '../../../privacy/defined.ts'
+import { DEFAULT_CONFIDENCE, epsilonNumber, type PrivacyLoss } from '../../../privacy/loss.ts'
+import { entry } from '../../../privacy/must.ts'
+import { numberFromRational } from '../../../privacy/rational.ts'
+import { refuseQuery } from '../../../privacy/refusal.ts'
+import type { Sensitivity } from '../../../privacy/sensitivity.ts'
+import type { Dataset } from '../../dataset/dataset.ts'
+import { addNoise, type Measurement } from '../../mechanisms/measurement.ts'
+import { accuracy as accuracyOf, zeroConcentratedMap } from '../../mechanisms/mechanism.ts'
+import { calibrateGaussianJointly } from '../../mechanisms/noise/gaussian.ts'
+import type { UniformSource } from '../../mechanisms/samplers/uniform-source.ts'
+import { cumulativeCounts as countsFrom, haarNodes, haarShares, levelsFor } from '../../workloads/ordered.ts'
+import type { NoiseShape } from '../../workloads/shares.ts'
+import { measureAll, rhoTogether } from '../additive/measure.ts'
+import type { Aggregate, Bounding } from '../language/aggregate.ts'
+import {
+  contributionReport,
+  mostOfPerson,
+  ONE_ROW_PER_PERSON,
+  planBounding,
+  quotient,
+  requireNoClamp,
+  requirePeople,
+} from '../language/contribution.ts'
+import { type OrderedCells, planOrderedCells } from '../language/ordered-cells.ts'
+import { planRows } from '../language/predicate.ts'
+import { epsilonRange, type Offer, planAtOffer } from '../price/accuracy-first.ts'
+import { replacementLossInTwoSteps } from '../price/price.ts'
+import { sensitivitiesOfHaarNodes } from '../price/stability.ts'
+import type { AccuracyReport, NoiseReport, Report } from '../report-kinds.ts'
+import { curveErrors, noisesOf } from './cumulative-curve.ts'
+import type { PlanFacts, PlanKind, PlanLimits } from './plan-kind.ts'
+import { percentageScore } from './quantile.ts'
+
+export type CumulativeCountsQuery = Extract<Query, { kind: 'cumulativeCounts' }>
+
+/** Plan that measures the Haar nodes of one ordered column, from which cumulative counts follow. */
+export interface CumulativePlan extends PlanFacts {
+  readonly kind: 'cumulative'
+  readonly query: CumulativeCountsQuery
+  readonly aggregate: Aggregate
+  readonly cells: OrderedCells
+  /** Of the number of all rows, then of the differences of each level. */
+  readonly measurements: readonly Measurement[]
+  /** Half-width of the count up to the end of each cell. */
+  readonly halfWidths: readonly number[]
+  /** Standard deviation of each of these counts. */
+  readonly deviations: readonly number[]
+}
+
+/** The exact nodes, level by level. */
+export interface CumulativeExact {
+  readonly kind: 'cumulative'
+  readonly nodes: readonly (readonly bigint[])[]
+}
+
+/** The noisy nodes, level by level, each in the output units of its measurement. */
+export interface CumulativeRelease {
+  readonly kind: 'cumulative'
+  readonly noisy: readonly (readonly bigint[])[]
+}
+
+/**
+ * Plans cumulative counts, with Gaussian noise for a delta and Laplace noise without.
+ * @throws Refusal `query-does-not-fit` for a column without an order, too many cells, or people who are in several cells.
+ */
+export function planCumulativeCounts(
+  query: CumulativeCountsQuery,
+  dataset: Dataset,
+  { maxCells }: PlanLimits,
+  offer: Offer,
+): CumulativePlan {
+  requireNoClamp(query.contribution)
+  requirePeople(query.of, dataset)
+  for (const [place, p] of query.p?.entries() ?? []) percentageScore(p, `p.${place}`)
+  const cells = planOrderedCells(query.column, dataset, 'column')
+  const count = cells.spans.length
+  if (count > maxCells) throw refuseQuery('column', `has ${count} cells; at most ${maxCells} are supported`)
+  const bounding = planBounding(query.contribution, dataset, 'groups')
+  if (query.of === 'people') requireOneCellEach(cells.column, bounding, dataset)
+  const aggregate: Aggregate = {
+    ...planRows(query.where, dataset, bounding),
+    groupBy: [cells.key],
+    statistics: [{ kind: query.of === 'people' ? 'count-people' : 'count' }],
+  }
+  const levels = levelsFor(count)
+  const sensitivities = sensitivitiesOfHaarNodes(aggregate, levels, dataset)
+  const shape: NoiseShape = offer.deltaAtto > 0n ? 'gaussian' : 'laplace'
+  const sizes = sensitivities.map((sensitivity) => sizeOf(sensitivity, shape))
+  const shares = haarShares(count, shape, sizes)
+  const errorsAt = curveErrors(count, shape, sizes, shares, offer.confidence)
+  const contribution = contributionReport(bounding, () => {
+    const ofOneRow = { ...aggregate, bounding: ONE_ROW_PER_PERSON }
+    return Math.max(
+      ...sensitivitiesOfHaarNodes(ofOneRow, levels, dataset).map((one, level) =>
+        quotient(sensitivities[level]?.l1 ?? 0n, one.l1),
+      ),
+    )
+  })
+  const planAt = (loss: PrivacyLoss): CumulativePlan => {
+    const measured = measure(shape, sensitivities, shares, loss)
+    return {
+      kind: 'cumulative',
+      query,
+      dataset,
+      ...measured,
+      rho: rhoTogether(measured.measurements.map((each) => zeroConcentratedMap(each, each.sensitivity))),
+      confidence: offer.confidence,
+      aggregate,
+      cells,
+      ...errorsAt(noisesOf(measured.measurements)),
+      ...defined({ contribution }),
+    }
+  }
+  const range = epsilonRange(shape === 'gaussian' ? 1 : WEIGHTS)
+  return planAtOffer(offer, range, { planAt, halfWidthOf: ({ halfWidths }) => Math.max(...halfWidths) })
+}
+
+/**
+ * A person in several cells would count several times in one cumulative count.
+ * @throws Refusal `query-does-not-fit` unless each person is in one cell.
+ */
+function requireOneCellEach(name: string, bounding: Bounding, { columns }: Dataset): void {
+  const column = columns.find((each) => each.name === name)
+  if (column !== undefined && 'constantPerPerson' in column && column.constantPerPerson === true) return
+  if (mostOfPerson(bounding).keys === 1) return
+  const rule =
+    `needs people with one value of ${name} each: declare the column as constantPerPerson, or bound the contribution of each ` +
+    'person to one group, such as "contribution": {"groups": 1}'
+  throw refuseQuery('of', rule)
+}
+
+/** The sensitivity to which the noise of a level is proportional. */
+function sizeOf({ l1, l2Squared }: Sensitivity, shape: NoiseShape): number {
+  return shape === 'gaussian' ? Math.sqrt(Number(l2Squared)) : Number(l1)
+}
+
+/** Sum of the whole numbers in whose proportion an epsilon is divided. */
+const WEIGHTS = 10_000
+
+function measure(
+  shape: NoiseShape,
+  sensitivities: readonly Sensitivity[],
+  shares: readonly number[],
+  loss: PrivacyLoss,
+): Pick<CumulativePlan, 'measurements' | 'loss'> {
+  if (shape === 'laplace') {
+    const weights = shares.map((share) => Math.max(1, Math.round(WEIGHTS * share)))
+    return measureAll('laplace', sensitivities, weights, loss)
+  }
+  const { epsilonNano, deltaAtto } = loss
+  const measurements = calibrateGaussianJointly(sensitivities, epsilonNano, deltaAtto, 'analytic', shares)
+  return { measurements, loss }
+}
+
+/** Cumulative counts of one ordered column. */
+export const cumulative: PlanKind<CumulativePlan, CumulativeExact, CumulativeRelease> = {
+  readings: ({ aggregate }) => [{ method: 'aggregate', aggregate }],
+  exact: (_, { aggregate }) => ({ kind: 'cumulative', nodes: haarNodes(entry(entry(aggregate, 0), 0)) }),
+  release: (plan, exact) => (noiseSource) => addNoises(plan, exact, noiseSource),
+  chosen: ({ query: { delta } }) => (delta > 0 ? { delta } : {}),
+  domain: () => undefined,
+  rowsThatCount: ({ aggregate }) => aggregate.where,
+  mostValues: ({ cells }) => cells.spans.length,
+  leastHalfWidthRows: ({ measurements }) =>
+    Math.min(...measurements.map((each) => accuracyOf(each, DEFAULT_CONFIDENCE).halfWidth)),
+  replacementLoss: replacementLossInTwoSteps,
+  noise,
+  accuracy,
+  reporter,
+}
+
+function* addNoises(
+  { measurements }: CumulativePlan,
+  { nodes }: CumulativeExact,
+  noiseSource: UniformSource,
+): Generator<void, CumulativeRelease> {
+  const noisy: (readonly bigint[])[] = []
+  for (const [level, measurement] of measurements.entries()) {
+    if (level > 0) yield
+    noisy.push(addNoise(measurement, entry(nodes, level), noiseSource))
+  }
+  return { kind: 'cumulative', noisy }
+}
+
+function noise({ dataset: { neighbours }, measurements, cells, loss }: CumulativePlan): NoiseReport {
+  const isPure = loss.deltaAtto === 0n
+  return {
+    mechanism: isPure ? 'laplace' : 'gaussian',
+    neighbours,
+    statistics: measurements.map(({ noise: own, fractionBits, sensitivity, loss: part }, level) => {
+      const granularity = 2 ** -fractionBits
+      const scale = own.kind === 'discrete-laplace' ? numberFromRational(own.scale) : Number(own.sigma)
+      return {
+        ...(level === 0
+          ? { statistic: 'count' }
+          : { statistic: 'difference of halves', column: cells.column }),
+        scale: scale * granularity,
+        sensitivity: isPure ? Number(sensitivity.l1) : Math.sqrt(Number(sensitivity.l2Squared)),
+        granularity,
+        ...(isPure ? { epsilon: epsilonNumber(part.epsilonNano) } : {}),
+      }
+    }),
+  }
+}
+
+function accuracy({ confidence, halfWidths, deviations }: CumulativePlan): AccuracyReport {
+  const squares = deviations.reduce((sum, deviation) => sum + deviation ** 2, 0)
+  return {
+    confidence,
+    halfWidth: Math.max(...halfWidths),
+    // By Jensen's inequality; for a normal variable it is less by a fifth.
+    expectedAbsoluteError: Math.max(...deviations),
+    rootMeanSquaredError: Math.sqrt(squares / deviations.length),
+  }
+}
+
+function reporter(plan: CumulativePlan): (release: CumulativeRelease) => Report {
+  const { measurements, cells, halfWidths } = plan
+  const { column, spans } = cells
+  const stated = accuracy(plan)
+  return ({ noisy }) => {
+    const values = cumulativeNumbers(measurements, noisy, spans.length)
+    const groups = spans.map((span, place) => {
+      const [value, halfWidth] = [entry(values, place), entry(halfWidths, place)]
+      // A count is never negative.
+      const interval = { lower: Math.max(0, value - halfWidth), upper: Math.max(0, value + halfWidth) }
+      return { key: { [column]: span }, values: { count: { value, halfWidth, interval } } }
+    })
+    return { result: { groups }, accuracy: stated }
+  }
+}
+
+/** The cumulative counts that follow from nodes in the output units of their measurements. */
+export function cumulativeNumbers(
+  measurements: readonly Measurement[],
+  nodes: readonly (readonly bigint[])[],
+  cells: number,
+): readonly number[] {
+  const finest = Math.max(...measurements.map(({ fractionBits }) => fractionBits))
+  const inOneUnit = measurements.map(({ fractionBits }, level) =>
+    entry(nodes, level).map((node) => node << BigInt(finest - fractionBits)),
+  )
+  const unit = 2 ** -(finest + measurements.length - 1)
+  return countsFrom(inOneUnit, cells).map((numerator) => Number(numerator) * unit)
+}

@@ -1,0 +1,144 @@
+import { describe, expect, test } from 'vitest'
+import { query as querySchema } from '../../../../schemas/answers/query.ts'
+import { queryShown } from '../../../../src/answers/documents/postprocessing.ts'
+import type { Dataset } from '../../../../src/core/dataset/dataset.ts'
+import { systemEntropy } from '../../../../src/core/mechanisms/samplers/entropy.ts'
+import { normalForm } from '../../../../src/core/planner/identity/normal-form.ts'
+import { plan } from '../../../../src/core/planner/plan.ts'
+import { noisesOf, quantileOf } from '../../../../src/core/planner/plans/cumulative-curve.ts'
+import { planKindOf } from '../../../../src/core/planner/plans/plan-kinds.ts'
+import { accuracyReport, noiseReport, reporter } from '../../../../src/core/planner/report.ts'
+import { haarNodes } from '../../../../src/core/workloads/ordered.ts'
+import { entry } from '../../../../src/privacy/must.ts'
+import { patients, people } from '../neighbours/people.ts'
+import { planFor, planOf, refusalOf } from '../planned.ts'
+
+const AGES = { kind: 'cumulativeCounts', column: 'Age' }
+const curveOf = (wire: object, ...others: readonly ['add-remove' | 'change-one'] | []) =>
+  planFor('cumulative', planOf({ ...AGES, ...wire }, ...others))
+
+/** A dataset whose ages have 1,024 values. */
+const wide = (): Dataset => {
+  const dataset = people('add-remove')
+  const columns = dataset.columns.map((column) =>
+    column.name === 'Age' && column.type === 'integer' ? { ...column, upperIndex: 1_023n } : column,
+  )
+  return { ...dataset, columns, accounting: 'zcdp' }
+}
+
+test('1,024 cumulative counts at rho = 1/2 have a root mean squared error of 3.7 or less', () => {
+  const query = querySchema.parse({ ...AGES, epsilon: 4.5, delta: 1e-6 })
+  const planned = planFor('cumulative', plan(query, wide(), { maxCells: 5_000 }))
+  const rho = Number(planned.rho) / 1e12
+  const { rootMeanSquaredError = Number.NaN, halfWidth } = accuracyReport(planned)
+  // Errors are proportional to 1 / root(rho).
+  expect(rootMeanSquaredError * Math.sqrt(rho / 0.5)).toBeCloseTo(3.553, 2)
+  expect((halfWidth ?? Number.NaN) * Math.sqrt(rho / 0.5)).toBeCloseTo(8.24, 1)
+})
+
+test('spans are those of edges, periods or values; rows without a value are in no cell', () => {
+  const ofEdges = curveOf({ column: { column: 'Income', edges: [10, 100, 500] } })
+  expect(ofEdges.cells.spans).toEqual([
+    { lower: 10, upper: 100 },
+    { lower: 10, upper: 500, upperIncluded: true },
+  ])
+  expect(ofEdges.aggregate.groupBy).toMatchObject([{ kind: 'bins', nullCell: false }])
+  const ofPeriods = curveOf({ column: { column: 'Visited', by: 'month' } })
+  expect(ofPeriods.cells.spans.at(-1)).toEqual({ lower: '2024-01', upper: '2024-04', upperIncluded: true })
+  expect(curveOf({}).cells.spans[1]).toEqual({ lower: 0, upper: 1, upperIncluded: true })
+})
+
+test('an accuracy is met at the least epsilon', () => {
+  const met = curveOf({ accuracy: { halfWidth: 30 } })
+  const halfWidth = accuracyReport(met).halfWidth ?? Number.NaN
+  expect(halfWidth).toBeLessThanOrEqual(30)
+  expect(halfWidth).toBeGreaterThan(29.8)
+})
+
+test.each([
+  ['an order', { column: 'Sex' }, 'column'],
+  ['periods that do not recur', { column: { column: 'Visited', by: 'dayOfWeek' } }, 'column.by'],
+  ['a percentage', { p: [50, 100] }, 'p.1'],
+])('needs %s', (_, wire, field) => {
+  expect(refusalOf({ ...AGES, ...wire }).errors).toMatchObject([{ field }])
+})
+
+test('people are counted where each has one cell', () => {
+  const asked = (wire: object) => () =>
+    plan(querySchema.parse({ ...AGES, of: 'people', epsilon: 1, ...wire }), patients('add-remove'), {
+      maxCells: 1_000,
+    })
+  expect(asked({})).toThrow(/constantPerPerson/)
+  expect(asked({ contribution: { groups: 1 } })).not.toThrow()
+})
+
+test('percentages change only how a curve is shown: the question is the same', () => {
+  expect(normalForm(curveOf({ p: [50] }))).toEqual(normalForm(curveOf({ p: [5, 95] })))
+  expect(normalForm(curveOf({}))).not.toHaveProperty('p')
+})
+
+describe.each([
+  ['Laplace', {}],
+  ['Gaussian', { delta: 1e-6 }],
+])('with %s noise', (_, price) => {
+  const edges = Array.from({ length: 14 }, (_each, place) => 8 * place)
+  const planned = curveOf({ column: { column: 'Age', edges }, ...price, epsilon: 0.5 })
+  const counts = edges.slice(1).map((_each, cell) => BigInt(40 * (cell % 4)))
+  const truths = counts.map((_each, cell) =>
+    Number(counts.slice(0, cell + 1).reduce((sum, each) => sum + each, 0n)),
+  )
+  const draw = planKindOf(planned).release(planned, { kind: 'cumulative', nodes: haarNodes(counts) })
+  const source = systemEntropy()
+  const releaseOnce = () => {
+    const steps = draw(source)
+    for (;;) {
+      const step = steps.next()
+      if (step.done === true) return step.value
+    }
+  }
+  const report = reporter(planned)
+  const RUNS = 4_000
+  const results = Array.from({ length: RUNS }, () => {
+    const { result } = report(releaseOnce())
+    if (!('groups' in result)) throw new Error('groups are shown')
+    return result.groups.map(({ values }) => Number(values.count?.value))
+  })
+
+  test('each count is within its half-width as often as stated, and not much more often', () => {
+    for (const [place, halfWidth] of planned.halfWidths.entries()) {
+      const within = results.filter(
+        (values) => Math.abs(entry(values, place) - entry(truths, place)) <= halfWidth,
+      )
+      // 95 % less and plus five standard deviations.
+      expect(within.length / RUNS).toBeGreaterThan(0.932)
+      expect(within.length / RUNS).toBeLessThan(0.968)
+    }
+    const squares = results.flatMap((values) =>
+      values.map((value, place) => (value - entry(truths, place)) ** 2),
+    )
+    const error = Math.sqrt(squares.reduce((sum, square) => sum + square, 0) / squares.length)
+    expect(error / (accuracyReport(planned).rootMeanSquaredError ?? Number.NaN)).toBeCloseTo(1, 1)
+  })
+
+  test('the cell of a true quantile lies in the interval at least as often as stated', () => {
+    const { spans } = planned.cells
+    const noises = noisesOf(planned.measurements)
+    for (const p of [10, 50, 90]) {
+      const cell = truths.findIndex((truth) => truth >= (p / 100) * entry(truths, truths.length - 1))
+      const held = results.slice(0, 200).filter((values) => {
+        const { interval } = quantileOf({ spans, counts: values, noises, confidence: 0.95 }, p)
+        return (
+          Number(interval.lower) <= entry(edges, cell) && Number(interval.upper) >= entry(edges, cell + 1)
+        )
+      })
+      expect(held.length / 200).toBeGreaterThan(0.9)
+    }
+  })
+
+  test('a stored answer is shown with the quantiles that are asked for', () => {
+    const document = { ...report(releaseOnce()), noise: noiseReport(planned) }
+    const shown = queryShown(document, { kind: 'cumulativeCounts', p: [50, 90] })
+    expect(shown).toMatchObject({ result: { percentiles: [{ p: 50 }, { p: 90 }] } })
+    expect(queryShown(shown, { kind: 'cumulativeCounts' })).toEqual(document)
+  })
+})
