@@ -154,7 +154,9 @@ function chartOf(
   entries: readonly Entry[],
   { column, by, range }: Division & { readonly range: Range },
 ): readonly TimeSeries[] {
-  const placed = entries.flatMap(({ key: { [column]: period, ...others }, ...point }) => {
+  const placed = entries.flatMap(({ key: { [column]: label, ...others }, ...point }) => {
+    // A cumulative count is that at the end of its span.
+    const period = typeof label === 'object' && label?.upperIncluded ? label.upper : label
     if (typeof period !== 'string') return []
     const number = must(parsePeriod(by, period), 'a cell has the name of its period')
     const [fromMs, toMs] = [

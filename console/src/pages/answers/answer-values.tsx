@@ -1,4 +1,5 @@
 import type { TimeSeries } from '../../../../src/studies/plots/time-series.ts'
+import type { Schemas } from '../../api/schemas.ts'
 import { Table, type TableColumn } from '../../components/tables/tables.tsx'
 import { formatHalfWidth, formatShare } from '../../format/number.ts'
 import { type AnswerCell, tableOf } from './answer-table.ts'
@@ -40,6 +41,9 @@ export function AnswerValues({ part, charts }: AnswerValuesProps) {
         )}
         empty="The answer is empty."
       />
+      {'groups' in result && 'percentiles' in result && result.percentiles !== undefined && (
+        <p>{quantilesText(result.percentiles)}</p>
+      )}
       <p className={styles.free}>
         Half-widths (±) hold with a probability of {formatShare(accuracy.confidence)}.
       </p>
@@ -52,6 +56,20 @@ export function AnswerValues({ part, charts }: AnswerValuesProps) {
       <div className={styles.series}>{values}</div>
     </div>
   )
+}
+
+/** Quantiles of a curve, each with the interval in which the true one lies. */
+function quantilesText(percentiles: NonNullable<Schemas['CumulativeResult']['percentiles']>): string {
+  const each = percentiles.map(
+    ({ p, value, interval: { lower, upper } }) =>
+      `${p}%: ${placeText(value)} (${placeText(lower)} to ${placeText(upper)})`,
+  )
+  return `Quantiles: ${each.join(', ')}`
+}
+
+/** A place on a curve: a number, or a date or period by its name. */
+function placeText(place: number | string): string {
+  return typeof place === 'number' ? valueText(place) : place
 }
 
 function boundSentence({ halfWidth, unit, confidence, reason, interval }: AnswerPart['accuracy']): string {

@@ -19,7 +19,6 @@ import {
   mostOfPerson,
   ONE_ROW_PER_PERSON,
   planBounding,
-  quotient,
   requireNoClamp,
   requirePeople,
 } from '../language/contribution.ts'
@@ -92,11 +91,8 @@ export function planCumulativeCounts(
   const errorsAt = curveErrors(count, shape, sizes, shares, offer.confidence)
   const contribution = contributionReport(bounding, () => {
     const ofOneRow = { ...aggregate, bounding: ONE_ROW_PER_PERSON }
-    return Math.max(
-      ...sensitivitiesOfHaarNodes(ofOneRow, levels, dataset).map((one, level) =>
-        quotient(sensitivities[level]?.l1 ?? 0n, one.l1),
-      ),
-    )
+    const ofOne = sensitivitiesOfHaarNodes(ofOneRow, levels, dataset)
+    return Math.max(...ofOne.map((one, level) => entry(sizes, level) / sizeOf(one, shape)))
   })
   const planAt = (loss: PrivacyLoss): CumulativePlan => {
     const measured = measure(shape, sensitivities, shares, loss)

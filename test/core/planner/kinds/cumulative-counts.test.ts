@@ -10,6 +10,7 @@ import { planKindOf } from '../../../../src/core/planner/plans/plan-kinds.ts'
 import { accuracyReport, noiseReport, reporter } from '../../../../src/core/planner/report.ts'
 import { haarNodes } from '../../../../src/core/workloads/ordered.ts'
 import { entry } from '../../../../src/privacy/must.ts'
+import { seriesOf } from '../../../../src/studies/plots/time-series.ts'
 import { patients, people } from '../neighbours/people.ts'
 import { planFor, planOf, refusalOf } from '../planned.ts'
 
@@ -46,6 +47,24 @@ test('spans are those of edges, periods or values; rows without a value are in n
   const ofPeriods = curveOf({ column: { column: 'Visited', by: 'month' } })
   expect(ofPeriods.cells.spans.at(-1)).toEqual({ lower: '2024-01', upper: '2024-04', upperIncluded: true })
   expect(curveOf({}).cells.spans[1]).toEqual({ lower: 0, upper: 1, upperIncluded: true })
+})
+
+test('counts by periods are a line over time, with its band', () => {
+  const column = { column: 'Visited', by: 'month' }
+  const planned = curveOf({ column })
+  const noisy = haarNodes([5n, 7n, 0n, 2n]).map((nodes, level) =>
+    nodes.map((node) => node << BigInt(entry(planned.measurements, level).fractionBits)),
+  )
+  const { result, accuracy } = reporter(planned)({ kind: 'cumulative', noisy })
+  const [series] = seriesOf({ result, accuracy }, { column }, [])
+  const points = series?.lines[0]?.points.map(({ period, value }) => [period, value])
+  expect(points).toEqual([
+    ['2024-01', 5],
+    ['2024-02', 12],
+    ['2024-03', 12],
+    ['2024-04', 14],
+  ])
+  expect(series?.lines[0]?.points[0]?.around).toBeDefined()
 })
 
 test('an accuracy is met at the least epsilon', () => {
