@@ -27,7 +27,7 @@ import { queryShown } from './documents/postprocessing.ts'
 
 /*
  * Answers that follow from releases which their analyst has paid for. Only releases of the same version of the dataset take
- * part, and none of a live table, whose readings differ.
+ * part, and none of a live table, whose readings differ. See decision 63.
  */
 
 /** What an analyst wants to be used of paid releases. */
