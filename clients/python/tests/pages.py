@@ -17,6 +17,11 @@ def blocks_of(page: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
 
 
+def snake(name: str) -> str:
+    """Return a name of the service as the client spells it."""
+    return re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", name)
+
+
 @dataclass(frozen=True)
 class Example:
     """A query on a page of queries."""

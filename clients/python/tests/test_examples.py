@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,14 +11,10 @@ import pytest
 import sotto
 from sotto import col
 
-from .pages import Example, examples
+from .pages import Example, examples, snake
 from .support import Service, problem
 
 EXAMPLES = examples()
-
-
-def snake(name: str) -> str:
-    return re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", name)
 
 
 def grouping(column: Any) -> Any:

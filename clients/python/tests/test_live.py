@@ -385,7 +385,7 @@ def test_sql(population: sotto.Dataset) -> None:
     assert frame["Sex"].tolist() == ["F", "M"]
     assert answer.query["kind"] == "groupBy"
     assert population.group_by("Sex").agg(n=sotto.count(), age=sotto.mean("Age")).run(epsilon=1).replayed
-    assert population.preview("SELECT COUNT(*) FROM population", half_width=10).half_width == 10
+    assert population.preview("SELECT COUNT(*) FROM population", half_width=10, use="fresh").half_width == 10
     with pytest.raises(sotto.Problem) as caught:
         population.sql("SELECT p.Age FROM population p JOIN population q ON TRUE", epsilon=1)
     assert caught.value.field == "sql"

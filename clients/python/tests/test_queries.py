@@ -2,12 +2,15 @@ from __future__ import annotations
 
 import datetime
 import inspect
+import re
 from typing import Any
 
 import pytest
 
 import sotto
 from sotto import col
+
+from .pages import ROOT, snake
 
 AGE, SEX = col("Age"), col("Sex")
 
@@ -133,5 +136,9 @@ def test_both_clients_have_the_same_methods() -> None:
 
 
 def test_every_kind_is_a_function_and_a_method() -> None:
-    kinds = [name for name in dir(sotto) if getattr(getattr(sotto, name), "__module__", "") == "sotto.queries"]
-    assert len([kind for kind in kinds if hasattr(sotto.Dataset, kind)]) == 21
+    headings = re.findall(r"^### (.+)$", (ROOT / "docs/reference/questions.md").read_text(), re.MULTILINE)
+    kinds = {snake(kind) for heading in headings for kind in heading.split(", ")}
+    assert {"count", "minimum", "maximum", "cumulative_counts"} <= kinds
+    for kind in kinds - {"group_by"}:
+        assert hasattr(sotto, kind), kind
+        assert hasattr(sotto.Dataset, kind), kind
