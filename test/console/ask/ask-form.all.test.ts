@@ -165,7 +165,7 @@ describe.skipIf(CHROMIUM === undefined)('The form in Chromium (skipped if it is 
     await kinds.first().selectOption('Percentiles')
     await page.getByLabel('Column of the statistic').first().selectOption('age')
     await page.getByLabel('Percentage').fill('75')
-    await page.getByLabel('Values').first().selectOption('sum of each person')
+    await page.getByLabel('Values', { exact: true }).first().selectOption('sum of each person')
     await page.getByLabel('Column of the statistic').nth(1).selectOption('cost')
     await kinds.last().selectOption('Proportion')
     await page.getByLabel('Name of the proportion').fill('older')
@@ -365,11 +365,11 @@ describe.skipIf(CHROMIUM === undefined)('The form in Chromium (skipped if it is 
   test('every kind of question is paid once, at the price on the button, and repeated for free', async () => {
     const { page, complaints } = await openQuestion('clinic')
     const ask = page.getByRole('button', { name: /^Ask for epsilon/ })
-    for (const [place, kind] of Object.keys(KINDS)
+    const asked = Object.keys(KINDS)
       .filter((each) => each !== 'keySelection')
-      .entries()) {
+      .map((kind, place) => ({ kind, epsilon: (101 + place) / 1_000 }))
+    for (const { kind, epsilon } of asked) {
       await page.getByLabel('Statistic', { exact: true }).selectOption(kind)
-      const epsilon = (101 + place) / 1_000
       const price = `epsilon ${epsilon}`
       await page.getByRole('textbox', { name: 'Epsilon' }).fill(String(epsilon))
       await enabled(page.getByRole('button', { name: `Ask for ${price}`, exact: true }))
@@ -385,7 +385,7 @@ describe.skipIf(CHROMIUM === undefined)('The form in Chromium (skipped if it is 
     const { body } = await service.as('analyst').get('/v1/datasets/clinic/budget').expect(200)
     expect(body.spent.epsilon).toBeCloseTo(
       // The first 0.5 has measured what maxRows leaves out.
-      Array.from({ length: 20 }, (_, place) => 0.101 + place / 1_000).reduce((sum, each) => sum + each, 0.5),
+      asked.reduce((sum, { epsilon }) => sum + epsilon, 0.5),
       9,
     )
     expect(complaints).toEqual([])
