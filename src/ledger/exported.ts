@@ -1,10 +1,13 @@
 import { defined } from '../privacy/defined.ts'
 import { sha256 } from './canonical.ts'
 import type { Chain, StoredEvent } from './contract/chain.ts'
+import type { Releases, StoredRelease } from './contract/releases.ts'
 import type { Sessions } from './contract/sessions.ts'
 import type { LedgerEvent } from './event.ts'
 import type { EventWithRequest } from './protocol/verifier/export.ts'
+import { type InferredCharge, reasonAgainstInferred, releasesNamedBy } from './protocol/verifier/inference.ts'
 import { followRequests, type RequestFollower, refersToRequest } from './protocol/verifier/requests.ts'
+import type { BrokenVerification } from './protocol/verifier/verifier.ts'
 import { eventPages } from './verification.ts'
 
 type Readable = Pick<Chain & Sessions, 'events' | 'requests' | 'sessionAnswers'>
@@ -74,4 +77,62 @@ export async function verifyRequests(
       follower.add(JSON.parse(canonical), request === undefined ? undefined : sha256(request))
   }
   return follower.result()
+}
+
+/** The number of answers that were recomputed from the answers of their releases, and the first that does not follow from them. */
+export interface InferredFindings {
+  readonly inferred: number
+  readonly broken?: BrokenVerification
+}
+
+/**
+ * Recomputes every stored answer of a dataset that follows from releases, alone or with a measurement of its own.
+ * @throws LedgerFault if the store failed.
+ */
+export async function verifyInferred(
+  ledger: Readable & Pick<Releases, 'release'>,
+  dataset: string,
+): Promise<InferredFindings> {
+  let inferred = 0
+  for await (const page of eventsWithRequests(ledger, dataset)) {
+    for (const { canonical, request } of page) {
+      const event: LedgerEvent = JSON.parse(canonical)
+      const charge = inferredCharge(event, request)
+      const stored =
+        charge === undefined || event.chargeId === undefined
+          ? undefined
+          : await ledger.release(event.chargeId)
+      if (charge === undefined || stored === undefined) continue
+      inferred += 1
+      const answers = await answersOf(ledger, stored)
+      const reason = reasonAgainstInferred(stored.answer, charge, answers)
+      if (reason !== undefined)
+        return { inferred, broken: { kind: 'broken', sequence: event.sequence, reason } }
+    }
+  }
+  return { inferred }
+}
+
+/** What an event and its request say about an answer that follows from releases; `undefined` for one of another kind. */
+function inferredCharge(
+  { kind, parents = [] }: LedgerEvent,
+  request: string | undefined,
+): InferredCharge | undefined {
+  if (kind !== 'inferred' && kind !== 'charged') return undefined
+  const { inferredFrom = [] }: { readonly inferredFrom?: readonly string[] } = JSON.parse(request ?? '{}')
+  if (kind === 'inferred') return { parents, inferredFrom }
+  return inferredFrom.length === 0 ? undefined : { parents: undefined, inferredFrom }
+}
+
+/** The answers that an answer follows from, of the same analyst and dataset, by id. */
+async function answersOf(
+  ledger: Pick<Releases, 'release'>,
+  { answer, dataset, principal }: StoredRelease,
+): Promise<ReadonlyMap<string, string>> {
+  const answers = new Map<string, string>()
+  for (const id of releasesNamedBy(answer)) {
+    const release = await ledger.release(id)
+    if (release?.dataset === dataset && release.principal === principal) answers.set(id, release.answer)
+  }
+  return answers
 }

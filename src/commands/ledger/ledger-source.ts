@@ -5,11 +5,11 @@ import { type Config, readConfig } from '../../config.ts'
 import { sha256 } from '../../ledger/canonical.ts'
 import { ADMINISTRATION } from '../../ledger/contract/acts.ts'
 import type { Chain } from '../../ledger/contract/chain.ts'
-import { verifyRequests } from '../../ledger/exported.ts'
+import { verifyInferred, verifyRequests } from '../../ledger/exported.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import { type ExportFindings, followExport } from '../../ledger/protocol/verifier/export.ts'
 import { findNotedEvents, type NotedEvent } from '../../ledger/protocol/verifier/noted-events.ts'
-import { type RequestCounts, withBrokenRequest } from '../../ledger/protocol/verifier/requests.ts'
+import { withBrokenRequest } from '../../ledger/protocol/verifier/requests.ts'
 import type { SoundVerification } from '../../ledger/protocol/verifier/verifier.ts'
 import { countCharges, eventPages, verifyLedger } from '../../ledger/verification.ts'
 import { type Amount, amountNumbers } from '../../privacy/accounting.ts'
@@ -44,7 +44,13 @@ export async function followEvents(
       const verification = await verifyLedger(ledger, each, counts)
       if (verification === undefined) throw unknownDataset(each)
       const { requests, broken } = await verifyRequests(ledger, each)
-      datasets.push({ dataset: each, verification: withBrokenRequest(verification, broken), requests })
+      datasets.push(
+        await withInferred(ledger, {
+          dataset: each,
+          verification: withBrokenRequest(verification, broken),
+          requests,
+        }),
+      )
       if (!noted.some((event) => event.dataset === each)) continue
       for await (const page of eventPages(ledger, each)) {
         for (const { canonical, hash } of page) finder.add(JSON.parse(canonical), hash)
@@ -52,6 +58,16 @@ export async function followEvents(
     }
     return { datasets, noted: finder.result() }
   })
+}
+
+/** Recomputes the inferred answers of a dataset whose events and stored answers are sound. */
+async function withInferred(
+  ledger: Ledger,
+  found: ExportFindings['datasets'][number],
+): Promise<ExportFindings['datasets'][number]> {
+  if (found.verification.kind === 'broken') return found
+  const { inferred, broken } = await verifyInferred(ledger, found.dataset)
+  return broken === undefined ? { ...found, inferred } : { ...found, verification: broken }
 }
 
 /** The chains of a ledger: its datasets and, if an act was recorded, the administration; or the given one. */
@@ -102,22 +118,23 @@ export async function withLedger<Result>(
 
 /** Prints one line for each dataset and for the first line of an export that cannot be read. */
 export function printFindings({ datasets, badLine }: ExportFindings): void {
-  for (const { dataset, verification, requests } of datasets) {
-    if (verification.kind === 'sound') console.log(describeSound(dataset, verification, requests))
+  for (const found of datasets) {
+    const { dataset, verification } = found
+    if (verification.kind === 'sound') console.log(describeSound(found, verification))
     else console.error(`${dataset}: event ${verification.sequence} is not valid: ${verification.reason}`)
   }
   if (badLine !== undefined) console.error(`line ${badLine.line}: ${badLine.reason}`)
 }
 
 function describeSound(
-  dataset: string,
+  { dataset, requests: { referredTo, verified }, inferred = 0 }: ExportFindings['datasets'][number],
   { events, headHash, budget }: SoundVerification,
-  { referredTo, verified }: RequestCounts,
 ): string {
   if (dataset === ADMINISTRATION) return `${dataset}: ${events} events verified, head ${headHash}`
   const balances = `spent ${describeAmount(budget.spent)} of ${describeAmount(budget.cap)}`
   const requests = `${verified} of ${referredTo} requests verified`
-  return `${dataset}: ${events} events verified, ${balances}, ${requests}, head ${headHash}`
+  const recomputed = inferred === 0 ? '' : `, ${inferred} inferred answers recomputed`
+  return `${dataset}: ${events} events verified, ${balances}, ${requests}${recomputed}, head ${headHash}`
 }
 
 function describeAmount(amount: Amount): string {

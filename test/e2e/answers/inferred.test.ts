@@ -1,5 +1,8 @@
+import path from 'node:path'
 import { expect, test } from 'vitest'
 import { answer as answerSchema, preview as previewSchema } from '../../../schemas/answers/answer.ts'
+import { verifyInferred } from '../../../src/ledger/exported.ts'
+import { openLedger } from '../../../src/ledger/open.ts'
 import { testService } from '../service.ts'
 
 const service = testService({ SOTTO_DEMO: 'true' })
@@ -116,4 +119,22 @@ test('asking again gains nothing: an inferred answer is the same, and a top-up t
     expect(again.result.value).toBeCloseTo(topped.result.value, 6)
   }
   expect(await spent()).toBe(after)
+})
+
+test('stored answers can be recomputed from the answers that they follow from, also from one in a batch', async () => {
+  const younger = { kind: 'count', where: { column: 'Age', op: '<', value: 40 }, epsilon: 0.01 }
+  const older = { kind: 'count', where: { column: 'Age', op: '>=', value: 40 }, epsilon: 0.01 }
+  await service
+    .as('analyst')
+    .post('/v1/datasets/census/queries/batch')
+    .send({ queries: [younger, older] })
+    .expect(200)
+  for (const use of ['free', 'topUp']) await ask({ ...total, epsilon: 0.3, use }).expect(200)
+  await service.stop()
+  const ledger = await openLedger({ url: path.join(service.dataDirectory, 'ledger.sqlite') })
+  const { inferred, broken } = await verifyInferred(ledger, 'census')
+  await ledger.close()
+  await service.restart()
+  expect(broken).toBeUndefined()
+  expect(inferred).toBeGreaterThan(4)
 })

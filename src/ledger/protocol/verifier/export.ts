@@ -17,6 +17,8 @@ export interface ExportFindings {
     readonly dataset: string
     readonly verification: Verification
     readonly requests: RequestCounts
+    /** The number of answers that were recomputed from their releases; an export has no answers. */
+    readonly inferred?: number
   }[]
   readonly noted: readonly NotedFinding[]
   /** The first line without an event, counted from 1. */
