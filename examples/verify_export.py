@@ -1,15 +1,21 @@
 #!/usr/bin/env python3
 """Verify the hashes of an export of the ledger: of every event, of the chain, and of the requests beside the events.
 
-Usage: verify_export.py FILE
+Usage: verify_export.py FILE [--answers FOLDER]
+
+FOLDER has answers as the service returned them, one in each file *.json. Those that follow from other answers (`inference`) are
+recomputed if all of these are there, too.
 
 Uses only the standard library. Balances are not recomputed; `npx sotto ledger verify` does that.
 """
 
+import argparse
 import hashlib
 import json
 import re
 import sys
+from fractions import Fraction
+from pathlib import Path
 
 LINE = re.compile(rb'^\{"event":(.*),"hash":"([0-9a-f]{64})"(?:,"request":(".*"))?\}$', re.DOTALL)
 REFERRING = ("charged", "shared", "inferred", "session-answered")
@@ -41,12 +47,69 @@ def fault(line, heads):
     return None
 
 
+def integers_of(answer, measurement):
+    """The integers of a measurement; in a batch it is named after the place of its answer, too."""
+    if measurement == answer["measurement"]:
+        return answer["integers"]
+    place = measurement.removeprefix(answer["measurement"] + ".")
+    return answer["answers"][int(place)]["integers"]
+
+
+def wrong_estimate(answer, answers, parents):
+    """The reason why an answer does not follow from others; None if it does."""
+    named = {release["id"] for release in answer["inference"]["releases"]}
+    # The event of an answer with a measurement of its own ("this") names no parents.
+    if "this" not in named and parents.get(answer["id"], named) != named:
+        return "follows from other releases than its event names"
+    measured = [
+        answer["integers"] if each["id"] == "this" else integers_of(answers[each["id"]], each["measurement"])
+        for each in answer["inference"]["releases"]
+    ]
+    for estimate in (each for cells in answer["inference"]["estimates"] for each in cells):
+        total = sum(
+            int(term["weight"]) * int(measured[term["release"]][term["statistic"]][term["cell"]])
+            for term in estimate["terms"]
+        )
+        exact = Fraction(total, int(estimate["denominator"]))
+        if abs(Fraction(estimate["value"]) - exact) > abs(exact) * Fraction(1, 10**12) + Fraction(1, 10**18):
+            return "an estimate is not the combination of integers that it states"
+    return None
+
+
+def verify_answers(folder, parents):
+    """Recomputes the saved answers that follow from others, as far as these are saved. Ends the program for a wrong one."""
+    answers = {}
+    for file in sorted(Path(folder).glob("*.json")):
+        answer = json.loads(file.read_text("utf-8"))
+        answers[answer["id"]] = answer
+    inferred = [answer for answer in answers.values() if "inference" in answer]
+    recomputed = 0
+    for answer in inferred:
+        named = {release["id"] for release in answer["inference"]["releases"]} - {"this"}
+        if not named <= answers.keys():
+            continue
+        try:
+            reason = wrong_estimate(answer, answers, parents)
+        except (ArithmeticError, LookupError, TypeError, ValueError):
+            reason = "it cannot be recomputed from the measurements that it names"
+        if reason is not None:
+            sys.exit(f"answer {answer['id']}: {reason}")
+        recomputed += 1
+    print(f"{recomputed} of {len(inferred)} inferred answers recomputed")
+
+
 def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("file")
+    parser.add_argument("--answers", metavar="FOLDER")
+    arguments = parser.parse_args()
     heads = {}
+    # The releases that each inferred answer follows from, by its id.
+    parents = {}
     requests, verified = 0, 0
     # By dataset: those with requests, and the first line that lacks its own.
     with_requests, lacking = set(), {}
-    with open(sys.argv[1], "rb") as file:
+    with open(arguments.file, "rb") as file:
         # Only a newline ends a line.
         for number, line in enumerate(file, 1):
             line = line.rstrip(b"\n")
@@ -61,6 +124,8 @@ def main():
             elif event["kind"] in REFERRING:
                 lacking.setdefault(event["dataset"], number)
             requests += event["kind"] in REFERRING
+            if event["kind"] == "inferred":
+                parents[event["chargeId"]] = set(event["parents"])
     # An export of an earlier version of Sotto has no requests at all.
     for dataset, number in lacking.items():
         if dataset in with_requests:
@@ -68,6 +133,8 @@ def main():
     for dataset, (sequence, head) in heads.items():
         print(f"{dataset}: {sequence} events, head {head}")
     print(f"{verified} of {requests} requests match their hashes")
+    if arguments.answers is not None:
+        verify_answers(arguments.answers, parents)
     sys.exit(0 if heads else 1)
 
 

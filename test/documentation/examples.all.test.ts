@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { readdir, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { beforeAll, describe, expect, test } from 'vitest'
@@ -82,6 +82,60 @@ test.skipIf(!installed('python3'))('the verification of an export finds every ch
     expect(tampered).not.toEqual(lines)
     const { code, stderr } = await verify(`${tampered.join('\n')}\n`)
     expect([code, stderr]).toEqual([1, expect.stringMatching(new RegExp(`^line \\d+: ${reason}.*\n$`))])
+  }
+})
+
+test.skipIf(!installed('python3'))('saved answers that follow from others are recomputed', async () => {
+  const saved = await mkdtemp(path.join(service.dataDirectory, 'answers-'))
+  const save = (name: string, document: object) =>
+    writeFile(path.join(saved, `${name}.json`), JSON.stringify(document))
+  const parts = (await service.ask('census', { kind: 'histogram', column: 'Sex', epsilon: 0.01 }).expect(200))
+    .body
+  const total = { kind: 'count', epsilon: 0.02 }
+  const free = (await service.ask('census', { ...total, use: 'free' }).expect(200)).body
+  const toppedUp = (await service.ask('census', { ...total, use: 'topUp' }).expect(200)).body
+  const exported = await fetch(`${service.url}/v1/datasets/census/ledger/export`, {
+    headers: { authorization: `Bearer ${service.keyOf('auditor')}` },
+  })
+  const file = path.join(service.dataDirectory, 'inferred.jsonl')
+  await writeFile(file, await exported.text())
+  const verify = () =>
+    run('python3', [path.join(folder, 'verify_export.py'), file, '--answers', saved]).catch((error) => error)
+  await save('free', free)
+  expect((await verify()).stdout).toMatch(/\n0 of 1 inferred answers recomputed\n$/)
+  await save('parts', parts)
+  for (const { id } of toppedUp.inference.releases)
+    if (id !== 'this')
+      await save(id, (await service.as('analyst').get(`/v1/releases/${id}`).expect(200)).body)
+  await save('topped-up', toppedUp)
+  expect((await verify()).stdout).toMatch(/\n2 of 2 inferred answers recomputed\n$/)
+
+  const { inference } = free
+  const [[estimate]] = inference.estimates
+  const [first, ...rest] = estimate.terms
+  const withEstimate = (changes: object) => ({
+    ...inference,
+    estimates: [[{ ...estimate, ...changes }]],
+  })
+  const changes: readonly (readonly [object, RegExp])[] = [
+    [withEstimate({ value: estimate.value + 1e-6 }), /an estimate is not/],
+    [
+      withEstimate({ terms: [{ ...first, weight: `${Number(first.weight) + 1}` }, ...rest] }),
+      /an estimate is not/,
+    ],
+    [{ ...inference, releases: [{ id: toppedUp.id, measurement: toppedUp.measurement }] }, /other releases/],
+    [
+      {
+        ...inference,
+        releases: inference.releases.map(({ id }: { id: string }) => ({ id, measurement: 'other' })),
+      },
+      /cannot be recomputed/,
+    ],
+  ]
+  for (const [tampered, reason] of changes) {
+    await save('free', { ...free, inference: tampered })
+    const { code, stderr } = await verify()
+    expect([code, stderr]).toEqual([1, expect.stringMatching(reason)])
   }
 })
 
