@@ -1,7 +1,11 @@
 import { describe, expect, test } from 'vitest'
+import { knownAbout } from '../../../src/answers/inference.ts'
 import type { Dataset } from '../../../src/core/dataset/dataset.ts'
 import { infer, type PaidRelease } from '../../../src/core/inference/infer.ts'
+import type { Releases } from '../../../src/ledger/contract/releases.ts'
+import { noAmount } from '../../../src/privacy/accounting.ts'
 import { patients, people } from '../planner/neighbours/people.ts'
+import { LIMITS } from '../planner/planned.ts'
 import { exactRelease, inferred, isInferred, planned } from './inferred.ts'
 
 const ofRows = people('add-remove')
@@ -17,6 +21,17 @@ describe('nothing follows', () => {
   test('from another bound on what each person contributes', () => {
     expect(follows(rowsEach(1), rowsEach(1), ofPatients)).toBe(true)
     expect(follows(rowsEach(2), rowsEach(1), ofPatients)).toBe(false)
+  })
+
+  test('from a sum with other bounds', () => {
+    const sum = { kind: 'sum', column: 'Age' }
+    const clamped = { ...sum, clamp: { lower: 18, upper: 65 } }
+    expect(follows(clamped, clamped, ofRows)).toBe(true)
+    expect(follows(sum, clamped, ofRows)).toBe(false)
+    expect(follows(clamped, sum, ofRows)).toBe(false)
+    const mean = { kind: 'mean', column: 'Age' }
+    expect(follows(sum, mean, ofRows)).toBe(true)
+    expect(follows(sum, { ...mean, clamp: clamped.clamp }, ofRows)).toBe(false)
   })
 
   test('for people from rows, or for rows from people', () => {
@@ -49,6 +64,48 @@ describe('nothing follows', () => {
     const selected = release(largest, ofRows)
     expect(selected.plan.shown).toMatchObject({ largest: 1 })
     expect(isInferred(infer(planned(count, ofRows), [selected]))).toBe(false)
+  })
+})
+
+describe('stored releases', () => {
+  /** An analyst's releases of a count, each with the id of what it measured. */
+  const ledgerOf = (dataset: Dataset, measurements: readonly string[]): Pick<Releases, 'releases'> => ({
+    releases: async () => ({
+      releases: measurements.map((measurement, place) => ({
+        id: `release ${place}`,
+        dataset: dataset.id,
+        datasetVersion: dataset.version,
+        principal: 'ada',
+        kind: 'count',
+        answeredAtMs: place,
+        request: JSON.stringify({ query: { ...count, epsilon: 1 } }),
+        answer: JSON.stringify({ measurement, integers: [['7']] }),
+        price: noAmount('basic'),
+        shared: place > 0,
+      })),
+    }),
+  })
+  const known = (dataset: Dataset, measurements: readonly string[]) =>
+    knownAbout(planned(count, dataset), 'ada', { ledger: ledgerOf(dataset, measurements), limits: LIMITS })
+
+  test('that show one measurement count once', async () => {
+    const variance = async (measurements: readonly string[]) => {
+      const found = await known(ofRows, measurements)
+      if (found.kind === 'unknown') throw new Error(found.reason)
+      return found.inferred.statistics[0]?.[0]?.variance ?? Number.NaN
+    }
+    const one = await variance(['a'])
+    expect(await variance(['a', 'a'])).toBe(one)
+    expect((await variance(['a', 'b'])) / one).toBeCloseTo(0.5, 6)
+  })
+
+  test('of a live table say nothing, as they have read the rows of different moments', async () => {
+    const source = { kind: 'table', mode: 'live', connection: 'warehouse', schema: 'public', table: 'people' }
+    const live = { ...ofRows, source } as Dataset
+    expect(await known(live, ['a'])).toMatchObject({
+      kind: 'unknown',
+      reason: expect.stringContaining('live'),
+    })
   })
 })
 

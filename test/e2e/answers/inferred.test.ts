@@ -1,5 +1,6 @@
+import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { answer as answerSchema, preview as previewSchema } from '../../../schemas/answers/answer.ts'
 import { verifyInferred } from '../../../src/ledger/exported.ts'
 import { openLedger } from '../../../src/ledger/open.ts'
@@ -116,9 +117,89 @@ test('asking again gains nothing: an inferred answer is the same, and a top-up t
   for (const use of ['topUp', 'free', 'topUp']) {
     const again = (await ask({ ...topUp, use }).expect(200)).body
     expect(again.cost.epsilon).toBe(0)
+    // Only what was measured has integers.
+    expect([again.measurement, again.integers]).toEqual([undefined, undefined])
     expect(again.result.value).toBeCloseTo(topped.result.value, 6)
   }
   expect(await spent()).toBe(after)
+})
+
+describe('what nothing follows from', () => {
+  const ofHouse = (house: string) => ({
+    kind: 'count',
+    where: { column: 'house', op: '=', value: house },
+    epsilon: 0.1,
+  })
+  const [north, south] = [ofHouse('N'), ofHouse('S')]
+  const register = async (id: string, sharing = false) => {
+    const rows = Array.from({ length: 90 }, (_, place) => 'NSE'.charAt(place % 3))
+    await writeFile(path.join(service.dataDirectory, `${id}.csv`), ['house', ...rows].join('\n'))
+    await service
+      .register({
+        id,
+        title: 'Pupils',
+        source: { kind: 'file', path: `${id}.csv`, format: 'csv' },
+        columns: [{ name: 'house', type: 'category', categories: ['N', 'S', 'E'] }],
+        privacyUnit: { kind: 'row' },
+        neighbours: 'add-remove',
+        budget: { epsilon: 10 },
+        synthetic: true,
+        sharing,
+      })
+      .expect(201)
+  }
+  const post = (id: string, query: object, agent = service.as('analyst')) =>
+    agent.post(`/v1/datasets/${id}/queries`).send(query)
+  const refusal = async (id: string, query: object, agent = service.as('analyst')) =>
+    (await post(id, { ...query, use: 'free' }, agent).expect(422)).body.errors[0]
+
+  test('a refusal names the cells that are missing, and the price of a fresh answer', async () => {
+    await register('pupils')
+    await post('pupils', north).expect(200)
+    expect(await refusal('pupils', { kind: 'histogram', column: 'house', epsilon: 0.2 })).toEqual({
+      field: 'use',
+      rule: expect.stringMatching(
+        /^cannot be "free": 2 of 3 cells do not follow from your releases: \{"house":"S"\}, \{"house":"E"\}\. A fresh answer costs epsilon 0\.2/,
+      ),
+    })
+  })
+
+  test('releases of another version', async () => {
+    await post('pupils', { ...north, use: 'free' }).expect(200)
+    await writeFile(path.join(service.dataDirectory, 'pupils.csv'), ['house', 'N', 'S', 'E'].join('\n'))
+    await service.as('custodian').post('/v1/datasets/pupils/versions').send({}).expect(201)
+    expect((await refusal('pupils', north)).rule).toContain('does not follow')
+  })
+
+  test('releases of another analyst, unless one is shared: then it is the same measurement', async () => {
+    await register('alone')
+    await register('together', true)
+    const either = { ...north, where: { column: 'house', op: 'in', values: ['N', 'S'] } }
+    const colleague = service.asColleague()
+    for (const id of ['alone', 'together']) {
+      await post(id, north).expect(200)
+      await post(id, south, colleague).expect(200)
+      for (const agent of [service.as('analyst'), colleague])
+        expect((await refusal(id, either, agent)).rule).toContain('does not follow')
+    }
+    const own = (await post('together', south, colleague).expect(200)).body
+    const shared = (await post('together', south).expect(200)).body
+    expect([shared.shared, shared.measurement]).toEqual([true, own.measurement])
+    const free = (await post('together', { ...either, use: 'free' }).expect(200)).body
+    expect(free.inference.releases).toContainEqual({ id: shared.id, measurement: own.measurement })
+    expect((await refusal('together', either, colleague)).rule).toContain('does not follow')
+  })
+})
+
+test('a key of its own asks for fresh noise, and for nothing else', async () => {
+  const before = await spent()
+  for (const use of ['free', 'topUp']) {
+    const refused = await ask({ ...total, use })
+      .set('idempotency-key', 'chosen')
+      .expect(400)
+    expect(refused.body).toMatchObject({ code: 'invalid-request', errors: [{ field: 'use' }] })
+  }
+  expect(await spent()).toBe(before)
 })
 
 test('stored answers can be recomputed from the answers that they follow from, also from one in a batch', async () => {
