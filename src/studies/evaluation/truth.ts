@@ -11,6 +11,7 @@ import {
   temporalType,
 } from '../../core/planner/additive/shape.ts'
 import { type CellLabel, cellKeys } from '../../core/planner/language/grouping.ts'
+import type { CellIntegers } from '../../core/planner/language/reading.ts'
 import { type CumulativePlan, cumulativeNumbers } from '../../core/planner/plans/cumulative.ts'
 import type { GroupsPlan } from '../../core/planner/plans/groups.ts'
 import type { MarginalsPlan } from '../../core/planner/plans/marginals.ts'
@@ -87,6 +88,16 @@ export function answerNumbers({ result, accuracy: { halfWidth } }: Report): read
   throw new RangeError('the result is a selection, which has no numbers')
 }
 
+/** Exact integers as a release without noise would have them, in output units. */
+function withoutNoise(
+  { measurements }: Pick<AdditivePlan, 'measurements'>,
+  integers: CellIntegers,
+): CellIntegers {
+  return measurements.map(({ fractionBits }, place) =>
+    entry(integers, place).map((integer) => integer << BigInt(fractionBits)),
+  )
+}
+
 function numberOf({ value }: { readonly value: GridValue }, halfWidth: number | null): AnswerNumber {
   return { value: unitsOfValue(value), halfWidth }
 }
@@ -125,10 +136,7 @@ export function exactEstimates(
   const { round, nonNegative } = plan.query.postprocess
   const query = { ...plan.query, postprocess: { round: false, nonNegative: false } }
   const unprocessed: AdditivePlan = { ...plan, query, estimates: withoutRidge(plan.estimates) }
-  const noiseless = plan.measurements.map(({ fractionBits }, statistic) =>
-    entry(integers, statistic).map((integer) => integer << BigInt(fractionBits)),
-  )
-  const truths = additiveNumbers(unprocessed)(noiseless)
+  const truths = additiveNumbers(unprocessed)(withoutNoise(plan, integers))
   const names = numberNames(plan)
   const accuracyAt = rememberingRows((rows) => accuracyReport(unprocessed, { rows }))
   return truths.map((truth, position) => {
@@ -163,9 +171,7 @@ export function trueTables(
   plan: MarginalsPlan,
   integers: readonly (readonly bigint[])[],
 ): readonly TrueNumber[] {
-  const noisy = plan.measurements.map(({ fractionBits }, place) =>
-    entry(integers, place).map((integer) => integer << BigInt(fractionBits)),
-  )
+  const noisy = withoutNoise(plan, integers)
   const truths = answerNumbers(measuredReporter(plan)({ kind: 'marginals', noisy }))
   const deviations = plan.tables.flatMap(({ cells, deviation }) =>
     Array.from({ length: cells }, () => deviation),

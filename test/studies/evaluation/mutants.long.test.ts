@@ -71,8 +71,8 @@ const MUTANTS: readonly Mutant[] = [
   ),
   truth(
     'a truth with post-processing',
-    'additiveNumbers(unprocessed)(noiseless)',
-    'additiveNumbers(unprocessed)(noiseless).map(Math.round)',
+    'additiveNumbers(unprocessed)(withoutNoise(plan, integers))',
+    'additiveNumbers(unprocessed)(withoutNoise(plan, integers)).map(Math.round)',
   ),
   truth('a truth without the fraction bits of its noise', 'integer << BigInt(fractionBits)', 'integer'),
   truth(
