@@ -23,17 +23,20 @@ function drawer({ noise }: Measurement, random: () => number): () => bigint {
   }
 }
 
-/** Reports of a plan over rows, with seeded noise, so that every run gives the same. */
-export function* releasesOf(planned: AdditivePlan, rows: readonly StoredRow[], draws: number, seed: string) {
-  const source = seedrandom(seed)
+/** Draws the noisy integers of a plan over rows. */
+export function noisyIntegers(planned: AdditivePlan, rows: readonly StoredRow[], random: () => number) {
   const exact = aggregateRows(planned.aggregate, rows)
-  const drawers = planned.measurements.map((measurement) => drawer(measurement, source))
-  const reportOf = reporter(planned)
-  for (let draw = 0; draw < draws; draw += 1) {
-    const noisy = exact.map((cells, place) => {
+  const drawers = planned.measurements.map((measurement) => drawer(measurement, random))
+  return () =>
+    exact.map((cells, place) => {
       const bits = BigInt(planned.measurements[place]?.fractionBits ?? 0)
       return cells.map((value) => (value << bits) + (drawers[place]?.() ?? 0n))
     })
-    yield reportOf({ kind: 'additive', noisy })
-  }
+}
+
+/** Reports of a plan over rows, with seeded noise, so that every run gives the same. */
+export function* releasesOf(planned: AdditivePlan, rows: readonly StoredRow[], draws: number, seed: string) {
+  const draw = noisyIntegers(planned, rows, seedrandom(seed))
+  const reportOf = reporter(planned)
+  for (let drawn = 0; drawn < draws; drawn += 1) yield reportOf({ kind: 'additive', noisy: draw() })
 }
