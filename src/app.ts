@@ -122,10 +122,10 @@ async function registerRoutes(
   const { guideDirectory } = dependencies
   const { catalog, versionUses, registry, coverage, drafts, uploads, uploadMaxBytes, dummies } = dependencies
   const { ledger, signer, engine, admission, noiseSource, limits, leaseMs, clock } = dependencies
-  const { maxStoredBytes, traces, sqlPool, riskPool, evaluationPool, plotPool } = dependencies
+  const { maxStoredBytes, traces, answerPool, sqlPool, riskPool, evaluationPool, plotPool } = dependencies
   const { auditPool, auditDirectory } = dependencies
   const { metrics, metricsAccess } = dependencies
-  const reading = { engine, limits, admission }
+  const reading = defined({ engine, limits, answerPool, admission })
   const drawing = { ...reading, noiseSource, leaseMs, clock }
   const answering = defined({ ...drawing, ledger, signer, maxStoredBytes, traces })
   const versions = { catalog, versionUses }

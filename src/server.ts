@@ -179,7 +179,14 @@ async function openParts(
     ingestTimeoutMs: config.ingestTimeoutMs,
     handlerTimeoutMs: config.queueWaitMs + queryTimeoutMs + 15_000,
     drainMs: config.drainMs,
-    computations: [registry, dummyPool, answers.sqlPool, answers.auditPool, ...Object.values(pools)],
+    computations: [
+      registry,
+      dummyPool,
+      answers.answerPool,
+      answers.sqlPool,
+      answers.auditPool,
+      ...Object.values(pools),
+    ],
     isHealthy: async () =>
       (await disk.isSufficient()) &&
       (await ledger.healthy()) &&

@@ -18,7 +18,7 @@ import type { Catalog } from '../../src/datasets/catalog/catalog.ts'
 import type { VersionUses } from '../../src/datasets/catalog/version-uses.ts'
 import { requireBalances, requireDataset } from '../../src/http/access/permitted-datasets.ts'
 import { EVERYONE, principalOf } from '../../src/http/access/roles.ts'
-import { callerOf, idempotencyHeaders, sendAnswer } from '../../src/http/caller.ts'
+import { callerOf, givenUpSignal, idempotencyHeaders, sendAnswer } from '../../src/http/caller.ts'
 import { sizeOf } from '../datasets/dummy.ts'
 
 interface QueriesOptions extends AnswerDependencies, Pick<DummyDependencies, 'dummies'> {
@@ -117,13 +117,14 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, 
         response: { 200: batchPreview },
       },
     },
-    async (request) => {
+    async (request, reply) => {
       const principal = principalOf(request)
+      const givenUp = givenUpSignal(reply)
       const { dataset } = requireDataset(catalog, principal, request.params.dataset)
       const { queries } = request.body
       const balances = await requireBalances(ledger, principal, dataset.id)
       return previewBatch(
-        { principal: principal.name, dataset, queries },
+        { principal: principal.name, dataset, queries, givenUp },
         dependencies,
         balances,
         request.query,
@@ -147,12 +148,13 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, 
         response: { 200: previewSchema },
       },
     },
-    async (request) => {
+    async (request, reply) => {
       const principal = principalOf(request)
+      const givenUp = givenUpSignal(reply)
       const { dataset } = requireDataset(catalog, principal, request.params.dataset)
       const balances = await requireBalances(ledger, principal, dataset.id)
       return preview(
-        { principal: principal.name, dataset, query: request.body },
+        { principal: principal.name, dataset, query: request.body, givenUp },
         dependencies,
         balances,
         request.query,

@@ -111,7 +111,12 @@ export const sqlRoutes: FastifyPluginAsyncZod<SqlOptions> = async (app, dependen
       const { query, shown, translation } = statement
       const balances = await requireBalances(ledger, principal, dataset.id)
       const previewed = await ofStatement(translation, () =>
-        preview({ principal: principal.name, dataset, query }, dependencies, balances, request.query),
+        preview(
+          { principal: principal.name, dataset, query, givenUp },
+          dependencies,
+          balances,
+          request.query,
+        ),
       )
       const { columnsOf, notes } = translation
       const noise = 'use' in query && query.use === 'topUp' ? combinedNoise({ dataset }) : previewed.noise

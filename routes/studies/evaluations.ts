@@ -49,7 +49,7 @@ const STREAMING =
  */
 export const evaluationsRoutes: FastifyPluginAsyncZod<EvaluationsOptions> = async (
   app,
-  { catalog, versionUses, engine, limits, admission, evaluationPool },
+  { catalog, versionUses, engine, admission, evaluationPool, ...planning },
 ) => {
   await app.register(fastifyAccepts)
 
@@ -74,7 +74,7 @@ export const evaluationsRoutes: FastifyPluginAsyncZod<EvaluationsOptions> = asyn
       const { dataset } = requireDataset(catalog, principalOf(request), request.params.dataset)
       const reading = readingInTurns(engine, admission, waited)
       const input = await versionUses.during(dataset, () =>
-        readEvaluationInput({ engine: reading, limits }, { dataset, ...request.body }),
+        readEvaluationInput({ ...planning, engine: reading }, { dataset, waiting: waited, ...request.body }),
       )
       return sendEvaluation(request, reply, input.runs, (terms) =>
         evaluationPool.run('evaluation', input, { ...waited, ...terms }),
@@ -104,7 +104,10 @@ export const evaluationsRoutes: FastifyPluginAsyncZod<EvaluationsOptions> = asyn
       const { dataset } = requireDataset(catalog, principalOf(request), request.params.dataset)
       const reading = readingInTurns(engine, admission, waited)
       const input = await versionUses.during(dataset, () =>
-        readBatchEvaluationInput({ engine: reading, limits }, { dataset, ...request.body }),
+        readBatchEvaluationInput(
+          { ...planning, engine: reading },
+          { dataset, waiting: waited, ...request.body },
+        ),
       )
       return sendEvaluation(request, reply, input.runs, (terms) =>
         evaluationPool.run('batchEvaluation', input, { ...waited, ...terms }),

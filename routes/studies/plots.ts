@@ -68,7 +68,7 @@ function jsonParameter<Schema extends z.ZodType>(schema: Schema, example: object
  */
 export const plotsRoutes: FastifyPluginAsyncZod<PlotsOptions> = async (
   app,
-  { catalog, versionUses, engine, limits, admission, plotPool },
+  { catalog, versionUses, engine, admission, plotPool, ...planning },
 ) => {
   const draw = (
     theme: Theme,
@@ -195,7 +195,10 @@ export const plotsRoutes: FastifyPluginAsyncZod<PlotsOptions> = async (
       const { query, theme } = request.query
       const reading = readingInTurns(engine, admission, asked)
       const trial = await versionUses.during(dataset, () =>
-        readEvaluationInput({ engine: reading, limits }, { dataset, query, runs: 1, shown: 1 }),
+        readEvaluationInput(
+          { ...planning, engine: reading },
+          { dataset, query, waiting: asked, runs: 1, shown: 1 },
+        ),
       )
       return sendPicture(reply, await draw(theme, { picture: 'noisy-table', trial }, asked))
     },

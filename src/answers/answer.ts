@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { type Dataset, isLive } from '../core/dataset/dataset.ts'
 import type { UniformSource } from '../core/mechanisms/samplers/uniform-source.ts'
-import type { PlanLimits } from '../core/planner/plans/plan-kind.ts'
 import { offerOf } from '../core/planner/price/accuracy-first.ts'
 import { requireWithinQueryLimits } from '../core/planner/price/query-limits.ts'
 import type { Engine } from '../engines/engine.ts'
@@ -22,15 +21,15 @@ import { describeDebit, describeReplay } from './documents/costs.ts'
 import { AnswerFailure, isReachable, unreachable } from './failure.ts'
 import { endOf, findRepeat, type Identity } from './identity.ts'
 import { inferredFacts, knownAbout, priceOfWay, toppedUpFacts, useOf, wayOf } from './inference.ts'
+import type { Planning } from './planning.ts'
 import { release, scanOf } from './release.ts'
 import { type Clock, releaseInTime, shownTime } from './release-time.ts'
 import { traced } from './traced.ts'
 
 /** Dependencies of answering. */
-export interface AnswerDependencies extends ChargeDependencies {
+export interface AnswerDependencies extends ChargeDependencies, Planning {
   readonly engine: Engine
   readonly noiseSource: UniformSource
-  readonly limits: PlanLimits
   /** Decides when outcomes are recorded and released. */
   readonly clock: Clock
   /** Receives the traces of requests; absent if they are not traced. */
@@ -84,7 +83,7 @@ export function answer(dependencies: AnswerDependencies, question: Question): Pr
   const readings = query.kind === 'marginals' ? query.columns.length : 1
   const withLease = { ...dependencies, leaseMs: dependencies.leaseMs * readings }
   return answerUnderCharge(withLease, question, { name: 'query', kind: query.kind }, async (trace) => {
-    const asked = await trace.step('plan', () => askQuery(query, dataset, dependencies))
+    const asked = await trace.step('plan', () => askQuery(query, dataset, dependencies, question))
     const use = useOf(query, question.idempotencyKey)
     const inferred =
       use === 'fresh' ? undefined : await inferredOrder(dependencies, question, asked, use, trace)
@@ -106,7 +105,7 @@ export function answerBatch(dependencies: AnswerDependencies, batch: Batch): Pro
   const withLongerLease = { ...dependencies, leaseMs: dependencies.leaseMs * queries.length }
   return answerUnderCharge(withLongerLease, batch, { name: 'batch' }, async (trace) => {
     const asked = await trace.step('plan', () =>
-      askBatch(queries, dataset, dependencies, () => pace(principal)),
+      askBatch(queries, dataset, dependencies, batch, () => pace(principal)),
     )
     return orderOf(dependencies, asked, trace)
   })

@@ -1,11 +1,10 @@
 import type { Dataset } from '../core/dataset/dataset.ts'
 import type { UniformSource } from '../core/mechanisms/samplers/uniform-source.ts'
-import { type BatchPlan, batchReport, planQueries, priceReport } from '../core/planner/batch.ts'
+import { type BatchPlan, batchReport, priceReport } from '../core/planner/batch.ts'
 import { coverageReport } from '../core/planner/coverage.ts'
 import { shortestQuery } from '../core/planner/identity/asked-query.ts'
 import { normalForm } from '../core/planner/identity/normal-form.ts'
-import { plan } from '../core/planner/plan.ts'
-import type { PlanLimits } from '../core/planner/plans/plan-kind.ts'
+import type { plan } from '../core/planner/plan.ts'
 import { type Plan, planKindOf } from '../core/planner/plans/plan-kinds.ts'
 import { priceOf } from '../core/planner/price/price.ts'
 import { domainOf, measuredReporter, noiseReport } from '../core/planner/report.ts'
@@ -17,6 +16,7 @@ import { entry } from '../privacy/must.ts'
 import { withinField } from '../privacy/refusal.ts'
 import { batchShown, queryShown } from './documents/postprocessing.ts'
 import { integersOf } from './inference.ts'
+import { type Planning, planAllAside, planAside, type Waiting } from './planning.ts'
 import { release, requireAccepted, yieldIfLarge } from './release.ts'
 
 export type Query = Parameters<typeof plan>[0]
@@ -37,19 +37,23 @@ export interface Asked {
 }
 
 /** The engine that will read the data, and the limits on what it computes. */
-export interface Limits {
+export interface Limits extends Planning {
   readonly engine: Pick<Engine, 'accepts'>
-  readonly limits: PlanLimits
 }
 
 /**
  * Plans and prices a query. No data is read.
  * @throws Refusal if the query does not fit the dataset or its database.
  */
-export function askQuery(query: Query, dataset: Dataset, { engine, limits }: Limits): Asked {
-  const planned = plan(query, dataset, limits)
+export async function askQuery(
+  query: Query,
+  dataset: Dataset,
+  limits: Limits,
+  waiting: Waiting,
+): Promise<Asked> {
+  const planned = await planAside(query, dataset, limits, waiting)
   const price = priceOf(planned, dataset.accounting)
-  requireAccepted(planned, engine)
+  requireAccepted(planned, limits.engine)
   planKindOf(planned).requireAnswerable?.(planned)
   return {
     kind: query.kind,
@@ -70,11 +74,12 @@ export function askQuery(query: Query, dataset: Dataset, { engine, limits }: Lim
 export async function askBatch(
   queries: readonly Query[],
   dataset: Dataset,
-  { engine, limits }: Limits,
+  limits: Limits,
+  waiting: Waiting,
   between?: () => Promise<unknown>,
 ): Promise<Asked> {
-  const planned = await planQueries(queries, dataset, limits, between)
-  requireAllAccepted(planned, engine)
+  const planned = await planAllAside(queries, dataset, limits, waiting, between)
+  requireAllAccepted(planned, limits.engine)
   const { plans, price } = planned
   const prices = plans.map(priceReport)
   return {

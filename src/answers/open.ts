@@ -4,6 +4,7 @@ import type { AnswerDependencies } from './answer.ts'
 import { type AuditPool, openAuditPool } from './audit/pool.ts'
 import { systemClock } from './release-time.ts'
 import { openSqlPool, type SqlPool } from './sql/pool.ts'
+import { type AnswerPool, openAnswerPool } from './threads/pool.ts'
 
 /** Limits and times of {@link openAnswers}. */
 interface AnswerSettings {
@@ -31,15 +32,19 @@ export function openAnswers(
   onEntered: (waitedMs: number) => void,
   opened: AsyncDisposableStack,
 ): Omit<AnswerDependencies, 'engine' | 'ledger' | 'signer' | 'traces'> & {
+  readonly answerPool: AnswerPool
   readonly sqlPool: SqlPool
   readonly auditPool: AuditPool
 } {
   const { queryConnections: places } = settings
+  const answerPool = openAnswerPool()
+  opened.defer(() => answerPool.close())
   const sqlPool = openSqlPool()
   opened.defer(() => sqlPool.close())
   const auditPool = openAuditPool()
   opened.defer(() => auditPool.close())
   return {
+    answerPool,
     sqlPool,
     auditPool,
     noiseSource: systemEntropy(),

@@ -39,7 +39,7 @@ export function answerOnDummy(
   { query, ...request }: DummyRequest & { readonly query: Query },
   balances: Balances,
 ): Promise<Answer> {
-  return practise(dependencies, request, balances, (...over) => askQuery(query, ...over))
+  return practise(dependencies, request, balances, (...over) => askQuery(query, ...over, request))
 }
 
 /**
@@ -51,7 +51,7 @@ export function answerBatchOnDummy(
   { queries, ...request }: DummyRequest & { readonly queries: readonly Query[] },
   balances: Balances,
 ): Promise<Answer> {
-  return practise(dependencies, request, balances, (...over) => askBatch(queries, ...over))
+  return practise(dependencies, request, balances, (...over) => askBatch(queries, ...over, request))
 }
 
 /**
@@ -63,7 +63,7 @@ async function practise(
   dependencies: DummyDependencies,
   { dataset, size, ...caller }: DummyRequest,
   balances: Balances,
-  ask: (dataset: Dataset, limits: Limits) => Asked | Promise<Asked>,
+  ask: (dataset: Dataset, limits: Limits) => Promise<Asked>,
 ): Promise<Answer> {
   const { dummies, noiseSource } = dependencies
   const { describe, price, question } = await ask(dataset, dependencies)

@@ -1,8 +1,7 @@
 import type { Dataset } from '../core/dataset/dataset.ts'
-import { type BatchPlan, batchReport, planQueries, priceReport } from '../core/planner/batch.ts'
+import { type BatchPlan, batchReport, priceReport } from '../core/planner/batch.ts'
 import { coverageReport } from '../core/planner/coverage.ts'
 import { normalSession } from '../core/planner/identity/normal-form.ts'
-import { plan } from '../core/planner/plan.ts'
 import { type Plan, planKindOf } from '../core/planner/plans/plan-kinds.ts'
 import { priceOf } from '../core/planner/price/price.ts'
 import { accuracyReport, noiseReport } from '../core/planner/report.ts'
@@ -18,12 +17,15 @@ import { type Balances, describeOffer } from './documents/costs.ts'
 import { describeReleaseRisk } from './documents/disclosure.ts'
 import { findRepeat } from './identity.ts'
 import { combinedNoise, describeOffers, knownAbout, priceOfWay, useOf, wayOf } from './inference.ts'
+import { planAllAside, planAside } from './planning.ts'
 import { requireAccepted } from './release.ts'
 
 /** Principal of a preview, and the dataset that it is about. */
 interface PreviewRequest {
   readonly principal: string
   readonly dataset: Dataset
+  /** Aborted once the client has disconnected. */
+  readonly givenUp?: AbortSignal | undefined
 }
 
 /** Where a preview finds out what is already paid. */
@@ -43,12 +45,13 @@ export interface AssumedAdversary {
  */
 export async function preview(
   question: PreviewRequest & { readonly query: Query },
-  { engine, limits, ledger }: Limits & PaidRequests,
+  dependencies: Limits & PaidRequests,
   balances: Balances,
   adversary: AssumedAdversary = {},
 ) {
   const { principal, dataset, query } = question
-  const planned = plan(query, dataset, limits)
+  const { engine, limits, ledger } = dependencies
+  const planned = await planAside(query, dataset, dependencies, question)
   requireAccepted(planned, engine)
   const described = describePlan(planned)
   const { loss } = planned
@@ -81,12 +84,13 @@ export async function preview(
  */
 export async function previewBatch(
   batch: PreviewRequest & { readonly queries: readonly Query[] },
-  { engine, limits, ledger }: Limits & PaidRequests,
+  dependencies: Limits & PaidRequests,
   balances: Balances,
   adversary: AssumedAdversary = {},
 ) {
   const { principal, dataset } = batch
-  const planned = await planQueries(batch.queries, dataset, limits, () => pace(principal))
+  const { engine, ledger } = dependencies
+  const planned = await planAllAside(batch.queries, dataset, dependencies, batch, () => pace(principal))
   requireAllAccepted(planned, engine)
   const { granted } = balances.budget
   const loss = lossOfAmount(planned.price, granted.deltaAtto)

@@ -68,8 +68,24 @@ export function withinField<Result>(prefix: string, task: () => Result): Result 
   try {
     return task()
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error
-    const errors = error.errors.map(({ field, rule }) => ({ field: `${prefix}.${field}`, rule }))
-    throw new Refusal(error.code, `${prefix}: ${error.message}`, errors, error.facts)
+    throw prefixed(prefix, error)
   }
+}
+
+/** Runs an asynchronous task as {@link withinField} does. */
+export async function awaitedWithinField<Result>(
+  prefix: string,
+  task: () => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await task()
+  } catch (error) {
+    throw prefixed(prefix, error)
+  }
+}
+
+function prefixed(prefix: string, error: unknown): unknown {
+  if (!(error instanceof Refusal)) return error
+  const errors = error.errors.map(({ field, rule }) => ({ field: `${prefix}.${field}`, rule }))
+  return new Refusal(error.code, `${prefix}: ${error.message}`, errors, error.facts)
 }

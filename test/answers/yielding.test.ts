@@ -1,14 +1,18 @@
 import { setImmediate } from 'node:timers/promises'
-import { expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { query as querySchema } from '../../schemas/answers/query.ts'
+import { planAside } from '../../src/answers/planning.ts'
 import { previewBatch } from '../../src/answers/preview.ts'
 import { release } from '../../src/answers/release.ts'
+import { openAnswerPool } from '../../src/answers/threads/pool.ts'
 import { systemEntropy } from '../../src/core/mechanisms/samplers/entropy.ts'
 import { planQueries } from '../../src/core/planner/batch.ts'
 import { plan } from '../../src/core/planner/plan.ts'
+import type { Plan } from '../../src/core/planner/plans/plan-kinds.ts'
 import type { Engine } from '../../src/engines/engine.ts'
 import { noAmount } from '../../src/privacy/accounting.ts'
 import { NO_LOSS } from '../../src/privacy/loss.ts'
+import { must } from '../../src/privacy/must.ts'
 import { nothingPaid } from '../balances.ts'
 import { people } from '../core/planner/neighbours/people.ts'
 
@@ -60,4 +64,27 @@ test('a choice among many values yields after each pass over them', async () => 
   const values = { indexes: new Float64Array([20, 30]), counts: new Float64Array([5, 5]) }
   const engine = { countIndexes: async () => values } as unknown as Engine
   expect(await turnsDuring(() => release(planned, engine, systemEntropy()))).toBeGreaterThanOrEqual(2)
+})
+
+describe('in a thread', () => {
+  const answerPool = openAnswerPool()
+  afterAll(() => answerPool.close())
+
+  test('the many tables of some columns are planned', async () => {
+    const column = dataset.columns.find(({ name }) => name === 'Sex')
+    const columns = ['A', 'B', 'C', 'D', 'E', 'F', 'G', 'H'].map((name) => ({ ...must(column, 'Sex'), name }))
+    const wide = { ...dataset, columns }
+    const query = querySchema.parse({
+      kind: 'marginals',
+      columns: columns.map(({ name }) => name),
+      ways: 3,
+      epsilon: 1,
+    })
+    let planned: Plan | undefined
+    const turns = await turnsDuring(async () => {
+      planned = await planAside(query, wide, { limits, answerPool }, {})
+    })
+    expect(turns).toBeGreaterThanOrEqual(100)
+    expect(planned).toEqual(plan(query, wide, limits))
+  })
 })

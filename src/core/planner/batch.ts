@@ -10,7 +10,7 @@ import {
 } from '../../privacy/accounting.ts'
 import { deltaAtto, epsilonNano, ONE_DELTA_ATTO, rhoPico } from '../../privacy/loss.ts'
 import { entry } from '../../privacy/must.ts'
-import { refuseQuery, withinField } from '../../privacy/refusal.ts'
+import { awaitedWithinField, refuseQuery } from '../../privacy/refusal.ts'
 import { type Dataset, isLive } from '../dataset/dataset.ts'
 import { disjointness } from './identity/disjoint.ts'
 import { plan } from './plan.ts'
@@ -80,6 +80,7 @@ export function planBatch(plans: readonly Plan[], accounting: Accounting): Batch
  * Plans the queries of a batch. Together they are one answer, so they share its limits: the number of selected keys is
  * not known beforehand, and each selection of keys gets an equal part of the values.
  * @param between runs between two queries, to let others have their turn
+ * @param planOne plans one query; by default at once
  * @throws Refusal naming the field below `queries` that breaks a rule.
  */
 export async function planQueries(
@@ -87,16 +88,17 @@ export async function planQueries(
   dataset: Dataset,
   limits: PlanLimits,
   between: () => Promise<unknown> = () => setImmediate(),
+  planOne: (...of: Parameters<typeof plan>) => Promise<Plan> = async (...of) => plan(...of),
 ): Promise<BatchPlan> {
   const partOf = (whole: number) => Math.max(1, Math.floor(whole / queries.length))
   const [maxCharacters, maxKeys] = [partOf(LARGEST_ANSWER), partOf(limits.maxCells)]
   const plans: Plan[] = []
   for (const [place, query] of queries.entries()) {
     if (place > 0) await between()
-    const planned = withinField(`queries.${place}`, () => {
+    const planned = await awaitedWithinField(`queries.${place}`, async () => {
       if ('use' in query && (query.use ?? 'fresh') !== 'fresh')
         throw refuseQuery('use', 'must be "fresh" in a batch, whose answers all have noise of their own')
-      const found = plan(query, dataset, { ...limits, maxKeys, maxCharacters })
+      const found = await planOne(query, dataset, { ...limits, maxKeys, maxCharacters })
       priceOf(found, dataset.accounting)
       return found
     })
