@@ -12,7 +12,7 @@ import { pace } from '../platform/concurrency/pace.ts'
 import { SOFTWARE_VERSION } from '../platform/software-version.ts'
 import type { Trace, TraceSink } from '../platform/tracing/trace.ts'
 import { defined } from '../privacy/defined.ts'
-import { entry } from '../privacy/must.ts'
+import { entry, must } from '../privacy/must.ts'
 import { disconnected, type Turn, type TurnRequest } from './admission.ts'
 import { type Asked, askBatch, askQuery, canonicalQuery, type Query, releaseAll } from './asked.ts'
 import { completeAttempt } from './attempt.ts'
@@ -20,7 +20,8 @@ import { type ChargeDependencies, charge, onceAtATime, type Purchase } from './c
 import { describeDebit, describeReplay } from './documents/costs.ts'
 import { AnswerFailure, isReachable, unreachable } from './failure.ts'
 import { endOf, findRepeat, type Identity } from './identity.ts'
-import { inferredFacts, knownAbout, priceOfWay, toppedUpFacts, useOf, wayOf } from './inference.ts'
+import { inquiryOf, integersOf, priceOfWay, useOf } from './inference.ts'
+import { findWay, topUp } from './inferring.ts'
 import type { Planning } from './planning.ts'
 import { release, scanOf } from './release.ts'
 import { type Clock, releaseInTime, shownTime } from './release-time.ts'
@@ -118,21 +119,22 @@ export function answerBatch(dependencies: AnswerDependencies, batch: Batch): Pro
  */
 async function inferredOrder(
   dependencies: AnswerDependencies,
-  { principal, dataset }: Question,
+  question: Question,
   asked: Asked,
   use: Exclude<ReturnType<typeof useOf>, 'fresh'>,
   trace: Trace,
 ): Promise<Order | undefined> {
-  const { ledger, limits } = dependencies
+  const { principal, dataset } = question
+  const { ledger } = dependencies
   const planned = entry(asked.plans, 0)
   if (use === 'free-if-met') {
     const { paid } = await findRepeat(ledger, { principal, dataset, request: asked.canonical }, Date.now())
     if (paid) return undefined
   }
-  const way = wayOf(planned, await knownAbout(planned, principal, dependencies), use, limits)
+  const inquiry = await inquiryOf(question, planned, principal, dependencies)
+  const way = await findWay(inquiry, planned, use, dependencies, question)
   if (way.kind === 'fresh') return undefined
-  const { known } = way
-  const measured = known.parents.map(({ id }) => id)
+  const { measured } = way
   const common = {
     kind: asked.kind,
     question: asked.question,
@@ -144,15 +146,16 @@ async function inferredOrder(
     return {
       ...common,
       request: { ...asked.canonical, inferredFrom: measured },
-      parents: [...new Set(known.parents.map(({ charge }) => charge))],
-      compute: async () => ({ facts: inferredFacts(way.planned, known) }),
+      parents: way.charges,
+      compute: async () => ({ facts: way.facts }),
     }
   const { lacking } = way
   requireWithinQueryLimits(lacking, offerOf(lacking.query))
   const compute = async (turn: Turn) => {
     await trace.step('wait', turn.takePlace)
     const released = await release(lacking, dependencies.engine, dependencies.noiseSource, trace)
-    return { facts: toppedUpFacts(way.planned, lacking, known, released) }
+    const integers = must(integersOf(lacking, released), 'measured integers')
+    return { facts: await topUp(inquiry, planned, { lacking, integers, measured }, dependencies) }
   }
   return { ...common, request: { ...canonicalQuery(lacking), inferredFrom: measured }, compute }
 }

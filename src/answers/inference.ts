@@ -10,6 +10,7 @@ import {
 import { planTopUp } from '../core/inference/top-up.ts'
 import type { AdditivePlan } from '../core/planner/additive/shape.ts'
 import { coverageReport } from '../core/planner/coverage.ts'
+import { cellCount } from '../core/planner/language/aggregate.ts'
 import { cellKeys } from '../core/planner/language/grouping.ts'
 import { plan } from '../core/planner/plan.ts'
 import type { PlanLimits } from '../core/planner/plans/plan-kind.ts'
@@ -34,12 +35,12 @@ import { queryShown } from './documents/postprocessing.ts'
 export type Use = NonNullable<Extract<Query, { postprocess: unknown }>['use']>
 
 /** A paid release with the charge that paid for it. */
-export interface Parent extends PaidRelease {
+interface Parent extends PaidRelease {
   readonly charge: string
 }
 
 /** What paid releases say about a question, or why they say nothing. */
-export type Known =
+type Known =
   | { readonly kind: 'known'; readonly inferred: Inferred; readonly parents: readonly Parent[] }
   | { readonly kind: 'unknown'; readonly reason: string; readonly field: string }
 
@@ -52,21 +53,55 @@ function reasonAgainst(planned: Plan): string | undefined {
   return undefined
 }
 
-/** Finds out what an analyst's releases say about a question. */
-export async function knownAbout(
+/** A question, and the stored releases that it may follow from: plain data, which can be sent to a thread. */
+export interface Inquiry {
+  readonly query: Query
+  readonly dataset: Dataset
+  readonly limits: PlanLimits
+  /** Newest first. */
+  readonly releases: readonly StoredTexts[]
+}
+
+/** The texts of a release that its analyst has paid for. */
+type StoredTexts = Pick<ListedRelease, 'id' | 'answer' | 'request'>
+
+/**
+ * Collects what is needed to find out what an analyst's releases say about a question. Nothing is read for one about which
+ * nothing can be inferred.
+ */
+export async function inquiryOf(
+  { query, dataset }: { readonly query: Query; readonly dataset: Dataset },
   planned: Plan,
   principal: string,
   { ledger, limits }: { readonly ledger: Pick<Releases, 'releases'>; readonly limits: PlanLimits },
-): Promise<Known> {
+): Promise<Inquiry> {
+  const releases = reasonAgainst(planned) === undefined ? await paidReleases(dataset, principal, ledger) : []
+  return { query, dataset, limits, releases }
+}
+
+/** Limits of an inquiry that takes milliseconds. */
+const SMALL = { releases: 8, characters: 20_000, integers: 200 } as const
+
+/**
+ * True for an inquiry that may take long. It follows from public facts, and from the sizes of releases that their analyst has:
+ * without any release it is false.
+ */
+export function isLongInquiry({ releases }: Inquiry, planned: Plan): boolean {
+  if (releases.length === 0 || planned.kind !== 'additive') return false
+  const characters = releases.reduce((sum, { answer }) => sum + answer.length, 0)
+  const integers = cellCount(planned.aggregate) * planned.measurements.length
+  return releases.length > SMALL.releases || characters > SMALL.characters || integers > SMALL.integers
+}
+
+function knownAbout(planned: Plan, { dataset, limits, releases }: Inquiry): Known {
   const reason = reasonAgainst(planned)
   if (reason !== undefined || planned.kind !== 'additive')
     return { kind: 'unknown', reason: reason ?? '', field: 'use' }
-  const parents = await paidReleases(planned.dataset, principal, ledger, limits)
-  return inferredFrom(planned, parents)
+  return inferredFrom(planned, parentsAmong(releases, dataset, limits))
 }
 
 /** What releases say about a question. */
-export function inferredFrom(planned: AdditivePlan, parents: readonly Parent[]): Known {
+function inferredFrom(planned: AdditivePlan, parents: readonly Parent[]): Known {
   const found = infer(planned, parents)
   if ('kind' in found) return { kind: 'unknown', reason: reasonOf(found, planned), field: 'use' }
   const used = new Set(found.statistics.flat().flatMap(({ terms }) => terms.map(({ release }) => release)))
@@ -97,26 +132,34 @@ function reasonOf(found: NotInferred, planned: AdditivePlan): string {
 /** Releases that are read at a time. */
 const PAGE = 100
 
-/** The releases of sums and counts that an analyst has paid for, of the present version of a dataset, newest first. */
+/** The releases that an analyst has paid for, of the present version of a dataset, newest first. */
 async function paidReleases(
   dataset: Dataset,
   principal: string,
   ledger: Pick<Releases, 'releases'>,
-  limits: PlanLimits,
-): Promise<readonly Parent[]> {
-  const found = new Map<string, Parent>()
+): Promise<readonly StoredTexts[]> {
+  const found: StoredTexts[] = []
   let after: Parameters<Releases['releases']>[0]['after']
   let read = 0
   do {
     const page = await ledger.releases(defined({ datasets: [dataset.id], principal, limit: PAGE, after }))
-    for (const release of page.releases) {
-      if (release.datasetVersion !== dataset.version) continue
-      for (const parent of parentsIn(release, dataset, limits))
-        if (!found.has(parent.id)) found.set(parent.id, parent)
-    }
+    for (const { id, answer, request, datasetVersion } of page.releases)
+      if (datasetVersion === dataset.version) found.push({ id, answer, request })
     read += page.releases.length
     after = page.next
   } while (after !== undefined && read < INFERENCE_LIMITS.releases)
+  return found
+}
+
+/** The releases of sums and counts. */
+function parentsAmong(
+  releases: readonly StoredTexts[],
+  dataset: Dataset,
+  limits: PlanLimits,
+): readonly Parent[] {
+  const found = new Map<string, Parent>()
+  for (const parent of releases.flatMap((release) => parentsIn(release, dataset, limits)))
+    if (!found.has(parent.id)) found.set(parent.id, parent)
   return [...found.values()]
 }
 
@@ -127,7 +170,7 @@ interface Measured {
   readonly answers?: readonly { readonly integers?: readonly (readonly string[])[] }[]
 }
 
-function parentsIn(release: ListedRelease, dataset: Dataset, limits: PlanLimits): readonly Parent[] {
+function parentsIn(release: StoredTexts, dataset: Dataset, limits: PlanLimits): readonly Parent[] {
   const { measurement, integers, answers = [] }: Measured = JSON.parse(release.answer)
   const request: { readonly query?: unknown; readonly batch?: readonly unknown[] } = JSON.parse(
     release.request,
@@ -175,7 +218,7 @@ export function combinedNoise({ dataset }: Pick<Plan, 'dataset'>): NoiseReport {
 }
 
 /** The facts of an answer that follows from releases, as the query asks for it. */
-export function inferredFacts(
+function inferredFacts(
   planned: AdditivePlan,
   { inferred, parents }: Extract<Known, { kind: 'known' }>,
 ): object {
@@ -194,25 +237,34 @@ export function inferredFacts(
   return queryShown(facts, query)
 }
 
+/** A new measurement, and the paid releases with which an answer combines it. */
+export interface ToppedUp {
+  /** The plan of the new measurement. */
+  readonly lacking: AdditivePlan
+  readonly integers: readonly (readonly string[])[]
+  /** Ids of what was measured before. */
+  readonly measured: readonly string[]
+}
+
 /**
  * The facts of an answer that combines a new measurement with paid releases. It shows what was measured, from which later answers
  * can follow.
- * @param lacking the plan of the new measurement
+ * @param planned the plan of the question
  */
 export function toppedUpFacts(
-  planned: AdditivePlan,
-  lacking: AdditivePlan,
-  { parents }: Extract<Known, { kind: 'known' }>,
-  released: { readonly kind: string },
+  { query, dataset, limits, releases }: Inquiry,
+  { lacking, integers, measured }: ToppedUp,
+  planned: Plan = plan(query, dataset, limits),
 ): object {
-  const integers = must(integersOf(lacking, released), 'measured integers')
-  const measured = {
+  if (planned.kind !== 'additive') throw new RangeError('only sums and counts are topped up')
+  const own = {
     id: OWN,
     charge: OWN,
     plan: lacking,
     integers: integers.map((cells) => cells.map(BigInt)),
   }
-  const combined = inferredFrom(planned, [measured, ...parents])
+  const parents = parentsAmong(releases, dataset, limits).filter(({ id }) => measured.includes(id))
+  const combined = inferredFrom(planned, [own, ...parents])
   if (combined.kind === 'unknown') throw new RangeError('a question does not follow from its own measurement')
   return { ...inferredFacts(planned, combined), noise: noiseReport(lacking), integers }
 }
@@ -256,7 +308,7 @@ function hasAccuracy({ query }: AdditivePlan, { inferred }: Extract<Known, { kin
 }
 
 /** The three ways to an answer, as a preview states them. */
-export function describeOffers(planned: Plan, known: Known, limits: PlanLimits) {
+function describeOffers(planned: Plan, known: Known, limits: PlanLimits) {
   const { accounting } = planned.dataset
   const fresh = { price: amountNumbers(priceOf(planned, accounting)) }
   if (known.kind === 'unknown' || planned.kind !== 'additive')
@@ -298,7 +350,7 @@ export function useOf(query: Query, idempotencyKey: string | undefined): Use | '
 }
 
 /** The way to an answer: with noise of its own, inferred from what is known, or with a measurement of what is lacking. */
-export type Way =
+type ChosenWay =
   | { readonly kind: 'fresh' }
   | {
       readonly kind: 'free'
@@ -307,16 +359,64 @@ export type Way =
     }
   | {
       readonly kind: 'topUp'
-      readonly planned: AdditivePlan
       readonly known: Extract<Known, { kind: 'known' }>
       readonly lacking: AdditivePlan
     }
 
+/** A way to an answer as plain data, with the ids of what was measured and the facts that follow from it. */
+export type Way =
+  | { readonly kind: 'fresh' }
+  | {
+      readonly kind: 'free'
+      readonly measured: readonly string[]
+      /** The charges that have paid for what was measured. */
+      readonly charges: readonly string[]
+      readonly facts: object
+    }
+  | { readonly kind: 'topUp'; readonly measured: readonly string[]; readonly lacking: AdditivePlan }
+
 /**
- * Chooses the way to an answer.
+ * Finds the way to an answer.
+ * @param planned the plan of the question
  * @throws Refusal for a question that asks for what does not follow.
  */
-export function wayOf(planned: Plan, known: Known, use: ReturnType<typeof useOf>, limits: PlanLimits): Way {
+export function wayOf(inquiry: Inquiry, use: ReturnType<typeof useOf>, planned: Plan = planOf(inquiry)): Way {
+  const way = chosenWay(planned, knownAbout(planned, inquiry), use, inquiry.limits)
+  if (way.kind === 'fresh') return way
+  const { known } = way
+  const measured = known.parents.map(({ id }) => id)
+  if (way.kind === 'topUp') return { kind: 'topUp', measured, lacking: way.lacking }
+  const charges = [...new Set(known.parents.map(({ charge }) => charge))]
+  return { kind: 'free', measured, charges, facts: inferredFacts(way.planned, known) }
+}
+
+/**
+ * Describes the ways to an answer, and what the chosen one costs.
+ * @param planned the plan of the question
+ * @throws Refusal as {@link wayOf} does.
+ */
+export function waysOf(inquiry: Inquiry, use: ReturnType<typeof useOf>, planned: Plan = planOf(inquiry)) {
+  const { dataset, limits } = inquiry
+  const known = knownAbout(planned, inquiry)
+  const way = chosenWay(planned, known, use, limits)
+  return {
+    kind: way.kind,
+    price: priceOfWay(way, priceOf(planned, dataset.accounting)),
+    accuracy: way.kind === 'free' ? way.known.inferred.report.accuracy : undefined,
+    offers: describeOffers(planned, known, limits),
+  }
+}
+
+function planOf({ query, dataset, limits }: Inquiry): Plan {
+  return plan(query, dataset, limits)
+}
+
+function chosenWay(
+  planned: Plan,
+  known: Known,
+  use: ReturnType<typeof useOf>,
+  limits: PlanLimits,
+): ChosenWay {
   if (use === 'fresh') return { kind: 'fresh' }
   if (known.kind === 'unknown' || planned.kind !== 'additive') {
     if (use === 'free' && known.kind === 'unknown') throw notInferred(planned, known)
@@ -324,11 +424,11 @@ export function wayOf(planned: Plan, known: Known, use: ReturnType<typeof useOf>
   }
   if (use === 'free-if-met' && !hasAccuracy(planned, known)) return { kind: 'fresh' }
   const lacking = use === 'topUp' ? topUpOf(planned, known, limits) : undefined
-  return lacking === undefined ? { kind: 'free', planned, known } : { kind: 'topUp', planned, known, lacking }
+  return lacking === undefined ? { kind: 'free', planned, known } : { kind: 'topUp', known, lacking }
 }
 
 /** What a way costs. */
-export function priceOfWay(way: Way, fresh: Amount): Amount {
+export function priceOfWay(way: ChosenWay | Way, fresh: Amount): Amount {
   switch (way.kind) {
     case 'fresh':
       return fresh

@@ -16,7 +16,8 @@ import { canonicalBatch, canonicalQuery, type Limits, type Query, requireAllAcce
 import { type Balances, describeOffer } from './documents/costs.ts'
 import { describeReleaseRisk } from './documents/disclosure.ts'
 import { findRepeat } from './identity.ts'
-import { combinedNoise, describeOffers, knownAbout, priceOfWay, useOf, wayOf } from './inference.ts'
+import { combinedNoise, inquiryOf, useOf } from './inference.ts'
+import { findWays } from './inferring.ts'
 import { planAllAside, planAside } from './planning.ts'
 import { requireAccepted } from './release.ts'
 
@@ -50,7 +51,7 @@ export async function preview(
   adversary: AssumedAdversary = {},
 ) {
   const { principal, dataset, query } = question
-  const { engine, limits, ledger } = dependencies
+  const { engine, ledger } = dependencies
   const planned = await planAside(query, dataset, dependencies, question)
   requireAccepted(planned, engine)
   const described = describePlan(planned)
@@ -59,21 +60,20 @@ export async function preview(
   const release = { loss, replacementLoss: planKindOf(planned).replacementLoss(planned), accuracy }
   const request = { principal, dataset, request: canonicalQuery(planned) }
   const repeat = await findRepeat(ledger, request, Date.now())
-  const known = await knownAbout(planned, principal, { ledger, limits })
+  const inquiry = await inquiryOf(question, planned, principal, dependencies)
   const price = priceOf(planned, dataset.accounting)
   const use = useOf(query, undefined)
-  const way = wayOf(planned, known, repeat.paid && use === 'free-if-met' ? 'fresh' : use, limits)
-  const isReplay = way.kind === 'fresh' && repeat.paid
-  const cost = isReplay ? noAmount(dataset.accounting) : priceOfWay(way, price)
+  const wanted = repeat.paid && use === 'free-if-met' ? 'fresh' : use
+  const ways = await findWays(inquiry, planned, wanted, dependencies, question)
+  const isReplay = ways.kind === 'fresh' && repeat.paid
+  const cost = isReplay ? noAmount(dataset.accounting) : ways.price
   return {
     dataset: dataset.id,
     datasetVersion: dataset.version,
     ...described,
-    ...(way.kind === 'free'
-      ? { noise: combinedNoise(planned), accuracy: way.known.inferred.report.accuracy }
-      : {}),
+    ...(ways.accuracy === undefined ? {} : { noise: combinedNoise(planned), accuracy: ways.accuracy }),
     ...describeOffer(price, repeat, balances, cost),
-    offers: describeOffers(planned, known, limits),
+    offers: ways.offers,
     disclosureRisk: describeReleaseRisk({ dataset, granted: balances.budget.granted, ...adversary }, release),
   }
 }

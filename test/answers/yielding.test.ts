@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import { afterAll, describe, expect, test } from 'vitest'
 import { query as querySchema } from '../../schemas/answers/query.ts'
 import { planAside } from '../../src/answers/planning.ts'
-import { previewBatch } from '../../src/answers/preview.ts'
+import { preview, previewBatch } from '../../src/answers/preview.ts'
 import { release } from '../../src/answers/release.ts'
 import { openAnswerPool } from '../../src/answers/threads/pool.ts'
 import { systemEntropy } from '../../src/core/mechanisms/samplers/entropy.ts'
@@ -10,11 +10,13 @@ import { planQueries } from '../../src/core/planner/batch.ts'
 import { plan } from '../../src/core/planner/plan.ts'
 import type { Plan } from '../../src/core/planner/plans/plan-kinds.ts'
 import type { Engine } from '../../src/engines/engine.ts'
+import type { ListedRelease } from '../../src/ledger/contract/releases.ts'
 import { noAmount } from '../../src/privacy/accounting.ts'
 import { NO_LOSS } from '../../src/privacy/loss.ts'
 import { must } from '../../src/privacy/must.ts'
-import { nothingPaid } from '../balances.ts'
+import { nothingPaid, untouched } from '../balances.ts'
 import { people } from '../core/planner/neighbours/people.ts'
+import { planFor } from '../core/planner/planned.ts'
 
 /* Long work on the event loop yields to other requests. Turns of the loop are counted, so that no test measures time. */
 
@@ -48,15 +50,15 @@ test('previews of batches in a loop do not hold up other requests', async () => 
     budget: { granted: NO_LOSS, cap: spent, spent },
     analyst: { principal: 'ada', spent, spentOnShared: spent },
   }
-  const preview = () =>
+  const batch = () =>
     previewBatch(
       { principal: 'ada', dataset, queries: counts },
       { engine: {} as Engine, limits, ...nothingPaid },
       balances,
     )
-  expect(await turnsDuring(preview)).toBeGreaterThanOrEqual(199)
+  expect(await turnsDuring(batch)).toBeGreaterThanOrEqual(199)
   // Those of one principal take turns.
-  expect(await turnsDuring(() => Promise.all([preview(), preview()]))).toBeGreaterThanOrEqual(390)
+  expect(await turnsDuring(() => Promise.all([batch(), batch()]))).toBeGreaterThanOrEqual(390)
 })
 
 test('a choice among many values yields after each pass over them', async () => {
@@ -87,4 +89,38 @@ describe('in a thread', () => {
     expect(turns).toBeGreaterThanOrEqual(100)
     expect(planned).toEqual(plan(query, wide, limits))
   })
+
+  test('what follows from many paid releases is found out', async () => {
+    const releases = Array.from({ length: 60 }, (_, place) => paidHistogram(`${place}`))
+    const ledger = { ...nothingPaid.ledger, releases: async () => ({ releases }) }
+    const query = querySchema.parse({ kind: 'count', epsilon: 1 })
+    const asked = (pool: object) =>
+      preview(
+        { principal: 'ada', dataset, query },
+        { engine: {} as Engine, limits, ledger, ...pool },
+        untouched(),
+      )
+    let previewed: object | undefined
+    const turns = await turnsDuring(async () => {
+      previewed = await asked({ answerPool })
+    })
+    expect(turns).toBeGreaterThanOrEqual(20)
+    expect(previewed).toMatchObject({ offers: { free: { result: { value: 3 } } } })
+    expect(previewed).toEqual(await asked({}))
+  })
 })
+
+/** A stored histogram of one row in each bin. */
+function paidHistogram(id: string): ListedRelease {
+  const query = { kind: 'histogram', column: { column: 'Age', edges: [0, 40, 80, 120] }, epsilon: 1 }
+  const planned = planFor('additive', plan(querySchema.parse(query), dataset, limits))
+  const integers = planned.measurements.map(({ fractionBits }) =>
+    [1, 1, 1].map((each) => String(each * 2 ** fractionBits)),
+  )
+  return {
+    id,
+    answer: JSON.stringify({ measurement: `m${id}`, integers }),
+    request: JSON.stringify({ query }),
+    datasetVersion: dataset.version,
+  } as unknown as ListedRelease
+}

@@ -2,8 +2,26 @@ import type { Dataset } from '../../core/dataset/dataset.ts'
 import { plan } from '../../core/planner/plan.ts'
 import type { PlanLimits } from '../../core/planner/plans/plan-kind.ts'
 import { computation } from '../../platform/threads/computation.ts'
+import { type Inquiry, type ToppedUp, toppedUpFacts, type useOf, wayOf, waysOf } from '../inference.ts'
 
 /* The computations of threads. Each export is one computation. Input and result are passed as structured clones. */
+
+/** Describes the ways to an answer that paid releases allow. */
+export const ways = computation(({ inquiry, use }: AskedInquiry) => waysOf(inquiry, use))
+
+/** Finds the way to an answer that paid releases allow. */
+export const way = computation(({ inquiry, use }: AskedInquiry) => wayOf(inquiry, use))
+
+/** Combines a new measurement with paid releases. */
+export const topUp = computation(
+  ({ inquiry, toppedUp }: { readonly inquiry: Inquiry; readonly toppedUp: ToppedUp }) =>
+    toppedUpFacts(inquiry, toppedUp),
+)
+
+interface AskedInquiry {
+  readonly inquiry: Inquiry
+  readonly use: ReturnType<typeof useOf>
+}
 
 /** Plans a query. */
 export const planning = computation(({ query, dataset, limits }: PlanningInput) =>
