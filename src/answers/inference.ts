@@ -93,7 +93,8 @@ export function isLongInquiry({ releases }: Inquiry, planned: Plan): boolean {
   return releases.length > SMALL.releases || characters > SMALL.characters || integers > SMALL.integers
 }
 
-function knownAbout(planned: Plan, { dataset, limits, releases }: Inquiry): Known {
+/** What the releases of an inquiry say about its question. */
+export function knownAbout(planned: Plan, { dataset, limits, releases }: Inquiry): Known {
   const reason = reasonAgainst(planned)
   if (reason !== undefined || planned.kind !== 'additive')
     return { kind: 'unknown', reason: reason ?? '', field: 'use' }

@@ -80,6 +80,7 @@ export const CLINIC_QUESTIONS: readonly Readonly<Record<string, unknown>>[] = [
     contribution: { groups: 1, rowsPerGroup: 2 },
     epsilon: 0.5,
   },
+  { kind: 'marginals', columns: ['Region', 'urgent'], ways: [1, 2], epsilon: 0.5 },
   { kind: 'topGroups', keys: ['Region'], k: 2, epsilon: 0.5 },
   { kind: 'noisyMax', candidates: { column: 'Region' }, k: 1, epsilon: 0.5 },
   { kind: 'median', column: 'cost (EUR)', epsilon: 0.5 },

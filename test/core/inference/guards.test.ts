@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { knownAbout } from '../../../src/answers/inference.ts'
+import { inquiryOf, knownAbout } from '../../../src/answers/inference.ts'
 import type { Dataset } from '../../../src/core/dataset/dataset.ts'
 import { infer, type PaidRelease } from '../../../src/core/inference/infer.ts'
 import type { Releases } from '../../../src/ledger/contract/releases.ts'
@@ -85,8 +85,11 @@ describe('stored releases', () => {
       })),
     }),
   })
-  const known = (dataset: Dataset, measurements: readonly string[]) =>
-    knownAbout(planned(count, dataset), 'ada', { ledger: ledgerOf(dataset, measurements), limits: LIMITS })
+  const known = async (dataset: Dataset, measurements: readonly string[]) => {
+    const question = planned(count, dataset)
+    const ledger = ledgerOf(dataset, measurements)
+    return knownAbout(question, await inquiryOf(question, question, 'ada', { ledger, limits: LIMITS }))
+  }
 
   test('that show one measurement count once', async () => {
     const variance = async (measurements: readonly string[]) => {
