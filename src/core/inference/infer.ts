@@ -202,8 +202,12 @@ function connected(all: readonly Measured[], forms: readonly LinearForm[]): read
   return all.filter((_, place) => reached.has(place))
 }
 
-function varianceOf(measurement: Measurement): number {
-  return accuracy(measurement, 0.95).standardDeviation ** 2
+/** Least variance that weights distinguish, in squared grid units: noise below it is practically never drawn. */
+const LEAST_VARIANCE = 1e-9
+
+/** The variance of a measurement in squared grid units. It is 0 in floating point for the largest epsilons. */
+export function varianceOf(measurement: Measurement): number {
+  return Math.max(LEAST_VARIANCE, accuracy(measurement, 0.95).standardDeviation ** 2)
 }
 
 function statisticEstimate(

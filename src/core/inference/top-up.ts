@@ -1,12 +1,11 @@
 import { type EpsilonNano, epsilonNumber } from '../../privacy/loss.ts'
 import { entry } from '../../privacy/must.ts'
-import { accuracy } from '../mechanisms/mechanism.ts'
 import type { AdditivePlan } from '../planner/additive/shape.ts'
 import { questionKindOf } from '../planner/kinds/question-kinds.ts'
 import { cellCount } from '../planner/language/aggregate.ts'
 import type { PlanLimits } from '../planner/plans/plan-kind.ts'
 import { epsilonRange, leastLoss, offerOf } from '../planner/price/accuracy-first.ts'
-import { type Inferred, infer, isLinearEstimate, type PaidRelease } from './infer.ts'
+import { type Inferred, infer, isLinearEstimate, type PaidRelease, varianceOf } from './infer.ts'
 
 /**
  * Plans the measurement that is lacking to the precision of a question: the one with the least epsilon that, combined with what
@@ -95,6 +94,6 @@ function planForVariance(
 const ROUNDING = 1e-9
 
 /** The variance of each statistic, in squared grid units. */
-function variancesOf({ measurements, confidence }: AdditivePlan): readonly number[] {
-  return measurements.map((measurement) => accuracy(measurement, confidence).standardDeviation ** 2)
+function variancesOf({ measurements }: AdditivePlan): readonly number[] {
+  return measurements.map(varianceOf)
 }

@@ -162,3 +162,11 @@ describe('the identity behind every estimate holds on the exact integers', () =>
     expect(estimates).toBeGreaterThan(20)
   })
 })
+
+test('an epsilon whose noise is 0 in floating point has an estimate', () => {
+  const epsilon = 900
+  const months = { kind: 'histogram', column: { column: 'Visited', by: 'month' }, epsilon }
+  const days = { kind: 'histogram', column: { column: 'Visited', by: 'day' }, epsilon }
+  const paid = [months, days].map((each, place) => exactRelease(each, rowsOfPeople, [], String(place)))
+  expect(isInferred(infer(planned(months, rowsOfPeople), paid))).toBe(true)
+})
