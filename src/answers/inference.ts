@@ -97,7 +97,7 @@ export function isLongInquiry({ releases }: Inquiry, planned: Plan): boolean {
 export function knownAbout(planned: Plan, { dataset, limits, releases }: Inquiry): Known {
   const reason = reasonAgainst(planned)
   if (reason !== undefined || planned.kind !== 'additive')
-    return { kind: 'unknown', reason: reason ?? '', field: 'use' }
+    return { kind: 'unknown', reason: must(reason, 'a reason'), field: 'use' }
   return inferredFrom(planned, parentsAmong(releases, dataset, limits))
 }
 

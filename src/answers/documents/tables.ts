@@ -48,7 +48,7 @@ export function tablesOfRelease(stored: string, only?: readonly string[]): Relea
       only === undefined || (only.length === columns.length && columns.every((each) => only.includes(each))),
   )
   if (wanted.length === 0) {
-    const rule = `must be the columns of a table of the release, such as ${result.tables[0]?.columns.join(',') ?? ''}`
+    const rule = `must be the columns of a table of the release, such as ${entry(result.tables, 0).columns.join(',')}`
     throw refuseField('query-does-not-fit', 'columns', rule)
   }
   const workload = {

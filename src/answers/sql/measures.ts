@@ -179,8 +179,8 @@ function clampedColumn(scope: Scope, call: Call, argument: Expression): Clampabl
     const rule = `LEAST and GREATEST need a column of numbers, dates or timestamps; ${column.name} is of type ${column.type}.`
     throw scope.misfit(argument.at, rule)
   }
-  const [lower, upper] = [column.lowerIndex, column.upperIndex].map((index) => valueOfIndex(column, index))
-  return { column: column.name, clamp: { lower: lower ?? 0, upper: upper ?? 0, ...ends } }
+  const [lower, upper] = [valueOfIndex(column, column.lowerIndex), valueOfIndex(column, column.upperIndex)]
+  return { column: column.name, clamp: { lower, upper, ...ends } }
 }
 
 interface ClampEnds {
