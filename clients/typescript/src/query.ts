@@ -34,8 +34,8 @@ export interface NoisyOptions extends Options {
   readonly delta?: Decimal
   readonly postprocess?: { readonly round?: boolean; readonly nonNegative?: boolean }
   /**
-   * What is used of answers that you have paid for: they alone, at no cost (`free`), only what they lack is bought (`topUp`), or
-   * nothing (`fresh`). Not in batches.
+   * How answers that you have paid for are used: alone and free of charge (`free`), with the missing precision bought (`topUp`), or
+   * not at all (`fresh`). Not in batches.
    */
   readonly use?: NonNullable<Schemas['CountQuery']['use']>
 }

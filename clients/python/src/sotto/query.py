@@ -17,7 +17,7 @@ Per: TypeAlias = Literal["sum", "count", "mean"]
 Clamp: TypeAlias = tuple[Any, Any] | Mapping[str, Any]
 """Bounds to which values are clamped, within the declared ones: `(0, 80)`."""
 Use: TypeAlias = Literal["free", "topUp", "fresh"]
-"""What is used of answers that you have paid for: they alone, at no cost; only what they lack is bought; nothing."""
+"""How answers that you have paid for are used: alone and free, with the missing precision bought, or not at all."""
 On: TypeAlias = Literal["data", "dummy"]
 """What answers a query: the data, or made-up rows to practise on, free of charge."""
 

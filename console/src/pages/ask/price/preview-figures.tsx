@@ -26,7 +26,7 @@ export const PreviewFigures = memo(function PreviewFigures({ preview }: PreviewP
 function Figures({ preview }: PreviewPart) {
   const { accuracy, contribution, coverage, cost, noise, paid, disclosureRisk, replaysUntil } = preview
   const { query, statement } = disclosureRisk
-  // What is computed from released answers reveals nothing that they do not.
+  // A free answer is computed from released ones, so it reveals nothing more than they do.
   const isInferred = noise.mechanism === 'combined'
   return (
     <>
