@@ -164,7 +164,7 @@ function printUnclamped(printer: Printer, value: PersonValue): string {
       return dialect.sum(printIndexed(printer, value).index)
     case 'mean': {
       const { index } = printIndexed(printer, value)
-      const lowest = printValue(printer, lowestIndex(printer, value.column), 'bigint')
+      const lowest = printValue(printer, value.clamp?.lower ?? lowestIndex(printer, value.column), 'bigint')
       const [sum, count] = [dialect.sum(index), `count(${index})`]
       // Relative to the lowest index, so that neither operand of the quotient is negative. A sum has at most 10^6 terms
       // of 53 bits.
