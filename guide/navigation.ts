@@ -44,6 +44,7 @@ export const GROUPS: readonly Group[] = [
       'docs/registering.md',
       'docs/reference/declarations.md',
       'docs/reference/refusals.md',
+      'docs/joins.md',
       'docs/connecting.md',
       'docs/disclosure-risk.md',
       'docs/known-limits.md',

@@ -466,6 +466,55 @@ const visitsSource = z
       'Visits of made-up patients to a clinic, with the columns patient_id, visited, region, age, diagnosis, cost, emergency.',
   })
 
+/** Name of a table of a joined source. */
+const joinedTableName = z.string().regex(/^[A-Za-z][A-Za-z0-9_]{0,29}$/, {
+  message: 'must be 1 to 30 letters, digits and `_`, starting with a letter',
+})
+
+/** A column of a table of a joined source. */
+const joinedColumn = z
+  .string()
+  .max(94)
+  .regex(/^[A-Za-z][A-Za-z0-9_]{0,29}\..+$/su, 'must be `table.column`')
+
+const join = z
+  .strictObject({
+    from: joinedColumn.describe('The column that refers to the other table, as `table.column`.'),
+    to: joinedColumn.describe('The key of the other table, as `table.column`. No value may occur twice.'),
+    public: z
+      .boolean()
+      .default(false)
+      .describe(
+        'True states that neither the keys nor the values of the other table depend on people: a list of hospitals, of ' +
+          'products, of holidays. False if its rows are people, or lead to people.',
+      ),
+    dangling: z
+      .enum(['null', 'drop', 'refuse'])
+      .optional()
+      .describe(
+        'Rows whose reference is missing or leads nowhere: `null` keeps them, with NULL for the columns of the other table; ' +
+          '`drop` leaves them out; `refuse` refuses the whole source. Default: `null` for a public table, otherwise `drop`, ' +
+          'and then `null` is not possible.',
+      ),
+  })
+  .meta({ id: 'Join', description: 'A reference from a column of one table to the key of another.' })
+
+const joinedSource = z
+  .strictObject({
+    kind: z.literal('joined'),
+    tables: z
+      .record(joinedTableName, z.discriminatedUnion('kind', [fileSource, uploadSource]))
+      .refine((tables) => Object.keys(tables).length <= 10, 'must be at most 10 tables')
+      .describe('The tables by their names in this declaration.'),
+    joins: z.array(join).min(1).max(9).readonly(),
+  })
+  .meta({
+    id: 'JoinedSource',
+    description:
+      'Several tables as one. Its rows are those of the table to which no join leads, each with the columns of the tables that ' +
+      'it refers to, and columns are named `table.column`.',
+  })
+
 export const columns = z.array(column).min(1).max(200).readonly()
 const synthetic = z.boolean().describe('True for made-up data that describes no real person.')
 
@@ -601,6 +650,7 @@ const source = z.discriminatedUnion('kind', [
   fileSource,
   uploadSource,
   tableSource,
+  joinedSource,
   populationSource,
   visitsSource,
 ])
@@ -777,11 +827,31 @@ const misfits = z
 
 const ingestionCounts = z
   .strictObject({
-    rowsRead: exactCount.describe('Rows of the source.'),
+    rowsRead: exactCount.describe(
+      'Rows of the source; of joined tables those of the table to which no join leads.',
+    ),
     rowsWithoutIdentifier: exactCount.describe('Rows left out because an identifier is missing.'),
     rowsBeyondMaxRows: exactCount.describe('Rows left out because their person has more than `maxRows`.'),
     rowsStored: exactCount.describe('Rows that queries read.'),
-    people: exactCount.optional().describe('People with stored rows. Only with the privacy unit `person`.'),
+    people: exactCount
+      .optional()
+      .describe(
+        'People with stored rows; of joined tables all people of the table at which the joins of people end. Only with the ' +
+          'privacy unit `person`.',
+      ),
+    joins: listOf(
+      z.strictObject({
+        from: z.string(),
+        to: z.string(),
+        missing: exactCount.describe('Rows without a reference.'),
+        dangling: exactCount.describe('Rows whose reference leads nowhere.'),
+      }),
+    )
+      .optional()
+      .describe(
+        'For each join of a joined source, the rows of the source for which the other table has none. The rule `dangling` of the ' +
+          'join says what became of them.',
+      ),
     invalidValues: listOf(
       z.strictObject({
         column: columnName,

@@ -3,6 +3,7 @@ import { drawThresholdNoise, sparseVectorMechanism } from '../core/mechanisms/se
 import { normalSession } from '../core/planner/identity/normal-form.ts'
 import { normalPredicate } from '../core/planner/identity/normal-predicate.ts'
 import type { Aggregate, Predicate } from '../core/planner/language/aggregate.ts'
+import { withDeclaredNames } from '../core/planner/language/declared-names.ts'
 import { planPredicate } from '../core/planner/language/predicate.ts'
 import type { Counted } from '../core/planner/price/stability.ts'
 import {
@@ -192,8 +193,10 @@ async function requestOf(
   where: Asking['where'],
 ): Promise<string> {
   const dataset = registered(session.dataset)
-  if (dataset !== undefined && isVersionOf(dataset, session))
-    return canonicalJson({ session: session.id, where: normalPredicate(where, dataset).predicate })
+  if (dataset !== undefined && isVersionOf(dataset, session)) {
+    const { predicate } = normalPredicate(withDeclaredNames(where, dataset), dataset)
+    return canonicalJson({ session: session.id, where: predicate })
+  }
   const asked = canonicalJson(where)
   for (let beforeQuestion = session.answered + 1; beforeQuestion > 1; ) {
     const page = await ledger.sessionAnswers(session.id, { limit: ANSWERS_AT_ONCE, beforeQuestion })
@@ -229,7 +232,8 @@ async function answerNext(
   const { ledger, engine, noiseSource, admission } = dependencies
   const { question, positives, positivesFound, head, terms, thresholdNoise } = open
   const { threshold, counted, measurement } = sessionUnderTerms(JSON.parse(terms), positives)
-  const aggregate = aggregateOf(planPredicate(asking.where, dataset, 'where'), counted)
+  const where = withDeclaredNames(asking.where, dataset)
+  const aggregate = aggregateOf(planPredicate(where, dataset, 'where'), counted)
   requireReadable(dataset, { method: 'aggregate', aggregate }, engine)
   if (asking.givenUp?.aborted) throw disconnected()
   const requireAdmissible = async () => {

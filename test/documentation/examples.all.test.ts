@@ -93,7 +93,8 @@ test.skipIf(!installed('python3'))('saved answers that follow from others are re
     .body
   const total = { kind: 'count', epsilon: 0.02 }
   const free = (await service.ask('census', { ...total, use: 'free' }).expect(200)).body
-  const toppedUp = (await service.ask('census', { kind: 'count', epsilon: 0.5, use: 'topUp' }).expect(200)).body
+  const toppedUp = (await service.ask('census', { kind: 'count', epsilon: 0.5, use: 'topUp' }).expect(200))
+    .body
   const exported = await fetch(`${service.url}/v1/datasets/census/ledger/export`, {
     headers: { authorization: `Bearer ${service.keyOf('auditor')}` },
   })

@@ -340,11 +340,15 @@ const LEDGER_MUTANTS: readonly Mutant[] = [
     '    synthetic,\n    ...limitField(cap),',
     '    ...limitField(cap),',
   ),
-  budgets('a source is not recorded', 'batch.newSources.push({ digest, dataset, synthetic })', ''),
+  budgets(
+    'a source is not recorded',
+    'batch.newSources.push(...added.map((digest) => ({ digest, dataset, synthetic })))',
+    '',
+  ),
   budgets(
     'registrations of a batch do not see each other',
-    '...rows.sources(digest, dataset), ...added',
-    '...rows.sources(digest, dataset)',
+    '...digests.flatMap((digest) => rows.sources(digest, dataset)), ...added',
+    '...digests.flatMap((digest) => rows.sources(digest, dataset))',
   ),
   batch(
     'events do not contain the previous hash',

@@ -2596,7 +2596,7 @@ export interface components {
             /** @description Description of the rows: their meaning, their origin, their known faults. */
             description?: string;
             /** @description Where the rows come from. */
-            source: components["schemas"]["FileSource"] | components["schemas"]["UploadSource"] | components["schemas"]["TableSource"] | components["schemas"]["PopulationSource"] | components["schemas"]["VisitsSource"];
+            source: components["schemas"]["FileSource"] | components["schemas"]["UploadSource"] | components["schemas"]["TableSource"] | components["schemas"]["JoinedSource"] | components["schemas"]["PopulationSource"] | components["schemas"]["VisitsSource"];
             privacyUnit: components["schemas"]["PrivacyUnit"];
             /**
              * @description Definition of neighbouring datasets. `add-remove`: one person more or fewer; the number of rows is private. `change-one`: one person replaced by another; the number of people is public (with the privacy unit `row`, that is the number of rows).
@@ -3540,7 +3540,7 @@ export interface components {
         };
         /** @description Exact numbers about the source, shown to custodians only. They are not protected by noise: do not publish them. */
         IngestionCounts: {
-            /** @description Rows of the source. */
+            /** @description Rows of the source; of joined tables those of the table to which no join leads. */
             rowsRead: number;
             /** @description Rows left out because an identifier is missing. */
             rowsWithoutIdentifier: number;
@@ -3548,8 +3548,17 @@ export interface components {
             rowsBeyondMaxRows: number;
             /** @description Rows that queries read. */
             rowsStored: number;
-            /** @description People with stored rows. Only with the privacy unit `person`. */
+            /** @description People with stored rows; of joined tables all people of the table at which the joins of people end. Only with the privacy unit `person`. */
             people?: number;
+            /** @description For each join of a joined source, the rows of the source for which the other table has none. The rule `dangling` of the join says what became of them. */
+            joins?: {
+                from: string;
+                to: string;
+                /** @description Rows without a reference. */
+                missing: number;
+                /** @description Rows whose reference leads nowhere. */
+                dangling: number;
+            }[];
             invalidValues: {
                 column: components["schemas"]["ColumnName"];
                 /** @description Values that did not fit the declaration of the column. In rows left out for a missing identifier, the other values are not counted. */
@@ -3664,6 +3673,60 @@ export interface components {
             earlierValidUntil?: components["schemas"]["Time"];
             /** @description The key. Store it: the service keeps only its digest and never shows it again. */
             key: string;
+        };
+        /** @description A reference from a column of one table to the key of another. */
+        Join: {
+            /** @description The column that refers to the other table, as `table.column`. */
+            from: string;
+            /** @description The key of the other table, as `table.column`. No value may occur twice. */
+            to: string;
+            /**
+             * @description True states that neither the keys nor the values of the other table depend on people: a list of hospitals, of products, of holidays. False if its rows are people, or lead to people.
+             * @default false
+             */
+            public: boolean;
+            /**
+             * @description Rows whose reference is missing or leads nowhere: `null` keeps them, with NULL for the columns of the other table; `drop` leaves them out; `refuse` refuses the whole source. Default: `null` for a public table, otherwise `drop`, and then `null` is not possible.
+             * @enum {string}
+             */
+            dangling?: "null" | "drop" | "refuse";
+        };
+        /** @description A reference from a column of one table to the key of another. */
+        JoinInput: {
+            /** @description The column that refers to the other table, as `table.column`. */
+            from: string;
+            /** @description The key of the other table, as `table.column`. No value may occur twice. */
+            to: string;
+            /**
+             * @description True states that neither the keys nor the values of the other table depend on people: a list of hospitals, of products, of holidays. False if its rows are people, or lead to people.
+             * @default false
+             */
+            public?: boolean;
+            /**
+             * @description Rows whose reference is missing or leads nowhere: `null` keeps them, with NULL for the columns of the other table; `drop` leaves them out; `refuse` refuses the whole source. Default: `null` for a public table, otherwise `drop`, and then `null` is not possible.
+             * @enum {string}
+             */
+            dangling?: "null" | "drop" | "refuse";
+        };
+        /** @description Several tables as one. Its rows are those of the table to which no join leads, each with the columns of the tables that it refers to, and columns are named `table.column`. */
+        JoinedSource: {
+            /** @constant */
+            kind: "joined";
+            /** @description The tables by their names in this declaration. */
+            tables: {
+                [key: string]: components["schemas"]["FileSource"] | components["schemas"]["UploadSource"];
+            };
+            joins: components["schemas"]["Join"][];
+        };
+        /** @description Several tables as one. Its rows are those of the table to which no join leads, each with the columns of the tables that it refers to, and columns are named `table.column`. */
+        JoinedSourceInput: {
+            /** @constant */
+            kind: "joined";
+            /** @description The tables by their names in this declaration. */
+            tables: {
+                [key: string]: components["schemas"]["FileSource"] | components["schemas"]["UploadSource"];
+            };
+            joins: components["schemas"]["JoinInput"][];
         };
         /** @description API keys, oldest first. */
         KeyList: {
@@ -4259,7 +4322,7 @@ export interface components {
          */
         NewVersion: {
             /** @description Source of the rows. Default: the source of the present version, which is read again. */
-            source?: components["schemas"]["FileSource"] | components["schemas"]["UploadSource"] | components["schemas"]["TableSourceInput"] | components["schemas"]["PopulationSource"] | components["schemas"]["VisitsSource"];
+            source?: components["schemas"]["FileSource"] | components["schemas"]["UploadSource"] | components["schemas"]["TableSourceInput"] | components["schemas"]["JoinedSourceInput"] | components["schemas"]["PopulationSource"] | components["schemas"]["VisitsSource"];
             /** @description All columns. They may widen those of the present version: further columns, further categories after the known ones, wider bounds, higher limits. Default: the columns of the present version. */
             columns?: (components["schemas"]["IntegerColumnInput"] | components["schemas"]["NumberColumnInput"] | components["schemas"]["DateColumnInput"] | components["schemas"]["TimestampColumnInput"] | components["schemas"]["BooleanColumnInput"] | components["schemas"]["CategoryColumnInput"] | components["schemas"]["StringColumnInput"] | components["schemas"]["IdentifierColumnInput"])[];
             /** @description Reason for a second budget over the same source. A source of real data that is or was registered under another id is refused without it, because the budgets of both ids protect the same people. The ledger records the reason. Needs the key of a custodian for all datasets. */
@@ -4985,7 +5048,7 @@ export interface components {
             /** @description Description of the rows: their meaning, their origin, their known faults. */
             description?: string;
             /** @description Where the rows come from. */
-            source: components["schemas"]["FileSource"] | components["schemas"]["UploadSource"] | components["schemas"]["TableSource"] | components["schemas"]["PopulationSource"] | components["schemas"]["VisitsSource"];
+            source: components["schemas"]["FileSource"] | components["schemas"]["UploadSource"] | components["schemas"]["TableSource"] | components["schemas"]["JoinedSource"] | components["schemas"]["PopulationSource"] | components["schemas"]["VisitsSource"];
             privacyUnit: components["schemas"]["PrivacyUnit"];
             /**
              * @description Definition of neighbouring datasets. `add-remove`: one person more or fewer; the number of rows is private. `change-one`: one person replaced by another; the number of people is public (with the privacy unit `row`, that is the number of rows).
@@ -5146,7 +5209,7 @@ export interface components {
             /** @description Description of the rows: their meaning, their origin, their known faults. */
             description?: string;
             /** @description Where the rows come from. */
-            source: components["schemas"]["FileSource"] | components["schemas"]["UploadSource"] | components["schemas"]["TableSource"] | components["schemas"]["PopulationSource"] | components["schemas"]["VisitsSource"];
+            source: components["schemas"]["FileSource"] | components["schemas"]["UploadSource"] | components["schemas"]["TableSource"] | components["schemas"]["JoinedSource"] | components["schemas"]["PopulationSource"] | components["schemas"]["VisitsSource"];
             privacyUnit: components["schemas"]["PrivacyUnit"];
             /**
              * @description Definition of neighbouring datasets. `add-remove`: one person more or fewer; the number of rows is private. `change-one`: one person replaced by another; the number of people is public (with the privacy unit `row`, that is the number of rows).
@@ -5244,7 +5307,7 @@ export interface components {
             /** @description Description of the rows: their meaning, their origin, their known faults. */
             description?: string;
             /** @description Where the rows come from. */
-            source: components["schemas"]["FileSource"] | components["schemas"]["UploadSource"] | components["schemas"]["TableSourceInput"] | components["schemas"]["PopulationSource"] | components["schemas"]["VisitsSource"];
+            source: components["schemas"]["FileSource"] | components["schemas"]["UploadSource"] | components["schemas"]["TableSourceInput"] | components["schemas"]["JoinedSourceInput"] | components["schemas"]["PopulationSource"] | components["schemas"]["VisitsSource"];
             privacyUnit: components["schemas"]["PrivacyUnit"];
             /**
              * @description Definition of neighbouring datasets. `add-remove`: one person more or fewer; the number of rows is private. `change-one`: one person replaced by another; the number of people is public (with the privacy unit `row`, that is the number of rows).

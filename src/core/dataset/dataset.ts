@@ -119,6 +119,9 @@ export type Column = QueryableColumn | IdentifierColumn
 /** Source of a dataset's rows. */
 export type Source = Declared['source']
 
+/** Several tables as one source. */
+export type JoinedSource = Extract<Source, { kind: 'joined' }>
+
 /** Format of a source that is a file, with the declared part of its dialect, which is absent for Parquet. */
 export type FileLayout = Pick<Extract<Source, { kind: 'file' }>, 'format' | 'csv'>
 

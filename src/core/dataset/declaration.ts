@@ -7,6 +7,7 @@ import { divideRoundingDown } from '../../privacy/rational.ts'
 import { type FieldError, refuseField, requireNone } from '../../privacy/refusal.ts'
 import type { Column, Dataset, GridColumn, InvalidValueRule, QueryLimits, StringColumn } from './dataset.ts'
 import { parseGridValue, valueOfIndex } from './grid-value.ts'
+import { joinTree } from './joins.ts'
 import { DEFAULT_SELECTABLE, LONGEST_TEXT, MOST_CHARACTERS, MOST_TEXTS, MOST_VALUES } from './value-limits.ts'
 
 /** Largest number of digits after the decimal point of bounds and steps. */
@@ -100,7 +101,9 @@ export function declareDataset(declaration: DatasetDeclaration, version: string,
  */
 export function declareColumns(declaration: DatasetDeclaration): readonly Column[] {
   const errors: FieldError[] = []
-  checkPrivacyUnit(declaration, (field, rule) => errors.push({ field, rule }))
+  const add: Report = (field, rule) => errors.push({ field, rule })
+  checkPrivacyUnit(declaration, add)
+  joinTree(declaration, add)
   const columns = declaration.columns.map((column, position) => {
     const report = (name: string, rule: string) => errors.push({ field: `columns.${position}.${name}`, rule })
     const name = caseFolded(column.name)

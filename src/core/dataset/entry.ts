@@ -15,6 +15,8 @@ export interface CatalogEntry {
   readonly versions: readonly PublishedVersion[]
   /** SHA-256 of the source, hexadecimal. Private, because it would confirm a guess of the whole file. */
   readonly sourceDigest: string
+  /** SHA-256 of each table about people, by which the ledger recognises the source. */
+  readonly peopleDigests: readonly string[]
   /**
    * The columns that the table of a live dataset had at registration, for the declared columns and in their order. Absent
    * for other sources.
@@ -41,6 +43,6 @@ export interface RemovedEntry {
   readonly state: 'removed'
   readonly version: string
   readonly synthetic: boolean
-  /** SHA-256 of the source. Absent if the service generated it. */
-  readonly sourceDigest?: string
+  /** SHA-256 of each table about people; none if the service generated the source. */
+  readonly peopleDigests: readonly string[]
 }

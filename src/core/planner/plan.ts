@@ -1,6 +1,7 @@
 import type { Query } from '../../../schemas/answers/query.ts'
 import type { Dataset } from '../dataset/dataset.ts'
 import { questionKindOf } from './kinds/question-kinds.ts'
+import { withDeclaredNames } from './language/declared-names.ts'
 import type { PlanLimits } from './plans/plan-kind.ts'
 import type { Plan } from './plans/plan-kinds.ts'
 import { offerOf } from './price/accuracy-first.ts'
@@ -14,7 +15,8 @@ import { requireWithinQueryLimits } from './price/query-limits.ts'
  */
 export function plan(query: Query, dataset: Dataset, limits: PlanLimits): Plan {
   const offer = offerOf(query)
-  const planned = questionKindOf(query).plan(query, dataset, limits, offer)
+  const named = withDeclaredNames(query, dataset)
+  const planned = questionKindOf(named).plan(named, dataset, limits, offer)
   requireWithinQueryLimits(planned, offer)
   return planned
 }

@@ -6,7 +6,6 @@ import type { CatalogEntry, RemovedEntry } from '../../core/dataset/entry.ts'
 import type { Chain } from '../../ledger/contract/chain.ts'
 import type { SourceRow } from '../../ledger/protocol/rows.ts'
 import { publishFile } from '../../platform/files/durable-file.ts'
-import { defined } from '../../privacy/defined.ts'
 import { ENTRY_FILE, isMissing } from './entry-file.ts'
 import { openEntryFolder } from './entry-folder.ts'
 import type { EntryStore } from './entry-store.ts'
@@ -154,9 +153,9 @@ export async function openCatalog(directory: string, options: CatalogOptions = {
     wasRemoved: (id) => removed.has(id),
     lastVersion: (id) => Number(entries.get(id)?.dataset.version ?? removed.get(id)?.version ?? 0),
     registeredSources: () => [
-      ...[...entries.values()].flatMap(registeredSourceOf),
-      ...[...removed].flatMap(([dataset, { sourceDigest: digest, synthetic }]) =>
-        digest === undefined ? [] : [{ dataset, digest, synthetic }],
+      ...[...entries.values()].flatMap(registeredSourcesOf),
+      ...[...removed].flatMap(([dataset, { peopleDigests, synthetic }]) =>
+        peopleDigests.map((digest) => ({ dataset, digest, synthetic })),
       ),
     ],
     async refresh(rows) {
@@ -194,13 +193,8 @@ export async function openCatalog(directory: string, options: CatalogOptions = {
       const entry = entries.get(id)
       if (entry === undefined) return
       const { version, synthetic } = entry.dataset
-      const [source] = registeredSourceOf(entry)
-      const left: RemovedEntry = defined({
-        state: 'removed',
-        version,
-        synthetic,
-        sourceDigest: source?.digest,
-      })
+      const peopleDigests = registeredSourcesOf(entry).map(({ digest }) => digest)
+      const left: RemovedEntry = { state: 'removed', version, synthetic, peopleDigests }
       // First, so that no query is charged for rows that are about to be removed.
       take(id, left)
       await store.write(id, left).catch((error: unknown) => {
@@ -214,9 +208,9 @@ export async function openCatalog(directory: string, options: CatalogOptions = {
   }
 }
 
-function registeredSourceOf({ dataset, sourceDigest }: CatalogEntry): readonly SourceRow[] {
+function registeredSourcesOf({ dataset, peopleDigests }: CatalogEntry): readonly SourceRow[] {
   const { id, source, synthetic } = dataset
-  return isGenerated(source) ? [] : [{ dataset: id, digest: sourceDigest, synthetic }]
+  return isGenerated(source) ? [] : peopleDigests.map((digest) => ({ dataset: id, digest, synthetic }))
 }
 
 /**

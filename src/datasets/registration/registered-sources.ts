@@ -15,11 +15,11 @@ import type { Custodian } from './context.ts'
  */
 export function recordedSource(
   { source, synthetic }: Pick<DatasetDeclaration, 'source' | 'synthetic'>,
-  digest: string,
+  digests: readonly string[],
   separateBudget: string | undefined,
 ): NewSource | undefined {
   if (isGenerated(source)) return undefined
-  return defined({ digest, synthetic, separateBudget })
+  return defined({ digests, synthetic, separateBudget })
 }
 
 /**
@@ -29,10 +29,10 @@ export function recordedSource(
 export function requireNotShown(
   catalog: Catalog,
   { synthetic }: Pick<DatasetDeclaration, 'synthetic'>,
-  digest: string,
+  digests: readonly string[],
 ): void {
-  const isShown = ({ declaration, sourceDigest }: CatalogEntry) =>
-    declaration.synthetic && sourceDigest === digest
+  const isShown = ({ declaration, peopleDigests }: CatalogEntry) =>
+    declaration.synthetic && peopleDigests.some((digest) => digests.includes(digest))
   if (synthetic || !catalog.list().some(isShown)) return
   throw new Refusal(
     'source-registered',
@@ -51,14 +51,16 @@ export function requireNotShown(
 export function requireUnregistered(
   catalog: Pick<Catalog, 'registeredSources'>,
   { declaration, separateBudget }: Pick<CheckedRegistration, 'declaration' | 'separateBudget'>,
-  digest: string,
+  digests: readonly string[],
   { datasets }: Pick<Custodian, 'datasets'>,
 ): void {
-  const source = recordedSource(declaration, digest, separateBudget)
+  const source = recordedSource(declaration, digests, separateBudget)
   if (source === undefined) return
   const known = catalog
     .registeredSources()
-    .filter((each) => each.digest === digest && (datasets === undefined || datasets.includes(each.dataset)))
+    .filter(
+      (each) => digests.includes(each.digest) && (datasets === undefined || datasets.includes(each.dataset)),
+    )
   const refusal = reasonAgainstSource(known, declaration.id, source)
   if (refusal !== undefined) throw refuseSource(refusal)
 }

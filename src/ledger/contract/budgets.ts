@@ -45,8 +45,11 @@ export interface NewBudget {
 
 /** A source of a dataset's rows. */
 export interface NewSource {
-  /** SHA-256 of the source, hexadecimal. It would confirm a guess of the whole file, so it is in no event. */
-  readonly digest: string
+  /**
+   * SHA-256 of each of its tables about people, hexadecimal. They would confirm a guess of a whole file, so they are in no
+   * event.
+   */
+  readonly digests: readonly string[]
   /** True if the rows describe no real person. */
   readonly synthetic: boolean
   /** Reason for a budget of its own if the source is registered under another id as well. */

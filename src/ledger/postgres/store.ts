@@ -258,7 +258,7 @@ function addActOn(keys: Keys, dataset: string): void {
 
 function addSource({ datasets, sources }: Keys, dataset: string, source: NewSource | undefined): void {
   datasets.add(dataset)
-  if (source !== undefined) sources.add(source.digest, dataset)
+  for (const digest of source?.digests ?? []) sources.add(digest, dataset)
 }
 
 function addSession({ charges, sessions }: Keys, id: string): void {

@@ -75,19 +75,19 @@ export function registerSource(
   return refusal
 }
 
-function expectSource({ digest, separateBudget }: NewSource): void {
-  if (!/^[0-9a-f]{64}$/.test(digest))
+function expectSource({ digests, separateBudget }: NewSource): void {
+  if (digests.length === 0 || !digests.every((digest) => /^[0-9a-f]{64}$/.test(digest)))
     throw new RangeError('the digest of a source is a SHA-256 in hexadecimal')
   if (separateBudget !== undefined) expectText({ separateBudget })
 }
 
 function sourceRefusal(batch: Batch, dataset: string, source: NewSource): SourceRefusal | undefined {
-  return reasonAgainstSource(sourcesOf(batch, source.digest, dataset), dataset, source)
+  return reasonAgainstSource(sourcesOf(batch, source.digests, dataset), dataset, source)
 }
 
 /**
  * The rule against registering a source under an id.
- * @param known the recorded sources with its digest, and those of the id
+ * @param known the recorded sources with one of its digests, and those of the id
  */
 export function reasonAgainstSource(
   known: readonly SourceRow[],
@@ -96,43 +96,55 @@ export function reasonAgainstSource(
 ): SourceRefusal | undefined {
   if (source.synthetic && known.some((each) => !each.synthetic))
     return { kind: 'source-refused', because: 'registered-as-real' }
-  if (source.separateBudget !== undefined || isRecorded(known, dataset, source)) return undefined
-  return othersWith(known, dataset, source).length === 0
-    ? undefined
-    : { kind: 'source-refused', because: 'registered-elsewhere' }
+  if (source.separateBudget !== undefined) return undefined
+  const others = source.digests.flatMap((digest) =>
+    isRecorded(known, dataset, digest, source) ? [] : othersWith(known, dataset, [digest], source),
+  )
+  return others.length === 0 ? undefined : { kind: 'source-refused', because: 'registered-elsewhere' }
 }
 
 /** Records a source, and the reason for its budget if another id has one for the same people. */
 function recordSource(batch: Batch, dataset: string, source: NewSource, principal: string): void {
-  const { digest, synthetic, separateBudget: reason } = source
-  const known = sourcesOf(batch, digest, dataset)
-  if (isRecorded(known, dataset, source)) return
-  batch.newSources.push({ digest, dataset, synthetic })
-  const otherDatasets = othersWith(known, dataset, source)
+  const { digests, synthetic, separateBudget: reason } = source
+  const known = sourcesOf(batch, digests, dataset)
+  const added = [...new Set(digests)].filter((digest) => !isRecorded(known, dataset, digest, source))
+  if (added.length === 0) return
+  batch.newSources.push(...added.map((digest) => ({ digest, dataset, synthetic })))
+  const otherDatasets = othersWith(known, dataset, added, source)
   if (reason === undefined || otherDatasets.length === 0) return
   appendEvent(batch, dataset, { kind: 'source-reused', principal, otherDatasets, reason })
 }
 
-/** All recorded sources with this digest, and all of this dataset. */
-function sourcesOf({ rows, newSources }: Batch, digest: string, dataset: string): readonly SourceRow[] {
-  const added = newSources.filter((each) => each.digest === digest || each.dataset === dataset)
-  return [...rows.sources(digest, dataset), ...added]
+/** All recorded sources with one of these digests, and all of this dataset. */
+function sourcesOf(
+  { rows, newSources }: Batch,
+  digests: readonly string[],
+  dataset: string,
+): readonly SourceRow[] {
+  const added = newSources.filter((each) => digests.includes(each.digest) || each.dataset === dataset)
+  return [...digests.flatMap((digest) => rows.sources(digest, dataset)), ...added]
 }
 
-function isRecorded(known: readonly SourceRow[], dataset: string, { digest, synthetic }: NewSource): boolean {
+function isRecorded(
+  known: readonly SourceRow[],
+  dataset: string,
+  digest: string,
+  { synthetic }: NewSource,
+): boolean {
   return known.some(
     (each) => each.digest === digest && each.dataset === dataset && each.synthetic === synthetic,
   )
 }
 
-/** The other ids with the same source, in order. Where all rows are made up, there are no people to protect together. */
+/** The other ids with a source of one of these digests, in order. Where all rows are made up, there are no people to protect together. */
 function othersWith(
   known: readonly SourceRow[],
   dataset: string,
-  { digest, synthetic }: NewSource,
+  digests: readonly string[],
+  { synthetic }: NewSource,
 ): readonly string[] {
   const others = known.filter(
-    (each) => each.digest === digest && each.dataset !== dataset && !(synthetic && each.synthetic),
+    (each) => digests.includes(each.digest) && each.dataset !== dataset && !(synthetic && each.synthetic),
   )
   return [...new Set(others.map((each) => each.dataset))].sort()
 }

@@ -37,6 +37,7 @@ export function entryOf(
     registeredAt: '2026-01-02T03:04:05.000Z',
     versions: [{ version, publishedAt: '2026-01-02T03:04:05.000Z', ...units }],
     sourceDigest: 'ab'.repeat(32),
+    peopleDigests: ['ab'.repeat(32)],
     ingestion: {
       rowsRead: 17,
       rowsWithoutIdentifier: 0,

@@ -5,7 +5,7 @@ import { basic, loss, question, rho, summed } from '../support.ts'
 
 const BOBS_SHARE = { dataset: 'census', analyst: 'bob', principal: 'carol', reason: 'a share' }
 const IN_RHO = { accounting: 'zcdp', neighbours: 'add-remove', granted: loss('1', '0.000001') } as const
-const SOURCE = { digest: '0a'.repeat(32), synthetic: false }
+const SOURCE = { digests: ['0a'.repeat(32)], synthetic: false }
 
 /** Calls that leave rows in every table: a basic dataset whose analysts share, a session, and a dataset under zCDP. */
 export const FILLING: readonly Call[] = [

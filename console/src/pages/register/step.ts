@@ -25,6 +25,8 @@ export function describeSource({ source, fileName }: Pick<RegistrationForm, 'sou
       const { connection, table, mode = 'live', freshness } = source
       return `${connection}: ${table} (${mode}${freshness === undefined ? '' : `, freshness: ${freshness}`})`
     }
+    case 'joined':
+      return `joined tables: ${Object.keys(source.tables).join(', ')}`
     case 'population':
     case 'visits':
       return `made-up ${source.kind} of ${source.rows} rows`

@@ -6,6 +6,7 @@ import {
 } from '../../../core/dataset/declaration.ts'
 import { withDescriptionsOf, withoutDescriptions } from '../../../core/dataset/description.ts'
 import type { CatalogEntry } from '../../../core/dataset/entry.ts'
+import { withConstants } from '../../../core/dataset/joins.ts'
 import { requireWidening } from '../../../core/dataset/widening.ts'
 import { canonicalJson } from '../../../ledger/canonical.ts'
 import { Refusal, unknownDataset } from '../../../privacy/refusal.ts'
@@ -100,7 +101,11 @@ function checkVersion(
   const widened =
     columns === undefined
       ? declaration.columns
-      : withSelectableLimits(withDescriptionsOf(columns, declaration.columns))
+      : withConstants({
+          ...declaration,
+          source: source ?? declaration.source,
+          columns: withSelectableLimits(withDescriptionsOf(columns, declaration.columns)),
+        })
   // First, so that a changed type is told as such, not by a rule of the privacy unit that it breaks.
   requireWidening(declaration.columns, widened)
   return checkRegistration({
@@ -142,8 +147,9 @@ async function ingestAndReplace(
     // Another version, or other descriptions, may have been published meanwhile.
     const now = checkVersion(context, replaces, request).declaration
     if (!isReadAlike(now, declaration)) throw changedMeanwhile()
-    requireNotShown(catalog, declaration, source.digest)
-    const facts = { declaration: now, budget: replaces.budget, sourceDigest: source.digest }
+    requireNotShown(catalog, declaration, source.peopleDigests)
+    const { digest: sourceDigest, peopleDigests } = source
+    const facts = { declaration: now, budget: replaces.budget, sourceDigest, peopleDigests }
     const ingested = { ...facts, ...prepared, replaces }
     const record = (version: string) => recordVersion(context, now, source, { version, principal, request })
     running.beginPublication()
@@ -189,7 +195,7 @@ function isReadAlike(one: DatasetDeclaration, other: DatasetDeclaration): boolea
 async function recordVersion(
   { ledger }: Pick<RegistryContext, 'ledger'>,
   declaration: DatasetDeclaration,
-  { digest }: PreparedSource,
+  { peopleDigests }: PreparedSource,
   {
     version,
     principal,
@@ -197,7 +203,7 @@ async function recordVersion(
   }: { readonly version: string; readonly principal: string; readonly request: VersionRequest },
 ): Promise<void> {
   const { id, synthetic } = declaration
-  const source = recordedSource(declaration, digest, request.separateBudget)
+  const source = recordedSource(declaration, peopleDigests, request.separateBudget)
   if (source !== undefined) {
     const refusal = await ledger.registerSource(id, source, principal)
     if (refusal?.kind === 'source-refused') throw await recordRefusedSource(ledger, refusal, id, principal)

@@ -1,12 +1,16 @@
-import { isLiveSource } from '../../../core/dataset/dataset.ts'
+import { isLiveSource, type JoinedSource } from '../../../core/dataset/dataset.ts'
 import type { DatasetDeclaration } from '../../../core/dataset/declaration.ts'
 import type { CatalogEntry } from '../../../core/dataset/entry.ts'
-import { ingest } from '../../../engines/duckdb/ingestion/ingest.ts'
+import { isJoined, type JoinTree, publicTables } from '../../../core/dataset/joins.ts'
+import { ingest, type JoinedFiles, type SourceFile } from '../../../engines/duckdb/ingestion/ingest.ts'
+import { sha256 } from '../../../ledger/canonical.ts'
+import { must } from '../../../privacy/must.ts'
 import { Refusal } from '../../../privacy/refusal.ts'
 import { keyedUnit } from '../../catalog/person-key.ts'
 import type { Custodian, RegistryDependencies } from '../context.ts'
 import type { RunningIngestion } from '../ingestions.ts'
 import { requireNotShown, requireUnregistered } from '../registered-sources.ts'
+import type { CopiedSource, CopyPaths } from '../sources/source.ts'
 import { copySource } from '../sources/sources.ts'
 import { attachTable, copyTable, tableDigest } from '../sources/table.ts'
 import type { IngestedVersion } from './publication.ts'
@@ -14,8 +18,10 @@ import type { CheckedRegistration } from './registration.ts'
 
 /** A source that was copied or located, before its rows are read. */
 export interface PreparedSource {
-  /** SHA-256, hexadecimal, by which the ledger recognises the source: of a file's bytes, or of a table's name. */
+  /** SHA-256, hexadecimal: of a file's bytes, of a table's name, or of these of joined tables. */
   readonly digest: string
+  /** Those of the tables about people, by which the ledger recognises the source. */
+  readonly peopleDigests: readonly string[]
   /**
    * Ingests the rows, or checks those of a live table.
    * @throws Refusal for a source that does not fit; the reason of the signal once it is aborted.
@@ -34,7 +40,7 @@ export async function prepareSource(
     dataDirectory,
     sourceBounds: bounds,
   }: Pick<RegistryDependencies, 'connections' | 'dataDirectory' | 'sourceBounds'>,
-  { declaration, columns }: Pick<CheckedRegistration, 'declaration' | 'columns'>,
+  { declaration, columns, joins }: Pick<CheckedRegistration, 'declaration' | 'columns' | 'joins'>,
   { workspace, signal, onProgress }: Pick<RunningIngestion, 'workspace' | 'signal' | 'onProgress'>,
   principal: string,
 ): Promise<PreparedSource> {
@@ -43,7 +49,7 @@ export async function prepareSource(
   const target = { targetPath: rowsFile, signal, bounds, onProgress }
   if (source.kind === 'table')
     return {
-      digest: tableDigest(source),
+      ...ofOneTable(tableDigest(source)),
       ingest: async () => {
         onProgress({ phase: 'check' })
         const unit = await keyedUnit(declaration.privacyUnit, personKeyFile)
@@ -54,18 +60,68 @@ export async function prepareSource(
         return prepared
       },
     }
-  const copied = await copySource(source, { dataDirectory, copy: sourceFile, principal, signal, bounds })
-  const { digest, format, csv } = copied
+  const paths = { dataDirectory, principal, signal, bounds }
+  const { read, ...digests } = isJoined(source)
+    ? await copyJoined(source, must(joins, 'the joins of a joined source'), sourceFile, paths)
+    : await copyOne(source, sourceFile, paths)
   return {
-    digest,
+    ...digests,
     ingest: async () => {
       const privacyUnit = await keyedUnit(declaration.privacyUnit, personKeyFile)
-      const read = { sourcePath: sourceFile, format, csv, columns, privacyUnit }
-      const ingestion = await ingest({ ...read, ...target })
+      const ingestion = await ingest({ ...read, ...target, columns, privacyUnit })
       requireRow(declaration, ingestion)
       return { ingestion }
     },
   }
+}
+
+/** The files of a copied source, with its digests. */
+interface Copied<Read> extends Pick<PreparedSource, 'digest' | 'peopleDigests'> {
+  readonly read: Read
+}
+
+function ofOneTable(digest: string): Pick<PreparedSource, 'digest' | 'peopleDigests'> {
+  return { digest, peopleDigests: [digest] }
+}
+
+async function copyOne(
+  source: CopiedSource,
+  sourcePath: string,
+  paths: Omit<CopyPaths, 'copy'>,
+): Promise<Copied<SourceFile>> {
+  const { digest, ...layout } = await copySource(source, { ...paths, copy: sourcePath })
+  return { ...ofOneTable(digest), read: { sourcePath, ...layout } }
+}
+
+/** Copies the tables of a joined source, each to a file of its own. Public tables are about nobody. */
+async function copyJoined(
+  source: JoinedSource,
+  joins: JoinTree,
+  sourceFile: string,
+  paths: Omit<CopyPaths, 'copy'>,
+): Promise<Copied<JoinedFiles>> {
+  const isPublic = publicTables(joins)
+  const tables: Record<string, SourceFile> = {}
+  const [digests, peopleDigests]: [string[], string[]] = [[], []]
+  for (const [name, table] of Object.entries(source.tables)) {
+    const { digest, read } = await copyOne(table, `${sourceFile}-${name}`, paths).catch((error: unknown) => {
+      throw ofTable(name, error)
+    })
+    tables[name] = read
+    digests.push(`${name} ${digest}`)
+    if (!isPublic.has(name)) peopleDigests.push(digest)
+  }
+  return { digest: sha256(digests.sort().join('\n')), peopleDigests, read: { tables, joins } }
+}
+
+/** Names a table in the fields of its refusal. */
+function ofTable(name: string, error: unknown): unknown {
+  if (!(error instanceof Refusal)) return error
+  const errors = error.errors.map(({ field, rule }) => ({
+    field: field.replace(/^source\b/, `source.tables.${name}`),
+    rule,
+  }))
+  return new Refusal(error.code, `${name}: ${error.message}`, errors, error.facts)
 }
 
 /** @throws Refusal `source-does-not-fit` for a dataset without rows under `change-one` neighbours. */
@@ -90,7 +146,7 @@ export async function tryIngestion(
 ): Promise<Pick<IngestedVersion, 'ingestion' | 'tableColumns'> & { readonly source: PreparedSource }> {
   const { catalog } = context
   const source = await prepareSource(context, checked, running, custodian.principal)
-  requireNotShown(catalog, checked.declaration, source.digest)
-  requireUnregistered(catalog, checked, source.digest, custodian)
+  requireNotShown(catalog, checked.declaration, source.peopleDigests)
+  requireUnregistered(catalog, checked, source.peopleDigests, custodian)
   return { source, ...(await source.ingest()) }
 }

@@ -1,5 +1,7 @@
+import type { Source } from '../../../core/dataset/dataset.ts'
 import { type DatasetDeclaration, declareDataset } from '../../../core/dataset/declaration.ts'
 import type { CatalogEntry } from '../../../core/dataset/entry.ts'
+import { isJoined, mapTables } from '../../../core/dataset/joins.ts'
 import { canonicalJson } from '../../../ledger/canonical.ts'
 import { defined } from '../../../privacy/defined.ts'
 import { Refusal } from '../../../privacy/refusal.ts'
@@ -95,10 +97,11 @@ async function ingestAndPublish(
     // The same registration may have been made meanwhile, by this process or another one.
     const existing = catalog.get(id)
     if (existing !== undefined) return registeredBefore(context, existing, registration, source)
-    requireNotShown(catalog, declaration, source.digest)
+    requireNotShown(catalog, declaration, source.peopleDigests)
     const opened = await requireExistingBudget(context.ledger, registration)
     const { budget, granted } = registration
-    const ingested = { declaration, budget, sourceDigest: source.digest, ...prepared }
+    const { digest: sourceDigest, peopleDigests } = source
+    const ingested = { declaration, budget, sourceDigest, peopleDigests, ...prepared }
     const record = (version: string) => openBudget(context, registration, source, { version, principal })
     ingestion.beginPublication()
     const entry = await publish(context, ingestion.workspace, ingested, record, requireAlone)
@@ -115,7 +118,7 @@ async function openBudget(
 ): Promise<void> {
   const { declaration, granted, separateBudget } = registration
   const { id, accounting, neighbours, privacyUnit, synthetic } = declaration
-  const recorded = recordedSource(declaration, source.digest, separateBudget)
+  const recorded = recordedSource(declaration, source.peopleDigests, separateBudget)
   const budget = defined({ accounting, granted, neighbours, privacyUnit, synthetic, source: recorded })
   const outcome = await ledger.openBudget(id, budget, principal)
   if (outcome.kind === 'source-refused') throw await recordRefusedSource(ledger, outcome, id, principal)
@@ -151,10 +154,17 @@ function isSameRequest({ declaration, budget }: CatalogEntry, asked: CheckedRegi
   return before === canonicalJson({ ...comparable(asked.declaration), budget: asked.budget })
 }
 
-/** Returns a declaration without the id of an upload: the same file uploaded again is the same source. */
+/** Returns a declaration without the ids of uploads: the same file uploaded again is the same source. */
 export function comparable(declaration: DatasetDeclaration): DatasetDeclaration {
   const { source } = declaration
-  return source.kind === 'upload' ? { ...declaration, source: { ...source, upload: '' } } : declaration
+  return {
+    ...declaration,
+    source: isJoined(source) ? mapTables(source, withoutUpload) : withoutUpload(source),
+  }
+}
+
+function withoutUpload<Kind extends Source>(source: Kind): Kind {
+  return source.kind === 'upload' ? { ...source, upload: '' } : source
 }
 
 function registeredOtherwise(id: string): Refusal {

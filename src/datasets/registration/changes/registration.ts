@@ -9,6 +9,7 @@ import {
   withSelectableLimits,
 } from '../../../core/dataset/declaration.ts'
 import type { CatalogEntry } from '../../../core/dataset/entry.ts'
+import { type JoinTree, joinTree, withConstants } from '../../../core/dataset/joins.ts'
 import { type Accounting, amountBoughtBy, coversAmount, noAmount } from '../../../privacy/accounting.ts'
 import { defined } from '../../../privacy/defined.ts'
 import {
@@ -44,6 +45,8 @@ export interface CheckedRegistration {
   readonly budget: CatalogEntry['budget']
   readonly granted: PrivacyLoss
   readonly columns: readonly Column[]
+  /** Joins of a source of several tables. */
+  readonly joins: JoinTree | undefined
 }
 
 /**
@@ -58,7 +61,10 @@ export function checkRegistration(request: RegistrationRequest): CheckedRegistra
   declareQueryLimits(declaration)
   requireAffordable(declareLeftOut(declaration), granted)
   requireUnreservedNames(declaration.columns)
-  return { declaration, separateBudget, budget, granted, columns }
+  const joins = joinTree(declaration, (field, rule) => {
+    throw refuseField('invalid-request', field, rule)
+  })
+  return { declaration, separateBudget, budget, granted, columns, joins }
 }
 
 /** @throws Refusal `invalid-request` if the budget does not pay for one measurement of what is left out. */
@@ -108,7 +114,7 @@ function completeDeclaration({
   const { timing, failureLimit, queryLimits } = defaultDeclarations({ synthetic })
   return {
     ...request,
-    columns: withSelectableLimits(columns),
+    columns: withConstants({ ...request, columns: withSelectableLimits(columns) }),
     synthetic,
     timing: request.timing ?? timing,
     failureLimit: request.failureLimit ?? failureLimit,

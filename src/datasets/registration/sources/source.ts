@@ -1,9 +1,9 @@
-import type { FileLayout, Source, TableSource } from '../../../core/dataset/dataset.ts'
+import type { FileLayout, JoinedSource, Source, TableSource } from '../../../core/dataset/dataset.ts'
 import type { ColumnDeclaration } from '../../../core/dataset/declaration.ts'
 import type { SourceBounds } from '../../../engines/duckdb/ingestion/bounds.ts'
 
 /** A source that is copied to a file and then ingested. */
-export type CopiedSource = Exclude<Source, TableSource>
+export type CopiedSource = Exclude<Source, TableSource | JoinedSource>
 
 /** A source of one kind, such as a file. */
 export type SourceOfKind<Kind extends CopiedSource['kind']> = Extract<CopiedSource, { readonly kind: Kind }>

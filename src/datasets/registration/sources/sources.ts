@@ -13,7 +13,7 @@ const SOURCE_KINDS: { readonly [Kind in CopiedSource['kind']]: SourceKind<Kind> 
 
 /** Declarations that hold for every source of a kind. */
 export function fixedDeclarations({ kind }: Source): SourceKind<CopiedSource['kind']>['fixed'] {
-  return kind === 'table' ? {} : SOURCE_KINDS[kind].fixed
+  return kind === 'table' || kind === 'joined' ? {} : SOURCE_KINDS[kind].fixed
 }
 
 /**

@@ -1,4 +1,3 @@
-import type { Column } from '../../../core/dataset/dataset.ts'
 import { must } from '../../../privacy/must.ts'
 import { type Refusal, refuseField } from '../../../privacy/refusal.ts'
 import { type SourceColumn, type Statement, textOf } from '../encodings/source.ts'
@@ -90,29 +89,33 @@ export function readValueSizes(
 }
 
 /**
- * Requires that the values of the declared columns are within the bounds.
- * @param sizes of each declared column
+ * Requires that the values of columns are within the bounds.
+ * @param sizes of each column
+ * @param fieldOf the field that names the column at a position
  * @throws Refusal `source-does-not-fit`, naming the column of a value that is too long
  */
 export function requireValueSizes(
-  columns: readonly Column[],
   sizes: readonly ValueSizes[],
   bounds: SourceBounds,
+  fieldOf: (position: number) => string,
 ): void {
-  const tooLong = columns.findIndex(
-    (_, i) => must(sizes[i], 'the sizes of a column').longest > bounds.maxValueBytes,
-  )
-  if (tooLong !== -1) throw valueTooLong(tooLong, bounds)
+  const tooLong = sizes.findIndex(({ longest }) => longest > bounds.maxValueBytes)
+  if (tooLong !== -1) throw valueTooLong(fieldOf(tooLong), bounds)
   requireBytes(
     sizes.reduce((sum, { total }) => sum + total, 0),
     bounds,
   )
 }
 
-/** Refusal of a value that is too long, by the position of its declared column. */
-export function valueTooLong(position: number, { maxValueBytes }: SourceBounds): Refusal {
+/** The field that names a declared column. */
+export function fieldOfColumn(position: number): string {
+  return `columns.${position}.name`
+}
+
+/** Refusal of a value that is too long, by the field that names its column. */
+export function valueTooLong(field: string, { maxValueBytes }: SourceBounds): Refusal {
   const rule = `the source has a value of more than ${maxValueBytes} bytes (SOTTO_INGEST_MAX_VALUE_BYTES)`
-  return refuseField('source-does-not-fit', `columns.${position}.name`, rule)
+  return refuseField('source-does-not-fit', field, rule)
 }
 
 function refuseSource(rule: string): Refusal {

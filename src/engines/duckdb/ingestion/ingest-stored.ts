@@ -5,10 +5,10 @@ import { checkColumns } from '../../source-rules.ts'
 import type { StoredRows } from '../../tables/table-engine.ts'
 import { storedType } from '../encodings/encode.ts'
 import { ROWS_TABLE } from '../instance.ts'
-import { requireBytes, requireRows, type SourceBounds, valueTooLong } from './bounds.ts'
+import { fieldOfColumn, requireBytes, requireRows, type SourceBounds, valueTooLong } from './bounds.ts'
 import {
   boundsOf,
-  type Ingestion,
+  type IngestionTerms,
   positionedUnit,
   publishRows,
   type Run,
@@ -20,7 +20,7 @@ import { runControlled } from './progress.ts'
 import { printIngestStored } from './statements.ts'
 
 /** Rows in stored form to ingest, of which none is left out for its values. */
-export interface StoredIngestion extends Omit<Ingestion, 'sourcePath' | 'format' | 'csv'> {
+export interface StoredIngestion extends IngestionTerms {
   readonly rows: AsyncIterable<StoredRows>
   /** The expected number of rows, for the progress. */
   readonly expectedRows: number
@@ -107,7 +107,7 @@ function sizeOf(rows: StoredRows, bounds: SourceBounds): number {
   for (const row of rows)
     for (const [i, text] of row.entries()) {
       const bytes = text === null ? 0 : Buffer.byteLength(text)
-      if (bytes > bounds.maxValueBytes) throw valueTooLong(i, bounds)
+      if (bytes > bounds.maxValueBytes) throw valueTooLong(fieldOfColumn(i), bounds)
       total += bytes
     }
   return total

@@ -14,6 +14,7 @@ import {
   type KeyedPrivacyUnit,
 } from '../../../core/dataset/dataset.ts'
 import type { IngestionCounts } from '../../../core/dataset/entry.ts'
+import type { JoinedColumn, JoinTree } from '../../../core/dataset/joins.ts'
 import { publishFile } from '../../../platform/files/durable-file.ts'
 import { defined } from '../../../privacy/defined.ts'
 import { must } from '../../../privacy/must.ts'
@@ -21,10 +22,15 @@ import { plausibleRowsOf } from '../../../privacy/neighbours.ts'
 import { Refusal, refuseField } from '../../../privacy/refusal.ts'
 import { quoteIdentifier } from '../../dialect.ts'
 import { EngineFailure } from '../../engine.ts'
-import { describeClamped, describeMisfits, MISFIT_KINDS } from '../../misfits.ts'
+import {
+  describeClamped,
+  describeMisfits,
+  MISFIT_KINDS,
+  type MisfitKind,
+  type RowPlaces,
+} from '../../misfits.ts'
 import { beyondLimit, checkColumns, refuseInvalidValues, repeatedIdentifier } from '../../source-rules.ts'
 import type { Statement } from '../encodings/source.ts'
-import { canIdentify } from '../encodings/text.ts'
 import {
   type InstanceLimits,
   isDiskFull,
@@ -34,6 +40,7 @@ import {
 } from '../instance.ts'
 import {
   DEFAULT_BOUNDS,
+  fieldOfColumn,
   printValueSizes,
   readValueSizes,
   refuseMemory,
@@ -45,6 +52,18 @@ import {
 import type { FileRelation } from './formats/format.ts'
 import { FILE_FORMATS } from './formats/formats.ts'
 import {
+  danglingReferences,
+  locate,
+  locateJoined,
+  printDanglingCounts,
+  printJoined,
+  printOneRowPerPerson,
+  printRepeatedKey,
+  printStagedTable,
+  repeatedKey,
+  stagedName,
+} from './joined.ts'
+import {
   type IngestionControl,
   type IngestionProgress,
   PROGRESS_SETTINGS,
@@ -52,13 +71,26 @@ import {
 } from './progress.ts'
 import { type IngestedUnit, printIngest, type RelationColumn, type StoreStatements } from './statements.ts'
 
-/** A file to ingest. */
-export interface Ingestion extends IngestionControl {
+/** A file or joined files to ingest. */
+export type Ingestion = IngestionTerms & (SourceFile | JoinedFiles)
+
+/** A file of rows. */
+export interface SourceFile {
   /** An absolute path to a file that the caller has checked. */
   readonly sourcePath: string
   readonly format: FileFormat
   /** Dialect of a CSV file, as far as it differs from RFC 4180 in UTF-8. It may be compressed by gzip. */
   readonly csv?: CsvDeclaration | undefined
+}
+
+/** The files of the tables of a joined source. */
+export interface JoinedFiles {
+  readonly tables: Readonly<Record<string, SourceFile>>
+  readonly joins: JoinTree
+}
+
+/** What is ingested, and where to. */
+export interface IngestionTerms extends IngestionControl {
   readonly columns: readonly Column[]
   readonly privacyUnit: KeyedPrivacyUnit
   /** The DuckDB file to write; it exists completely or not at all. */
@@ -107,7 +139,7 @@ export async function ingest(ingestion: Ingestion): Promise<IngestionCounts> {
  * details. Nothing is left behind.
  */
 export async function publishRows<Counts>(
-  { targetPath, signal }: Pick<Ingestion, 'targetPath' | 'signal'>,
+  { targetPath, signal }: Pick<IngestionTerms, 'targetPath' | 'signal'>,
   write: (partialPath: string) => Promise<Counts>,
 ): Promise<Counts> {
   signal?.throwIfAborted()
@@ -133,18 +165,35 @@ export async function publishRows<Counts>(
 }
 
 async function ingestInto(partialPath: string, ingestion: Ingestion): Promise<IngestionCounts> {
-  await readableOrRefused(async () => {
-    const file = await stat(ingestion.sourcePath)
-    if (!file.isFile()) throw unreadable()
-    requireBytes(file.size, boundsOf(ingestion))
-  })
-  // DuckDB interprets a path as a pattern, so it reads the file through a link with a generated name.
-  const linkPath = `${partialPath}.source`
-  const decodedPath = `${partialPath}.text`
-  await symlink(ingestion.sourcePath, linkPath)
-  return withInstance(partialPath, ingestion.limits, [linkPath, decodedPath], (connection) =>
-    ingestThrough(connection, linkPath, decodedPath, ingestion),
+  const files = 'tables' in ingestion ? Object.entries(ingestion.tables) : [['', ingestion] as const]
+  const opened: OpenFile[] = []
+  let bytes = 0
+  for (const [name, file] of files) {
+    await readableOrRefused(async () => {
+      const status = await stat(file.sourcePath)
+      if (!status.isFile()) throw unreadable()
+      bytes += status.size
+      requireBytes(bytes, boundsOf(ingestion))
+    })
+    // DuckDB interprets a path as a pattern, so it reads the file through a link with a generated name.
+    const linkPath = `${partialPath}.source${opened.length}`
+    await symlink(file.sourcePath, linkPath)
+    const { format, csv } = file
+    opened.push({ name, format, csv, linkPath, decodedFile: `${partialPath}.text${opened.length}` })
+  }
+  const readable = opened.flatMap(({ linkPath, decodedFile }) => [linkPath, decodedFile])
+  return withInstance(partialPath, ingestion.limits, readable, (connection) =>
+    ingestThrough(connection, opened, ingestion),
   )
+}
+
+/** A file as statements reach it. */
+interface OpenFile extends Omit<SourceFile, 'sourcePath'> {
+  /** The table of a joined source. */
+  readonly name: string
+  readonly linkPath: string
+  /** A path for the decoded text. */
+  readonly decodedFile: string
 }
 
 /**
@@ -153,7 +202,7 @@ async function ingestInto(partialPath: string, ingestion: Ingestion): Promise<In
  */
 export async function withInstance<Result>(
   partialPath: string,
-  changes: Ingestion['limits'],
+  changes: IngestionTerms['limits'],
   files: readonly string[],
   work: (connection: DuckDBConnection) => Promise<Result>,
 ): Promise<Result> {
@@ -175,31 +224,34 @@ export async function withInstance<Result>(
 
 async function ingestThrough(
   connection: DuckDBConnection,
-  sourcePath: string,
-  decodedFile: string,
+  files: readonly OpenFile[],
   ingestion: Ingestion,
 ): Promise<IngestionCounts> {
-  const { format, columns, privacyUnit, onProgress } = ingestion
+  const { columns, privacyUnit, onProgress } = ingestion
   const run: Run = (statement, phase) =>
     runControlled(connection, ingestion, () => runStatement(connection, statement), phase)
   onProgress?.({ phase: 'check', fraction: 0 })
-  const bounds = boundsOf(ingestion)
-  const csv = csvDialect(ingestion.csv)
-  const examination = { ...ingestion, csv, bounds, decodedFile }
-  const relation = await readableOrRefused(() =>
-    FILE_FORMATS[format].relation(connection, sourcePath, examination),
-  )
-  const source = { sql: relation.sql, parameters: { path: { value: relation.file, type: VARCHAR } } }
-  const found = locateColumns(columns, relation)
-  requireValueSizes(columns, await valueSizes(run, source, found, relation), bounds)
-  const statements = printIngest(columns, positionedUnit(privacyUnit, columns), source, found, ROWS_TABLE)
+  const unit = positionedUnit(privacyUnit, columns)
+  const relations = new Map<string, FileRelation>()
+  for (const { name, linkPath, decodedFile, format, csv } of files) {
+    const examination = { ...ingestion, csv: csvDialect(csv), bounds: boundsOf(ingestion), decodedFile }
+    relations.set(
+      name,
+      await readableOrRefused(() => FILE_FORMATS[format].relation(connection, linkPath, examination)),
+    )
+  }
+  const source =
+    'tables' in ingestion
+      ? await joinFiles(run, ingestion, relations, unit)
+      : await oneFile(run, ingestion, must(relations.get(''), 'the relation of a file'))
+  const statements = printIngest(columns, unit, source.statement, source.columns, ROWS_TABLE)
   for (const statement of statements.prepare) await run(statement)
   onProgress?.({ phase: 'read', fraction: 0 })
   await readableOrRefused(() => run(statements.stage, 'read'))
   onProgress?.({ phase: 'store', fraction: 0 })
 
-  const [rowsRead, rowsWithMisfits] = await countsOf(run, statements.rows)
-  if (rowsRead === undefined || relation.expectedRows !== rowsRead) throw unreadable()
+  const [rowsStaged, rowsWithMisfits] = await countsOf(run, statements.rows)
+  if (rowsStaged === undefined || (source.expectedRows ?? rowsStaged) !== rowsStaged) throw unreadable()
   // Where no row has a misfit, there is nothing to inspect.
   const inspected =
     rowsWithMisfits === 0
@@ -210,20 +262,119 @@ async function ingestThrough(
     inspected.slice(1, 1 + MISFIT_KINDS.length * columns.length),
     inspected.slice(1 + MISFIT_KINDS.length * columns.length),
   ]
-  const invalidValues = await describeMisfits(columns, misfits, {
-    ...relation.places,
-    rows: async (position, kind) => {
-      const rows = await run(statements.places(position, kind))
-      return rows.getRows().map(([row]) => Number(row))
-    },
-  })
+  const rowsOf = async (position: number, kind: MisfitKind) => {
+    const rows = await run(statements.places(position, kind))
+    return rows.getRows().map(([row]) => Number(row))
+  }
+  const places = source.places && { ...source.places, rows: rowsOf }
+  const invalidValues = await describeMisfits(columns, misfits, places)
   refuseInvalidValues(columns, invalidValues)
   const { rowsStored, people } = await storeStaged(run, statements)
   onProgress?.({ phase: 'store', fraction: 1 })
-  const rowsBeyondMaxRows = rowsRead - rowsWithoutIdentifier - rowsStored
-  const clampedValues = describeClamped(columns, clamped)
-  const counts = { rowsRead, rowsWithoutIdentifier, rowsBeyondMaxRows, rowsStored, people }
-  return defined({ ...counts, invalidValues, clampedValues })
+  const { rowsRead = rowsStaged, joins } = source
+  return defined({
+    rowsRead,
+    rowsWithoutIdentifier,
+    rowsBeyondMaxRows: rowsStaged - rowsWithoutIdentifier - rowsStored,
+    rowsStored,
+    people: source.people ?? people,
+    joins,
+    invalidValues,
+    clampedValues: describeClamped(columns, clamped),
+  })
+}
+
+/** The rows to ingest as a relation. */
+interface IngestedRelation {
+  readonly statement: Statement
+  /** The relation's column for each declared column. */
+  readonly columns: readonly RelationColumn[]
+  /** The number of rows that the relation must have; absent for joined tables, each of which was checked. */
+  readonly expectedRows?: number
+  /** Places of the rows; absent for joined tables. */
+  readonly places?: RowPlaces
+  /** Rows of the source, where it has others than the relation. */
+  readonly rowsRead?: number
+  /** People, where the source has others than those of the rows. */
+  readonly people?: number | undefined
+  readonly joins?: IngestionCounts['joins']
+}
+
+async function oneFile(run: Run, terms: IngestionTerms, relation: FileRelation): Promise<IngestedRelation> {
+  const { columns } = terms
+  const found = columns.map(({ name, type }, index) =>
+    locate(relation, name, fieldOfColumn(index), type === 'identifier'),
+  )
+  requireValueSizes(await valueSizes(run, found, relation), boundsOf(terms), fieldOfColumn)
+  const { expectedRows, places } = relation
+  return { statement: statementOf(relation), columns: found, expectedRows, places }
+}
+
+function statementOf({ sql, file }: FileRelation): Statement {
+  return { sql, parameters: { path: { value: file, type: VARCHAR } } }
+}
+
+/** Stages the tables of a joined source, checks their keys and counts what their references do not find. */
+async function joinFiles(
+  run: Run,
+  terms: IngestionTerms & JoinedFiles,
+  relations: ReadonlyMap<string, FileRelation>,
+  unit: IngestedUnit,
+): Promise<IngestedRelation> {
+  const { columns, joins: tree } = terms
+  const bounds = boundsOf(terms)
+  const tables = locateJoined(columns, tree, relations)
+  const rowsRead = must(relations.get(tree.root), 'the table of the rows').expectedRows
+  for (const table of tables) {
+    const { relation } = table
+    const sizes = await valueSizes(run, table.columns, relation)
+    // Each row can have the longest value of another table.
+    const inJoined = sizes.map(({ longest, total }) => ({
+      longest,
+      total: table.name === tree.root ? total : longest * rowsRead,
+    }))
+    requireValueSizes(inJoined, bounds, (place) => must(table.columns[place], 'a staged column').field)
+    await readableOrRefused(() => run(printStagedTable(table, statementOf(relation))))
+    const staged = await countOf(run, `SELECT count(*)::VARCHAR FROM ${stagedName(table.name)}`)
+    if (staged !== relation.expectedRows) throw unreadable()
+  }
+  for (const join of tree.joins) {
+    const repeated = await run(printRepeatedKey(join))
+    if (repeated.currentRowCount === 0) continue
+    if (join.kind !== 'owner' || join.to.table !== tree.people || unit.kind === 'row') throw repeatedKey(join)
+    const table = must(
+      tables.find(({ name }) => name === tree.people),
+      'the table of people',
+    )
+    for (const statement of printOneRowPerPerson(join, table, unit)) await run(statement)
+  }
+  const last = tree.joins.find(({ to }) => to.table === tree.people)
+  const people =
+    last === undefined || unit.kind === 'row'
+      ? undefined
+      : await countOf(run, `SELECT count(to${last.position})::VARCHAR FROM ${stagedName(tree.people)}`)
+  return {
+    statement: { sql: printJoined(tree, columns), parameters: {} },
+    columns: columns.map((_, position) => {
+      const of = tables.flatMap((table) => table.columns).find((each) => each.position === position)
+      return { ...must(of, 'the source of a declared column'), name: `value${position}` }
+    }),
+    rowsRead,
+    people,
+    joins: await countDangling(run, tree),
+  }
+}
+
+/** @throws Refusal `source-does-not-fit` for references that lead nowhere, where they are refused */
+async function countDangling(run: Run, tree: JoinTree): Promise<IngestionCounts['joins']> {
+  const counts = await countsOf(run, printDanglingCounts(tree))
+  return tree.joins.map((join, place) => {
+    const [missing = 0, dangling = 0] = counts.slice(2 * place)
+    if (join.dangling === 'refuse' && missing + dangling > 0)
+      throw danglingReferences(join, missing, dangling)
+    const end = ({ table, column }: JoinedColumn) => `${table}.${column}`
+    return { from: end(join.from), to: end(join.to), missing, dangling }
+  })
 }
 
 /**
@@ -263,26 +414,28 @@ export type Run = (
 ) => Promise<DuckDBResultReader>
 
 /** The bounds of an ingestion, with the defaults where it states none. */
-export function boundsOf({ bounds }: Pick<Ingestion, 'bounds'>): SourceBounds {
+export function boundsOf({ bounds }: Pick<IngestionTerms, 'bounds'>): SourceBounds {
   return { ...DEFAULT_BOUNDS, ...bounds }
 }
 
-/** Returns the sizes of the values of each declared column. */
+/** Returns the sizes of the values of columns of a file. */
 async function valueSizes(
   run: Run,
-  source: Statement,
   found: readonly RelationColumn[],
   relation: FileRelation,
 ): Promise<readonly ValueSizes[]> {
   const { longestValues } = relation
   if (longestValues !== undefined)
-    return found.map((column) => ({
-      longest: must(longestValues[relation.columns.indexOf(column)], 'the longest value of a column'),
+    return found.map(({ name }) => ({
+      longest: must(
+        longestValues[relation.columns.findIndex((each) => each.name === name)],
+        'the longest value of a column',
+      ),
       // The size of the file limits that of all values.
       total: 0,
     }))
   const measured = found.map(({ name, type }, position) => ({ name: quoteIdentifier(name), type, position }))
-  const statement = printValueSizes(source, measured)
+  const statement = printValueSizes(statementOf(relation), measured)
   const counts = statement === undefined ? [] : await readableOrRefused(() => countsOf(run, statement))
   return readValueSizes(measured, counts, relation.expectedRows)
 }
@@ -290,7 +443,7 @@ async function valueSizes(
 const ROWS_STORED = `SELECT count(*)::VARCHAR FROM ${quoteIdentifier(ROWS_TABLE)}`
 
 /** The unit with the position of its identifier in place of the name. */
-export function positionedUnit(unit: Ingestion['privacyUnit'], columns: readonly Column[]): IngestedUnit {
+export function positionedUnit(unit: KeyedPrivacyUnit, columns: readonly Column[]): IngestedUnit {
   if (unit.kind === 'row') return unit
   const position = columns.findIndex(({ type, name }) => type === 'identifier' && name === unit.column)
   if (position === -1)
@@ -336,19 +489,6 @@ export function runStatement(
     Object.fromEntries(each.map(([name, { value }]) => [name, value])),
     Object.fromEntries(each.map(([name, { type }]) => [name, type])),
   )
-}
-
-function locateColumns(columns: readonly Column[], relation: FileRelation): readonly RelationColumn[] {
-  return columns.map(({ name, type }, index) => {
-    const misfit = (rule: string) => refuseField('source-does-not-fit', `columns.${index}.name`, rule)
-    const position = relation.fileNames.indexOf(name)
-    if (relation.fileNames.lastIndexOf(name) !== position) throw misfit('matches two columns of the source')
-    const found = relation.columns[position]
-    if (found === undefined) throw misfit('the source has no column of this name')
-    if (type === 'identifier' && !canIdentify(found.type))
-      throw misfit('must be text or whole numbers in the source')
-    return found
-  })
 }
 
 /** Turns every failure to read the source into the same refusal, unless it needs too much memory or is too large. */

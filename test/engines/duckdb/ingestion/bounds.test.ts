@@ -2,7 +2,11 @@ import { readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { Column } from '../../../../src/core/dataset/dataset.ts'
-import { type Ingestion, ingest } from '../../../../src/engines/duckdb/ingestion/ingest.ts'
+import {
+  type IngestionTerms,
+  ingest,
+  type SourceFile,
+} from '../../../../src/engines/duckdb/ingestion/ingest.ts'
 import { Refusal } from '../../../../src/privacy/refusal.ts'
 import { folderForAll, temporaryFolder } from '../../../folders.ts'
 import { column, storedRows, withDuckDb } from '../../fixture.ts'
@@ -13,23 +17,23 @@ beforeEach(() => {
   target = temporaryFolder()
 })
 
-async function parquet(select: string): Promise<Pick<Ingestion, 'sourcePath' | 'format'>> {
+async function parquet(select: string): Promise<SourceFile> {
   const sourcePath = join(folder.path, 'rows.parquet')
   await withDuckDb(':memory:', `COPY (${select}) TO '${sourcePath}' (FORMAT parquet, COMPRESSION zstd)`)
   return { sourcePath, format: 'parquet' }
 }
 
-async function csv(content: string): Promise<Pick<Ingestion, 'sourcePath' | 'format'>> {
+async function csv(content: string): Promise<SourceFile> {
   const sourcePath = join(folder.path, 'rows.csv')
   await writeFile(sourcePath, content)
   return { sourcePath, format: 'csv' }
 }
 
 /** Ingests a file and returns the refusal and the phases that began. */
-async function refusalOf(given: Partial<Ingestion> & Pick<Ingestion, 'sourcePath' | 'format' | 'columns'>) {
+async function refusalOf(given: Partial<IngestionTerms> & SourceFile & Pick<IngestionTerms, 'columns'>) {
   const phases = new Set<string>()
   const targetPath = join(target, 'rows.duckdb')
-  const onProgress: Ingestion['onProgress'] = ({ phase }) => phases.add(phase)
+  const onProgress: IngestionTerms['onProgress'] = ({ phase }) => phases.add(phase)
   const error: unknown = await ingest({
     privacyUnit: { kind: 'row' },
     targetPath,
@@ -50,7 +54,7 @@ describe('a source beyond the bounds is refused before its values are read', () 
   const bytesRule = 'must have at most 1000000 bytes, decompressed (SOTTO_INGEST_MAX_BYTES)'
   const valueRule = 'the source has a value of more than 100 bytes (SOTTO_INGEST_MAX_VALUE_BYTES)'
 
-  it.each<[string, string, Column, Partial<Ingestion['bounds']>, string, string]>([
+  it.each<[string, string, Column, IngestionTerms['bounds'], string, string]>([
     ['rows', 'SELECT 1 AS x FROM range(1001)', x, { maxRows: 1000 }, 'source', rowsRule],
     ['list elements', 'SELECT repeat([1], 1001) AS x', x, { maxRows: 1000 }, 'source', rowsRule],
     [

@@ -9,8 +9,8 @@ const [FILE, OTHER] = ['0a'.repeat(32), '0b'.repeat(32)]
 const AS_REAL = { kind: 'source-refused', because: 'registered-as-real' }
 const ELSEWHERE = { kind: 'source-refused', because: 'registered-elsewhere' }
 
-const real = (digest = FILE): NewSource => ({ digest, synthetic: false })
-const madeUp = (digest = FILE): NewSource => ({ digest, synthetic: true })
+const real = (digest = FILE): NewSource => ({ digests: [digest], synthetic: false })
+const madeUp = (digest = FILE): NewSource => ({ digests: [digest], synthetic: true })
 
 /** Opens the budget of an id for a source. */
 function open(ledger: Ledger, dataset: string, source: NewSource) {

@@ -1,0 +1,169 @@
+import { expect, test } from 'vitest'
+import { testService } from '../service.ts'
+
+const PATIENTS = ['id,region,born', 'p1,north,1950', 'p2,south,1980', 'p3,north,2001', 'p4,south,1999']
+const HOSPITALS = ['code,beds', 'h1,100', 'h2,20']
+/** p1 has three visits, p2 one, p3 one to an unknown hospital; one visit is nobody's. */
+const VISITS = [
+  'patient,hospital,cost',
+  'p1,h1,10',
+  'p1,h2,20',
+  'p1,h1,30',
+  'p2,h2,40',
+  'p3,h9,50',
+  'p9,h1,60',
+]
+const service = testService(
+  {},
+  {
+    files: Object.fromEntries(
+      Object.entries({
+        patients: PATIENTS,
+        hospitals: HOSPITALS,
+        visits: VISITS,
+        'real-patients': [...PATIENTS, 'p5,north,1970'],
+        'real-visits': [...VISITS, 'p5,h1,15'],
+        'other-patients': [...PATIENTS, 'p6,north,1971'],
+        'other-visits': [...VISITS, 'p6,h1,16'],
+      }).map(([name, lines]) => [`${name}.csv`, `${lines.join('\n')}\n`]),
+    ),
+  },
+)
+
+const file = (path: string) => ({ kind: 'file', path, format: 'csv' }) as const
+const JOINS = [
+  { from: 'visits.patient', to: 'patients.id' },
+  { from: 'visits.hospital', to: 'hospitals.code', public: true },
+]
+const clinic = (id: string, changes: object = {}, joins: readonly object[] = JOINS) => ({
+  id,
+  title: 'Visits to two hospitals',
+  synthetic: true,
+  source: {
+    kind: 'joined',
+    tables: {
+      visits: file('visits.csv'),
+      patients: file('patients.csv'),
+      hospitals: file('hospitals.csv'),
+    },
+    joins,
+  },
+  columns: [
+    { name: 'patients.id', type: 'identifier' },
+    { name: 'visits.cost', type: 'integer', lower: 0, upper: 100 },
+    { name: 'patients.region', type: 'category', categories: ['north', 'south'] },
+    { name: 'patients.born', type: 'integer', lower: 1900, upper: 2020 },
+    { name: 'hospitals.beds', type: 'integer', lower: 0, upper: 1000, nullable: true },
+  ],
+  privacyUnit: { kind: 'person', column: 'patients.id', maxRows: 2 },
+  neighbours: 'change-one',
+  budget: { epsilon: 100 },
+  leftOut: { epsilon: 0 },
+  ...changes,
+})
+const register = (body: object) => service.as('custodian').post('/v1/datasets').send(body)
+
+test('tables are joined once, and their custodian is told what the joins left out', async () => {
+  const { body } = await register(clinic('clinic')).expect(201)
+  expect(body.ingestion).toMatchObject({
+    rowsRead: 6,
+    rowsWithoutIdentifier: 0,
+    rowsBeyondMaxRows: 1,
+    rowsStored: 4,
+    // p4 has no visit.
+    people: 4,
+    joins: [
+      { from: 'visits.patient', to: 'patients.id', missing: 0, dangling: 1 },
+      { from: 'visits.hospital', to: 'hospitals.code', missing: 0, dangling: 1 },
+    ],
+  })
+  expect(body.people).toBe(4)
+  const constant = body.columns.filter((each: { constantPerPerson?: boolean }) => each.constantPerPerson)
+  expect(constant.map(({ name }: { name: string }) => name)).toEqual(['patients.region', 'patients.born'])
+})
+
+test('a question names columns with their table or, where one column has the name, without', async () => {
+  await register(clinic('named')).expect(201)
+  const question = (column: string, where: string) => ({
+    kind: 'sum',
+    column,
+    where: { column: where, op: 'in', values: ['north'] },
+    epsilon: 1,
+  })
+  const { body: full } = await service.ask('named', question('visits.cost', 'patients.region')).expect(200)
+  const { body: short } = await service.ask('named', question('cost', 'region')).expect(200)
+  expect(short.id).toBe(full.id)
+  const { body } = await service.ask('named', { kind: 'sum', column: 'price', epsilon: 1 }).expect(422)
+  expect(body.detail).toContain('it has visits.cost, patients.region,')
+})
+
+test('a count without noise worth mentioning is that of the joined rows', async () => {
+  await register(clinic('exact')).expect(201)
+  const ask = async (question: object) =>
+    (await service.ask('exact', { ...question, epsilon: 20 }).expect(200)).body.result.value
+  expect(await ask({ kind: 'count' })).toBe(4)
+  expect(await ask({ kind: 'count', where: { column: 'beds', op: 'isNull' } })).toBe(1)
+  expect(await ask({ kind: 'count', of: 'people', where: { column: 'born', op: '<', value: 1990 } })).toBe(2)
+})
+
+test('a dry run names the broken rule, and nothing is kept', async () => {
+  const tried = async (body: object) =>
+    (await service.as('custodian').post('/v1/datasets?dryRun=true').send(body)).body
+  const twice = clinic('refused')
+  const tables = { ...twice.source.tables, hospitals: file('visits.csv') }
+  const joins = [JOINS[0], { from: 'visits.hospital', to: 'hospitals.hospital', public: true }]
+  const columns = twice.columns.map((each) =>
+    each.name === 'hospitals.beds' ? { ...each, name: 'hospitals.cost' } : each,
+  )
+  expect(await tried({ ...twice, source: { ...twice.source, tables, joins }, columns })).toMatchObject({
+    code: 'source-does-not-fit',
+    errors: [
+      {
+        field: 'source.joins.1.to',
+        rule: 'several rows of hospitals have the same hospital: a join must lead to one row',
+      },
+    ],
+  })
+  const strict = [{ ...JOINS[0], dangling: 'refuse' }, JOINS[1] ?? {}]
+  expect(await tried(clinic('refused', {}, strict))).toMatchObject({
+    code: 'source-does-not-fit',
+    errors: [
+      { field: 'source.joins.0.from', rule: expect.stringContaining('0 rows have no value, and 1 have') },
+    ],
+  })
+  expect(await tried(clinic('refused', { privacyUnit: { kind: 'row' } }))).toMatchObject({
+    code: 'invalid-request',
+    errors: expect.arrayContaining([
+      {
+        field: 'source.joins.0.public',
+        rule: 'must be true where each row is another person',
+      },
+    ]),
+  })
+  const absent = { ...twice.source.tables, hospitals: file('absent.csv') }
+  expect(await tried({ ...twice, source: { ...twice.source, tables: absent } })).toMatchObject({
+    code: 'source-refused',
+    errors: [{ field: 'source.tables.hospitals.path' }],
+  })
+  await service.as('custodian').get('/v1/datasets/refused').expect(404)
+})
+
+test('the tables about people have one budget, and public tables may be used by many', async () => {
+  const real = (id: string, visits: string, patients: string) => {
+    const registration = clinic(id, { synthetic: false, budget: { epsilon: 1 } })
+    const tables = { ...registration.source.tables, visits: file(visits), patients: file(patients) }
+    return { ...registration, source: { ...registration.source, tables } }
+  }
+  await register(real('first', 'real-visits.csv', 'real-patients.csv')).expect(201)
+  const elsewhere = await register(real('second', 'real-visits.csv', 'other-patients.csv')).expect(409)
+  expect(elsewhere.body).toMatchObject({ code: 'source-registered', errors: [{ field: 'separateBudget' }] })
+  const flat = {
+    ...real('flat', '', ''),
+    source: file('real-patients.csv'),
+    columns: [{ name: 'id', type: 'identifier' }],
+    privacyUnit: { kind: 'person', column: 'id', maxRows: 2 },
+  }
+  await register(flat).expect(409)
+  await register(real('third', 'other-visits.csv', 'other-patients.csv')).expect(201)
+  await register({ ...flat, separateBudget: 'Another study.' }).expect(201)
+})
