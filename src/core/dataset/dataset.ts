@@ -6,7 +6,7 @@ import type { Neighbours, PrivacyUnit } from '../../privacy/neighbours.ts'
 import { Refusal } from '../../privacy/refusal.ts'
 
 /** A dataset as its custodian declares it. */
-type Declared = z.output<typeof declared>
+export type Declared = z.output<typeof declared>
 
 /**
  * Rule for values that do not fit their column's declaration (the value does not parse, is an undeclared category, or

@@ -1,6 +1,5 @@
 import type { FieldError } from '../../privacy/refusal.ts'
-import type { JoinedSource, Source } from './dataset.ts'
-import type { ColumnDeclaration, DatasetDeclaration } from './declaration.ts'
+import type { Declared, JoinedSource, Source } from './dataset.ts'
 
 /* Declared joins of a source of several tables: docs/joins.md, and decision 64. */
 
@@ -46,6 +45,8 @@ export function parseJoinedColumn(name: string): JoinedColumn | undefined {
     : { table: name.slice(0, dot), column: name.slice(dot + 1) }
 }
 
+type ColumnDeclaration = Declared['columns'][number]
+
 /** True for a source of several tables. */
 export function isJoined(source: Source): source is JoinedSource {
   return source.kind === 'joined'
@@ -59,7 +60,7 @@ type Report = (field: string, rule: string) => void
  * @returns `undefined` for joins that break a rule
  */
 export function joinTree(
-  { source, privacyUnit, columns }: Pick<DatasetDeclaration, 'source' | 'privacyUnit' | 'columns'>,
+  { source, privacyUnit, columns }: Pick<Declared, 'source' | 'privacyUnit' | 'columns'>,
   report: Report,
 ): JoinTree | undefined {
   if (!isJoined(source)) return undefined
@@ -143,7 +144,7 @@ function isOwned({ position, from, to }: Join, people: string, report: Report): 
 /** The people must be the keys of the table at which the joins of people end. */
 function checkPeople(
   { joins, people, root }: JoinTree,
-  unit: DatasetDeclaration['privacyUnit'],
+  unit: Declared['privacyUnit'],
   report: Report,
 ): void {
   const owners = joins.filter(({ kind }) => kind === 'owner')
@@ -189,7 +190,7 @@ export function mapTables(
  * @returns the columns as they are where the source is not joined
  */
 export function withConstants(
-  declaration: Pick<DatasetDeclaration, 'source' | 'privacyUnit' | 'columns'>,
+  declaration: Pick<Declared, 'source' | 'privacyUnit' | 'columns'>,
 ): readonly ColumnDeclaration[] {
   const tree = joinTree(declaration, () => undefined)
   if (tree === undefined || declaration.privacyUnit.kind === 'row') return declaration.columns
