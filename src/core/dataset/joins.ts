@@ -142,11 +142,7 @@ function isOwned({ position, from, to }: Join, people: string, report: Report): 
 }
 
 /** The people must be the keys of the table at which the joins of people end. */
-function checkPeople(
-  { joins, people, root }: JoinTree,
-  unit: Declared['privacyUnit'],
-  report: Report,
-): void {
+function checkPeople({ joins, people, root }: JoinTree, unit: Declared['privacyUnit'], report: Report): void {
   const owners = joins.filter(({ kind }) => kind === 'owner')
   const last = owners.at(-1)
   if (unit.kind === 'row') {
