@@ -3,8 +3,10 @@ import { parseDate, parseInstant } from '../../core/dataset/iso-time.ts'
 import { isSameDecimal } from '../../privacy/decimal.ts'
 import { didYouMean } from '../../privacy/did-you-mean.ts'
 import type { Refusal } from '../../privacy/refusal.ts'
+import { cut, fold } from './identifiers.ts'
 import type { CastType, Expression, Statement } from './parsing/statement.ts'
 import { refusePart } from './place.ts'
+import { type NamedTables, namedTables } from './tables.ts'
 
 type ColumnName = Extract<Expression, { kind: 'column' }>
 
@@ -12,8 +14,8 @@ type ColumnName = Extract<Expression, { kind: 'column' }>
 export interface Scope {
   readonly text: string
   readonly dataset: Dataset
-  /** Name before a column, such as `v` in `v.age`. */
-  readonly table: string
+  /** What may be before a column, such as `v` in `v.age`. */
+  readonly tables: NamedTables
   /** Creates the refusal of a part that the service does not support. */
   readonly unsupported: (at: number | undefined, rule: string) => Refusal
   /** Creates the refusal of a part that does not fit the dataset. */
@@ -21,52 +23,37 @@ export interface Scope {
 }
 
 /** @throws Refusal `query-does-not-fit` for a statement over another table */
-export function openScope(text: string, { from }: Statement, dataset: Dataset): Scope {
+export function openScope(text: string, statement: Statement, dataset: Dataset): Scope {
   const misfit = (at: number, rule: string) => refusePart(text, at, 'query-does-not-fit', rule)
-  if (from.name !== dataset.id)
-    throw misfit(from.at, `FROM must name the dataset of the path, "${dataset.id}".`)
   return {
     text,
     dataset,
-    table: from.alias ?? from.name,
+    tables: namedTables(statement, dataset, misfit),
     unsupported: (at, rule) => refusePart(text, at, 'sql-not-supported', rule),
     misfit,
   }
-}
-
-/** Longest name in PostgreSQL. Longer names are cut to this length. */
-const LONGEST_NAME_BYTES = 63
-
-/** The name as PostgreSQL's parser returns it when it is quoted. */
-function cut(name: string): string {
-  const bytes = Buffer.from(name)
-  if (bytes.length <= LONGEST_NAME_BYTES) return name
-  return [...name].reduce(
-    (kept, character) =>
-      Buffer.byteLength(kept + character) <= LONGEST_NAME_BYTES ? kept + character : kept,
-    '',
-  )
-}
-
-/** The name as PostgreSQL's parser returns it when it is not quoted. */
-function fold(name: string): string {
-  return cut(name.replace(/[A-Z]/g, (letter) => letter.toLowerCase()))
 }
 
 /**
  * Returns the names of the columns that an identifier means: the one that is spelled so, or those that differ in the case
  * of their letters only.
  */
-function namesMeant({ dataset }: Scope, { name }: ColumnName): readonly string[] {
+function namesMeant({ dataset, tables }: Scope, { table, name }: ColumnName): readonly string[] {
+  // The names of joined tables are part of the declared names.
+  const starts = table === undefined ? new Set(tables.values()) : [tables.get(table) ?? '']
   const names = dataset.columns.map((each) => each.name)
-  const exact = names.filter((each) => cut(each) === name)
-  return exact.length > 0 ? exact : names.filter((each) => fold(each) === name)
+  const meant = (spelling: (own: string) => string) =>
+    names.filter((each) =>
+      [...starts].some((start) => each.startsWith(start) && spelling(each.slice(start.length)) === name),
+    )
+  const exact = meant(cut)
+  return exact.length > 0 ? exact : meant(fold)
 }
 
-/** @throws Refusal `query-does-not-fit` for a name that is before a column but is not that of the table */
-function requireTable({ table, misfit }: Scope, column: ColumnName): void {
-  if (column.table === undefined || column.table === table) return
-  throw misfit(column.at, `columns are those of "${table}".`)
+/** @throws Refusal `query-does-not-fit` for a name that is before a column but is not that of a table */
+function requireTable({ tables, misfit }: Scope, column: ColumnName): void {
+  if (column.table === undefined || tables.has(column.table)) return
+  throw misfit(column.at, `columns are those of ${[...tables.keys()].map((name) => `"${name}"`).join(', ')}.`)
 }
 
 /**

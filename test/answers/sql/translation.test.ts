@@ -436,8 +436,10 @@ describe('rows', () => {
 /** Refused statements, with ▸ at the place that the refusal names, and what it advises. */
 const REFUSED: Readonly<Record<string, readonly (readonly [marked: string, advice: string])[]>> = {
   'sql-not-supported': [
-    ['SELECT COUNT(*)\nFROM visits\n▸JOIN other ON TRUE', 'joins'],
-    ['SELECT COUNT(*) FROM visits, ▸other', 'joins'],
+    ['SELECT COUNT(*) FROM visits, ▸other', 'JOIN'],
+    ['SELECT COUNT(*) FROM visits CROSS JOIN ▸other', 'ON'],
+    ['SELECT COUNT(*) FROM visits FULL ▸JOIN other ON TRUE', 'LEFT JOIN'],
+    ['SELECT COUNT(*) FROM visits NATURAL ▸JOIN other', 'LEFT JOIN'],
     ['SELECT ▸* FROM visits', 'COUNT(*)'],
     ['SELECT ▸age FROM visits', 'GROUP BY'],
     ['SELECT ▸DISTINCT age FROM visits', 'GROUP BY'],

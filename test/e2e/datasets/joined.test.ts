@@ -167,3 +167,33 @@ test('the tables about people have one budget, and public tables may be used by 
   await register(real('third', 'other-visits.csv', 'other-patients.csv')).expect(201)
   await register({ ...flat, separateBudget: 'Another study.' }).expect(201)
 })
+
+test('SQL names the dataset, or the tables joined as they are declared', async () => {
+  await register(clinic('asked-in-sql')).expect(201)
+  const ask = (sql: string) =>
+    service.as('analyst').post('/v1/datasets/asked-in-sql/sql').send({ sql, epsilon: 0.1 })
+  const same = [
+    `SELECT SUM(cost) FROM "asked-in-sql" WHERE region = 'north'`,
+    `SELECT SUM(visits.cost) FROM "asked-in-sql" AS c WHERE patients.region = 'north'`,
+    `SELECT SUM(v.cost) FROM visits v JOIN patients p ON p.id = v.patient WHERE p.region = 'north'`,
+    `SELECT SUM(cost) FROM visits JOIN patients ON visits.patient = patients.id
+      LEFT JOIN hospitals h ON visits.hospital = h.code WHERE region IN ('north')`,
+  ]
+  const ids = new Set<string>()
+  for (const sql of same) ids.add((await ask(sql).expect(200)).body.id)
+  expect([...ids]).toEqual([expect.stringMatching(/^[0-9a-f]{32}$/)])
+  const refused: readonly (readonly [string, string])[] = [
+    [
+      'SELECT COUNT(*) FROM patients',
+      'FROM must begin with "visits", whose rows are those of "asked-in-sql".',
+    ],
+    ['SELECT COUNT(*) FROM visits LEFT JOIN patients ON visits.patient = patients.id', 'joins must be those'],
+    ['SELECT COUNT(*) FROM visits JOIN patients ON visits.hospital = patients.id', 'joins must be those'],
+    [
+      'SELECT COUNT(*) FROM visits JOIN hospitals ON visits.hospital = hospitals.code',
+      'LEFT JOIN hospitals ON',
+    ],
+    ['SELECT SUM(hospitals.beds) FROM visits', 'columns are those of "visits".'],
+  ]
+  for (const [sql, rule] of refused) expect((await ask(sql).expect(422)).body.detail).toContain(rule)
+})

@@ -10,6 +10,7 @@ import type {
   Expression,
   SortKey,
   Statement,
+  TableJoin,
   TableName,
   Target,
 } from './statement.ts'
@@ -37,7 +38,7 @@ export function readStatement(text: string, tree: SelectStmt): Statement {
   const [where, having, limit, offset] = [whereClause, havingClause, limitCount, limitOffset].map(optional)
   return defined({
     targets: targetList.map((node) => readTarget(reader, node)),
-    from: readTable(reader, fromClause),
+    ...readTables(reader, fromClause),
     groupBy: groupClause.map((node) => readExpression(reader, node)),
     orderBy: sortClause.map((node) => readSortKey(reader, node)),
     where,
@@ -70,13 +71,34 @@ function readTarget(reader: Reader, node: Node): Target {
 
 const ONE_TABLE = 'A statement reads one dataset: FROM names the dataset of the path.'
 
-function readTable(reader: Reader, [node, second]: readonly Node[]): TableName {
+/** Reads the tables of FROM: one, or one to which others are joined one after the other. */
+function readTables(reader: Reader, [node, second]: readonly Node[]): Pick<Statement, 'from' | 'joins'> {
   if (node === undefined) throw refuseField('sql-not-supported', 'sql', `FROM is missing. ${ONE_TABLE}`)
-  const table = fieldsOf(node, 'RangeVar')
   if (second !== undefined) {
     const at = fieldsOf(second, 'RangeVar')?.location
-    throw reader.refuse(at, `joins are not supported. ${ONE_TABLE}`)
+    throw reader.refuse(at, `tables are joined by JOIN, not by a comma. ${ONE_TABLE}`)
   }
+  const joins: TableJoin[] = []
+  let left = node
+  for (let join = fieldsOf(left, 'JoinExpr'); join !== undefined; join = fieldsOf(left, 'JoinExpr')) {
+    const { larg, rarg, jointype, usingClause, quals } = join
+    const table = readTable(reader, rarg)
+    const using = usingClause?.map(textOf)
+    if (
+      larg === undefined ||
+      (using !== undefined && using.length > 1) ||
+      (using === undefined && quals === undefined)
+    )
+      throw reader.refuse(table.at, 'a join needs ON with one comparison, or USING with one column.')
+    const on = quals === undefined ? undefined : readExpression(reader, quals)
+    joins.unshift(defined({ table, left: jointype === 'JOIN_LEFT', using: using?.[0], on }))
+    left = larg
+  }
+  return { from: readTable(reader, left), joins }
+}
+
+function readTable(reader: Reader, node: Node | undefined): TableName {
+  const table = fieldsOf(node, 'RangeVar')
   if (table === undefined) throw reader.refuse(undefined, ONE_TABLE)
   const { relname: name = '', location: at = 0, alias } = table
   if (table.inh !== true) throw reader.refuse(at, `ONLY is not supported. ${ONE_TABLE}`)

@@ -7,6 +7,8 @@
 export interface Statement {
   readonly targets: readonly Target[]
   readonly from: TableName
+  /** Tables that are joined to it, in their order. */
+  readonly joins: readonly TableJoin[]
   readonly where?: Expression
   readonly groupBy: readonly Expression[]
   readonly having?: Expression
@@ -26,6 +28,14 @@ export interface TableName {
   readonly name: string
   readonly alias?: string
   readonly at: number
+}
+
+/** A table of a JOIN, with its condition: equal columns of the same name, or ON. */
+export interface TableJoin {
+  readonly table: TableName
+  readonly left: boolean
+  readonly using?: string
+  readonly on?: Expression
 }
 
 /** An expression of ORDER BY, and its direction. */

@@ -3,7 +3,7 @@ const CONDITIONS = 'Conditions compare a column with constants.'
 const NO_SUBQUERIES = `subqueries are not supported. ${ONE_TABLE}`
 const NO_PATTERNS =
   'patterns are not supported. List the values: column IN (...). GET /v1/datasets/{dataset} shows the declared categories.'
-const NO_JOINS = `joins are not supported. ${ONE_TABLE} Ask for a table that is joined to be registered as a dataset.`
+const NO_JOINS = `only JOIN and LEFT JOIN of tables are supported. ${ONE_TABLE}`
 const NO_SETS =
   'UNION, INTERSECT and EXCEPT are not supported. Send each SELECT by itself, or several queries as a batch.'
 const NO_WRITES = 'only SELECT is supported. The service never changes data.'
@@ -41,7 +41,9 @@ const ADVICE: Readonly<Record<string, string>> = {
   'FuncCall.over': 'window functions are not supported. Use GROUP BY.',
   GroupingFunc: NO_GROUPING_SETS,
   GroupingSet: NO_GROUPING_SETS,
-  JoinExpr: NO_JOINS,
+  'JoinExpr.isNatural': NO_JOINS,
+  'JoinExpr.jointype=JOIN_FULL': NO_JOINS,
+  'JoinExpr.jointype=JOIN_RIGHT': NO_JOINS,
   JsonFuncExpr: 'JSON functions are not supported.',
   MultiAssignRef: NO_WRITES,
   NamedArgExpr: 'named arguments are not supported. Give the arguments by position.',
@@ -90,7 +92,9 @@ interface Keyword {
 
 /** Keywords of refused clauses whose node has no place of its own. */
 export const KEYWORDS: Readonly<Record<string, Keyword>> = {
-  JoinExpr: { name: 'JOIN' },
+  'JoinExpr.isNatural': { name: 'JOIN' },
+  'JoinExpr.jointype=JOIN_FULL': { name: 'JOIN' },
+  'JoinExpr.jointype=JOIN_RIGHT': { name: 'JOIN' },
   RangeTableSample: { name: 'TABLESAMPLE' },
   'SelectStmt.distinctClause': { name: 'DISTINCT' },
   'SelectStmt.groupDistinct': { name: 'DISTINCT', after: 'BY' },

@@ -40,6 +40,14 @@ const SYNTAX: Readonly<Record<string, Readonly<Record<string, Content>>>> = {
     location: DATA,
   },
   Alias: { aliasname: DATA },
+  JoinExpr: {
+    jointype: oneOf('JOIN_INNER', 'JOIN_LEFT'),
+    larg: NODES,
+    rarg: NODES,
+    usingClause: NODES,
+    quals: NODES,
+    rtindex: DATA,
+  },
   SortBy: {
     node: NODES,
     sortby_dir: oneOf('SORTBY_DEFAULT', 'SORTBY_ASC', 'SORTBY_DESC'),
