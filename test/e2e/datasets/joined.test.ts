@@ -180,7 +180,7 @@ test('SQL names the dataset, or the tables joined as they are declared', async (
       LEFT JOIN hospitals h ON visits.hospital = h.code WHERE region IN ('north')`,
   ]
   const ids = new Set<string>()
-  for (const sql of same) ids.add((await ask(sql).expect(200)).body.id)
+  for (const sql of same) ids.add((await ask(sql).expect(200)).body.answer.id)
   expect([...ids]).toEqual([expect.stringMatching(/^[0-9a-f]{32}$/)])
   const refused: readonly (readonly [string, string])[] = [
     [
