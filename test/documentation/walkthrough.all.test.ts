@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { answer as answerSchema, preview as previewSchema } from '../../schemas/answers/answer.ts'
 import { evaluation as evaluationSchema } from '../../schemas/studies/evaluation.ts'
 import { epsilonReport, riskReport } from '../../schemas/studies/risk.ts'
+import { entry } from '../../src/privacy/must.ts'
 import { startTestService, type TestService } from '../e2e/service.ts'
 import { installed } from '../installed.ts'
 import { commandsOf, openShell, readPage, type Shell } from './pasted-page.ts'
@@ -25,8 +26,21 @@ afterAll(async () => {
 
 test.skipIf(!installed('curl'))('every command of the walkthrough does what the page says', async () => {
   const printed = await shell.run(commandsOf(page).join('\n'))
-  const [table, wholeNumbers, gaussian, laplace, selected, risk, epsilon, preview, paid, ...rest] =
-    printed.map((line) => JSON.parse(line))
+  const bodies = printed.map((line) => JSON.parse(line))
+  const [
+    table,
+    wholeNumbers,
+    gaussian,
+    laplace,
+    selected,
+    risk,
+    epsilon,
+    preview,
+    paid,
+    cells,
+    totals,
+    ...rest
+  ] = bodies
   expect(rest).toEqual([])
 
   const evaluated = [table, wholeNumbers, gaussian, laplace].map((body) => {
@@ -59,8 +73,21 @@ test.skipIf(!installed('curl'))('every command of the walkthrough does what the 
   expect(prose).toContain(`"${previewSchema.parse(preview).disclosureRisk.statement}"`)
   expect(answerSchema.parse(paid).cost).toEqual({ epsilon: 0.3, delta: 0 })
 
+  const numbers = ({ result }: { result: { cells: { value: number }[] } }) =>
+    result.cells.map(({ value }) => value)
+  const shown = [...page.matchAll(/^ +\{ "key": \{ "Occupation": "([\w ]+)" \}, "value": \d+ \}/gm)].map(
+    ([, name]) => name,
+  )
+  expect(totals.result.cells.map(({ key }: { key: { Occupation: string } }) => key.Occupation)).toEqual(shown)
+  expect(numbers(totals)).toEqual(
+    numbers(totals).map((_, row) => entry(numbers(cells), 2 * row) + entry(numbers(cells), 2 * row + 1)),
+  )
+  expect(page).toContain(`"halfWidth": ${totals.accuracy.halfWidth.toFixed(2)}`)
+  expect(page).toContain(totals.inference.statement)
+  expect([cells.cost, totals.cost]).toEqual([1, 0].map((epsilon) => ({ epsilon, delta: 0 })))
+
   const pictures = (await readdir(shell.folder)).filter((name) => name.endsWith('.svg')).sort()
-  const shown = new Set([...page.matchAll(/pictures\/([\w-]+)-light\.svg/g)].map(([, name]) => `${name}.svg`))
-  expect(pictures).toEqual([...shown].sort())
+  const drawn = new Set([...page.matchAll(/pictures\/([\w-]+)-light\.svg/g)].map(([, name]) => `${name}.svg`))
+  expect(pictures).toEqual([...drawn].sort())
   for (const name of pictures) expect(await readFile(path.join(shell.folder, name), 'utf8')).toMatch(/^<svg /)
 })
