@@ -1,5 +1,10 @@
+import { haarShares, varianceOfPrefix } from '../../src/core/workloads/ordered.ts'
+import { entry } from '../../src/privacy/must.ts'
+import { ADULT, deviationsOf, rootMeanSquare, WORKLOADS, waysOf } from '../core/workloads/known-errors.ts'
+
 /*
- * The pictures of docs/concepts.md: drawings of ideas, not of figures. `pictures.ts` writes them in both themes.
+ * Drawings of docs/concepts.md, and the errors in docs/budget.md, which are those of the service. `pictures.ts` writes them in both
+ * themes.
  */
 
 interface Colours {
@@ -25,7 +30,12 @@ const DRAWINGS: Readonly<Record<string, readonly [title: string, height: number,
 
 /** Drawings by their file names. */
 export function drawConcepts(): readonly (readonly [file: string, svg: string])[] {
-  return Object.entries(DRAWINGS).flatMap(([name, [title, height, draw]]) =>
+  const drawErrors = errorsDrawing(rowsOfErrors())
+  const drawings = {
+    ...DRAWINGS,
+    'budget-errors': ['Root mean squared errors, by the way in which one price is spent', 452, drawErrors],
+  } as const
+  return Object.entries(drawings).flatMap(([name, [title, height, draw]]) =>
     (['light', 'dark'] as const).map((theme) => {
       const size = `width="640" height="${height}" viewBox="0 0 640 ${height}"`
       const font = 'font-family="system-ui, sans-serif" font-size="14"'
@@ -112,4 +122,72 @@ function bounds({ text: words, muted, accent, soft }: Colours): string {
     `<path d="M 562 60 C 520 25 450 25 408 58" fill="none" stroke="${accent}" stroke-width="1.5" stroke-dasharray="4 3"/>`,
     text(485, 26, muted, '9,000 counts as 500'),
   ].join('\n')
+}
+
+/** The errors of a workload at rho = 1/2: with an equal part of the price for each table, together, and at best. */
+interface Row {
+  readonly label: string
+  readonly detail: string
+  readonly errors: readonly [alone: number, together: number, least: number]
+}
+
+function rowsOfErrors(): readonly Row[] {
+  const tables = WORKLOADS.map(({ sizes, ways, optimum }): Row => {
+    // The table of no columns, the number of all rows, cannot be asked for. It moves no figure that is shown.
+    const asked = ways.filter((each) => each > 0)
+    const sets = waysOf(sizes, asked)
+    const together = rootMeanSquare(sizes, sets, deviationsOf(sizes, sets, 'gaussian'))
+    const which =
+      asked.length > 1 ? 'up to three' : ['each column', 'every pair', 'every three'][(asked[0] ?? 1) - 1]
+    return {
+      label: `${sizes === ADULT ? 14 : 5} columns: ${which}`,
+      detail: `${sets.length} tables`,
+      errors: [Math.sqrt(sets.length), together, optimum],
+    }
+  })
+  return [...tables, rowOfCumulativeCounts(1024)]
+}
+
+/** Cumulative counts beside the added counts of a histogram, and the least error of any Gaussian noise for 1,024 of them. */
+function rowOfCumulativeCounts(cells: number): Row {
+  const variances = haarShares(cells).map((share) => 1 / share)
+  const prefixes = Array.from({ length: cells }, (_, cell) => varianceOfPrefix(cell + 1, variances))
+  const together = Math.sqrt(prefixes.reduce((sum, variance) => sum + variance, 0) / cells)
+  return {
+    label: '1,024 cumulative counts',
+    detail: 'top bar: a histogram',
+    errors: [Math.sqrt((cells + 1) / 2), together, 2.91],
+  }
+}
+
+/** Bars of the errors. */
+function errorsDrawing(rows: readonly Row[]): Drawing {
+  return ({ text: words, muted, accent, soft }) => {
+    const series = [
+      { name: 'an equal part of the price for each table', x: 20, fill: soft, stroke: muted },
+      { name: 'together', x: 350, fill: accent, stroke: accent },
+      { name: 'least possible', x: 450, fill: 'none', stroke: muted },
+    ] as const
+    const legend = series.flatMap(({ name, x, fill, stroke }) => [
+      box(x, 12, 14, 12, fill, stroke),
+      text(x + 22, 23, words, name, 'start'),
+    ])
+    const bars = rows.flatMap(({ label, detail, errors }, row) => {
+      const top = 44 + row * 58
+      return [
+        text(20, top + 18, words, label, 'start'),
+        text(20, top + 36, muted, detail, 'start'),
+        ...errors.flatMap((error, place) => {
+          const { fill, stroke } = entry(series, place)
+          const width = Math.round(error * 16)
+          const y = top + place * 15
+          return [
+            box(225, y, width, 12, fill, stroke),
+            text(231 + width, y + 11, words, error.toPrecision(3), 'start'),
+          ]
+        }),
+      ]
+    })
+    return [...legend, ...bars].join('\n')
+  }
 }

@@ -37,11 +37,11 @@ test("the README's first answer has the shape and the id of an answer to its fir
   expect(shown.question).toEqual(JSON.parse(wire))
 })
 
-test('every query on the page of queries can be planned on the demo dataset within its budget', () => {
+test('every query on the pages of queries can be planned on the demo dataset within its budget', () => {
   const { budget, ...census } = censusRegistration
   const diagnosis = { name: 'Diagnosis', type: 'string', selectable: true, nullable: true } as const
   const withDiagnosis = declareDataset({ ...census, columns: [...census.columns, diagnosis] }, '1')
-  const text = page('docs/queries.md')
+  const text = page('docs/queries.md') + page('docs/budget.md')
   const asked = [...text.matchAll(/^```json\n([\s\S]*?)^```/gm)].map(([, json = '']) =>
     querySchema.parse(JSON.parse(json)),
   )
@@ -56,6 +56,13 @@ test('every query on the page of queries can be planned on the demo dataset with
   }
   const shown = new Set(asked.map(({ kind }) => kind))
   expect(QUERY_KINDS.filter((kind) => !shown.has(kind) && !text.includes(`\`${kind}\``))).toEqual([])
+})
+
+test('the table of errors on the page about budgets has the figures of its picture', () => {
+  const shown = [...page('docs/pictures/budget-errors-light.svg').matchAll(/>(\d+\.\d+)</g)]
+  const rows = [...page('docs/budget.md').matchAll(/^\|.* times \|$/gm)].join('')
+  const listed = [...rows.matchAll(/\b(\d+\.\d+)\b(?! times)/g)]
+  expect(listed.map(([, figure]) => figure)).toEqual(shown.map(([, figure]) => figure))
 })
 
 test('every statement on the page of SQL can be planned on the demo dataset', async () => {
@@ -90,7 +97,7 @@ test('every query about visits on the pages of queries can be planned on the mad
     },
     '1',
   )
-  const text = page('docs/queries.md') + page('examples/clinic.md')
+  const text = page('docs/queries.md') + page('docs/budget.md') + page('examples/clinic.md')
   const asked = [...text.matchAll(/^```json visits\n([\s\S]*?)^```/gm)]
   expect(asked.length).toBeGreaterThan(16)
   for (const [, json = ''] of asked)

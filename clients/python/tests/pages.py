@@ -40,6 +40,8 @@ def examples() -> list[Example]:
         for page, language, name in (
             ("docs/queries.md", "json", "population"),
             ("docs/queries.md", "json visits", "clinic"),
+            ("docs/budget.md", "json", "population"),
+            ("docs/budget.md", "json visits", "clinic"),
             ("examples/clinic.md", "json visits", "clinic"),
             ("docs/reference/questions.md", "json", "population"),
         )
