@@ -54,7 +54,6 @@ export const GROUPS: readonly Group[] = [
     title: 'Privacy officers',
     pages: [
       'docs/privacy.md',
-      'docs/security.md',
       'docs/reference/permissions.md',
       'test/attacks.md',
       'docs/known-limits.md',
