@@ -154,6 +154,7 @@ const COMMON = [
   'contribution',
   'of',
   'perPerson',
+  'use',
 ]
 
 function questionPage(): string {

@@ -93,7 +93,9 @@ const clampError = z
       .describe('Half-width of the answer, as a preview would state it, within a few per cent.'),
     bias: z
       .number()
-      .describe('What clamping cuts off at both ends together, estimated from the bands that stand out.'),
+      .describe(
+        'What clamping cuts off at both ends together, estimated from the bands with more rows than `rowsToAppear`.',
+      ),
     total: z.number().describe('`noise` and `bias` added up.'),
   })
   .meta({ id: 'ClampError', description: 'Error of an answer with a clamp, in the unit of the answer.' })
@@ -104,19 +106,23 @@ const clamps = z
     candidates: listOf(
       z.strictObject({
         ...clampBounds,
-        shareBeyond: z.number().describe('Share of the rows beyond the clamp, among bands that stand out.'),
+        shareBeyond: z
+          .number()
+          .describe(
+            'Share of the rows beyond the clamp, among the bands with more rows than `rowsToAppear`.',
+          ),
         sum: clampError.optional().describe('Absent for dates and timestamps.'),
         mean: clampError,
       }),
-    ).describe('Clamps of which none has less noise than another without cutting off more.'),
+    ).describe('The clamps to choose from: of any two, the one with less noise cuts off more.'),
     recommended: z
       .strictObject({
         sum: z.strictObject(clampBounds).optional(),
         mean: z.strictObject(clampBounds).optional(),
       })
-      .describe('The clamps with the least `total`; none if no band stands out.'),
+      .describe('The clamps with the least `total`. None if no band has more rows than `rowsToAppear`.'),
   })
-  .meta({ id: 'Clamps', description: 'Clamps for a next question, computed from the noisy counts.' })
+  .meta({ id: 'Clamps', description: 'Clamps for a next sum or mean, computed from the noisy counts.' })
 
 const contributions = z
   .strictObject({
@@ -238,7 +244,7 @@ const marginalsResult = z
 /** The noisy integers of each measured table. */
 export const measuredTables = listOf(z.union([listOf(z.int()), z.string()])).describe(
   'The noisy integers from which all tables are estimated: of each measured table, in the order of `noise`, in units of its ' +
-    'granularity. A long list is the base64 of its numbers, each as 2n or -2n - 1 in groups of 7 bits, the lowest first, all ' +
+    'granularity. A long list is the base64 of its numbers n, each as 2n, or as -2n - 1 if negative, in groups of 7 bits, the lowest first, all ' +
     'but the last with the eighth bit set (LEB128).',
 )
 
@@ -247,20 +253,20 @@ const cumulativeResult = groupsResult
     percentiles: listOf(
       z.strictObject({
         p: z.number(),
-        value: shownValue.describe('Where the curve crosses the percentage: an edge, period or value.'),
+        value: shownValue.describe('Where the counts reach the percentage: an edge, period or value.'),
         interval: z
           .strictObject({ lower: shownValue, upper: shownValue })
           .describe('The true quantile lies in it, with the stated confidence.'),
       }),
     )
       .optional()
-      .describe('Quantiles on the curve, in the order of the query.'),
+      .describe('Quantiles that follow from the counts, in the order of the query.'),
   })
   .meta({
     id: 'CumulativeResult',
     description:
-      'Noisy count from the start of the first cell to the end of each cell, and quantiles. Counts agree: their differences are the ' +
-      'counts of ranges.',
+      'Noisy count from the start of the first cell to the end of each cell, and quantiles. The difference of two counts is the count ' +
+      'between them.',
   })
 
 export const result = z
@@ -392,7 +398,7 @@ export const noise = z
     z.strictObject({ mechanism: z.literal('near-truncated-geometric'), neighbours }),
     z
       .strictObject({ mechanism: z.literal('combined'), neighbours })
-      .describe('The answer follows from several releases, which `inference` names.'),
+      .describe('The answer follows from paid releases, which `inference` names.'),
     z
       .strictObject({
         mechanism: z.literal('marginals'),
@@ -517,8 +523,8 @@ export const accuracy = z
       .number()
       .optional()
       .describe(
-        'For a selection of keys: a key with this number of rows appears, with the stated confidence. For `bounds`: a band stands ' +
-          'out if its noisy number exceeds this; a band without rows does with a probability of at most 1e-9.',
+        'For a selection of keys: a key with this number of rows appears, with the stated confidence. For `bounds`: only bands whose ' +
+          'noisy number exceeds this count; a band without rows does with a probability of at most 1e-9.',
       ),
     peopleToAppear: z
       .number()
@@ -604,16 +610,16 @@ const integers = z
   .readonly()
   .optional()
   .describe(
-    'Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one ' +
+    'Measured sums and counts with their noise, in units of `granularity`: one list for each statistic of `noise`, one ' +
       'number for each cell. Later answers can follow from them at no cost.',
   )
 
 const term = z
   .strictObject({
-    release: z.int().min(0).describe('Place in `releases`.'),
-    statistic: z.int().min(0),
-    cell: z.int().min(0),
-    weight: z.string(),
+    release: z.int().min(0).describe('Place in `releases`, from 0.'),
+    statistic: z.int().min(0).describe('Place of the list in `integers` of that release.'),
+    cell: z.int().min(0).describe('Place in that list.'),
+    weight: z.string().describe('Whole number.'),
   })
   .meta({
     id: 'InferenceTerm',
@@ -625,21 +631,26 @@ const inference = z
     statement: z.string().describe('From which answers this one follows, in words.'),
     releases: listOf(
       z.strictObject({
-        id: z.string().describe('Release of yours, or `this` for the measurement of the answer itself.'),
-        measurement: z.string().describe('What it measured: the same in every release that shows it.'),
+        id: z
+          .string()
+          .describe(
+            'Release that you have paid for, or `this` for what a top-up measured for the answer itself.',
+          ),
+        measurement: z.string().describe('Its `measurement`.'),
       }),
     ),
     estimates: listOf(
       listOf(z.strictObject({ value: z.number(), denominator: z.string(), terms: listOf(term) })),
     ).describe(
-      'The estimate of each sum or count that the answer is made from, in each cell: the sum of weight times measured integer, ' +
-        'divided by the denominator, as an exact fraction.',
+      'The estimate of each sum or count that the answer is made from, in each cell. Its `value` is the sum over the `terms` of weight ' +
+        'times measured integer, divided by the `denominator`, exactly, before it is rounded to a double.',
     ),
   })
   .meta({
     id: 'Inference',
     description:
-      'How an answer follows from releases: the best linear unbiased estimate. Its weights depend on public facts only.',
+      'How an answer follows from paid releases: the weighted sum of what they measured that is right on average and has the least ' +
+      'variance (best linear unbiased estimate). The weights depend on public facts only, never on answers.',
   })
   .optional()
 
@@ -699,7 +710,9 @@ export function answerByKind<Fields extends z.ZodRawShape>(suffix: string, field
 const measurement = z
   .string()
   .optional()
-  .describe('Identifies what was measured: the same in every release that shows it.')
+  .describe(
+    'Identifies what was measured. Releases that show the same measurement, such as shared ones, state the same.',
+  )
 
 /** Fields of an answer to a query, whether it is stored or about made-up rows. */
 export const answerFacts = {
@@ -790,25 +803,25 @@ const offers = z
   .strictObject({
     free: z
       .union([
-        z.strictObject({ reason: z.string().describe('Why nothing follows.') }),
+        z.strictObject({ reason: z.string().describe('Why no answer follows from what you have paid for.') }),
         z.strictObject({
           result,
           accuracy,
           releases: listOf(z.string()).describe('Ids of the releases that it follows from.'),
-          statement: z.string(),
+          statement: z.string().describe('From which answers it follows, in words.'),
         }),
       ])
-      .describe('What your paid releases already say, at no cost.'),
+      .describe('The answer that follows from what you have paid for, at no cost; or why none does.'),
     topUp: z
-      .strictObject({ epsilon: z.number(), price: amount })
+      .strictObject({ epsilon: z.number().describe('Epsilon of the new measurement.'), price: amount })
       .optional()
       .describe(
-        'What it costs to reach the accuracy, or the precision of the epsilon, asked for, counting what is paid. Absent where ' +
-          'nothing is known. 0 where it is reached already.',
+        'What a new measurement costs that reaches, together with what you have paid for, the accuracy or the precision of the ' +
+          'epsilon that you ask for. 0 if that is reached already. Absent if nothing follows from what you have paid for.',
       ),
     fresh: z.strictObject({ price: amount }).describe('What an answer with noise of its own costs.'),
   })
-  .meta({ id: 'Offers', description: 'Ways to an answer; `use` chooses one.' })
+  .meta({ id: 'Offers', description: 'The ways to an answer with their prices; `use` chooses one.' })
 
 /** Response to a preview of a query. */
 export const preview = z

@@ -132,8 +132,8 @@ const clamp = z
   .meta({
     id: 'Clamp',
     description:
-      'Bounds to which values are clamped, within the declared bounds of the column and on its grid. The noise shrinks with ' +
-      'them. Values beyond them move the statistic itself, which no half-width covers. NULL stays NULL.',
+      'Bounds for one question, within the declared bounds of the column and on its grid. Values beyond count as the nearer bound. ' +
+      'Narrower bounds need less noise, but move the statistic itself, which no half-width covers. NULL stays NULL.',
   })
 
 /** A clamp of the one column that a statistic is about. */
@@ -318,9 +318,11 @@ const use = z
   .meta({
     id: 'Use',
     description:
-      'What is used of releases that you have paid for. `fresh`: nothing; the answer has noise of its own. `free`: the answer is ' +
-      'inferred from them alone, and costs nothing. `topUp`: only the precision that they lack is bought. Default: `free` if ' +
-      'they meet the `accuracy` asked for, and otherwise `fresh`, as always with a chosen Idempotency-Key and in batches. A preview states all three. Over made-up rows it has no effect.',
+      'Whether answers that you have paid for are used. `free`: the answer is computed from them alone, and costs nothing; it is ' +
+      'refused if it does not follow from them. `topUp`: they are combined with a new measurement, which costs only the precision ' +
+      'that they lack. `fresh`: the answer has noise of its own. Default: `free` if they meet the `accuracy` asked for, otherwise ' +
+      '`fresh`; always `fresh` in batches and with a chosen Idempotency-Key. A preview states the price of each. Over made-up rows ' +
+      'it has no effect.',
   })
 
 const additive = {
@@ -802,14 +804,14 @@ const nextQuestion = {
     .optional()
     .meta({
       description:
-        'Epsilon of the question that you will ask next. It changes only what the answer weighs from its counts, and a repeat ' +
-        'with another one costs nothing. Default: the epsilon of this question.',
+        'Epsilon of the question that you will ask next, for which the answer makes its recommendation. A repeat with another one ' +
+        'costs nothing. Default: the epsilon of this question.',
       exclusiveMinimum: 0,
       maximum: MAX_QUERY_EPSILON,
     })
     .register(formFields, {
       title: 'Epsilon of the next question',
-      hint: 'What the answer recommends is weighed for this epsilon. By default, that of this question.',
+      hint: 'The answer makes its recommendation for it. By default, the epsilon of this question.',
     }),
 }
 
@@ -848,7 +850,7 @@ const marginalsQuery = z
       .enum(['total', 'largest'])
       .optional()
       .describe(
-        'What is as small as possible at the price: the mean squared error of all cells (`total`), or the largest ' +
+        'What is made as small as the price allows: the mean squared error of all cells (`total`), or the largest ' +
           'half-width (`largest`). Default: `largest` if `accuracy` is given, otherwise `total`.',
       )
       .register(formFields, {
@@ -859,7 +861,7 @@ const marginalsQuery = z
       .union([z.number(), z.array(z.number()).min(1).max(MOST_TABLES)], 'must be a list of numbers')
       .optional()
       .describe(
-        'Weights of the tables in the total error, in the order of the tables, instead of `objective`. Tables of larger weight have ' +
+        'How much the error of each table matters, in the order of the answer, instead of `objective`. Tables of larger weight have ' +
           'smaller errors. At least 0, and not all 0.',
       )
       .register(formFields, {
@@ -890,9 +892,9 @@ const marginalsQuery = z
     id: 'MarginalsQuery',
     examples: [{ kind: 'marginals', columns: ['Sex', 'Married', 'Occupation'], ways: 2, epsilon: 1 }],
     description:
-      'Number of rows in each cell of all tables of some number of columns, at one price. The service measures whole tables ' +
-      'with the weights that serve all of them best, and estimates every table from all of them: the tables agree with each ' +
-      'other, and all cells of a table have one half-width. People count by their rows: `contribution` with one row counts people.',
+      'Numbers of rows in all tables of some number of columns, such as every pair, at one price. The service measures the tables that ' +
+      'say most, and estimates every table from all measurements: the tables agree with each other, and all cells of a table have one ' +
+      'half-width. Where people have several rows, `contribution` with one row counts people.',
   })
 
 const cumulativeCountsQuery = z
@@ -908,12 +910,12 @@ const cumulativeCountsQuery = z
       .max(20)
       .optional()
       .describe(
-        'Percentages whose quantiles are read from the curve. They cost nothing: the same question with others is a repeat.',
+        'Percentages whose quantiles are read from the cumulative counts, at no cost: the same question with others is a repeat.',
       )
       .register(formFields, {
         type: 'percentages',
         title: 'Quantiles',
-        hint: 'Read from the curve, at no cost. 50 is the median.',
+        hint: 'Percentages. Read from the counts, at no cost. 50 is the median.',
       }),
     ...rows,
     delta: delta.default(0).register(formFields, {
@@ -932,9 +934,10 @@ const cumulativeCountsQuery = z
       },
     ],
     description:
-      'Number of rows or of people up to each edge, period or value of an ordered column. All of these counts, and the count of every ' +
-      'range, follow from nodes of a tree that are measured once: for many cells their errors are far smaller than those of sums of a ' +
-      'histogram. Rows without a value, or before the first edge, are in no count. With a delta the noise is Gaussian, otherwise Laplace.',
+      'Number of rows or of people up to each edge, period or value of an ordered column. The difference of two counts is the count ' +
+      'between them. All follow from measurements that halve the column again and again: for many cells their errors are far smaller ' +
+      'than those of the cells of a histogram, added up. Rows without a value, or outside of the edges, are in no count. With a delta ' +
+      'the noise is Gaussian, otherwise Laplace.',
   })
 
 const { contribution: _, ...uncontributed } = additive
@@ -946,8 +949,8 @@ const contributionProfileQuery = z
     description:
       'Number of people by the number of their rows that satisfy `where`, also of those rows that `maxRows` leaves out of ' +
       'every other answer. Cells are `1`, `2`, `3`, `4 to 5`, `6 to 7` and so on, two for each power of two, divided ' +
-      'after `maxRows`, up to `plausibleRows`. A person is in one cell. The answer weighs bounds `rows` for a `contribution`. Only for datasets whose privacy unit ' +
-      'is a person.',
+      'after `maxRows`, up to `plausibleRows`. A person is in one cell. The answer recommends `rows` for the `contribution` of a next ' +
+      'question. Only for datasets whose privacy unit is a person.',
   })
 
 const boundsQuery = z
@@ -961,8 +964,9 @@ const boundsQuery = z
     id: 'BoundsQuery',
     examples: [{ kind: 'bounds', column: 'Earnings', nextEpsilon: 0.5, epsilon: 0.1 }],
     description:
-      'Number of rows in each band of a column between powers of two (of steps from the lower bound, for dates and timestamps), and the ' +
-      'clamps that follow: with the noise of a sum and a mean, what clamping cuts off, and the share of rows beyond. NULL values are ignored.',
+      'Finds a `clamp` for a next sum or mean. Number of rows in each band of a column between powers of two (of steps from the lower ' +
+      'bound, for dates and timestamps), and clamps that follow from these counts: each with the noise that it leaves, what it cuts off, ' +
+      'and the share of rows beyond it. NULL values are ignored.',
   })
 
 const variants = [

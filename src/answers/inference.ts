@@ -47,9 +47,9 @@ type Known =
 /** Why nothing follows for any question about a dataset, or of another kind; `undefined` if something may. */
 function reasonAgainst(planned: Plan): string | undefined {
   if (isLive(planned.dataset))
-    return 'nothing is inferred about a live table: its releases have read the rows of different moments'
+    return 'answers about a live table have read its rows at different moments, so nothing follows from them'
   if (planned.kind !== 'additive')
-    return `nothing is inferred about ${planned.query.kind}, which is not made from sums and counts`
+    return `${planned.query.kind} is not made from sums and counts, so it does not follow from other answers`
   return undefined
 }
 
@@ -107,7 +107,11 @@ function inferredFrom(planned: AdditivePlan, parents: readonly Parent[]): Known 
   if ('kind' in found) return { kind: 'unknown', reason: reasonOf(found, planned), field: 'use' }
   const used = new Set(found.statistics.flat().flatMap(({ terms }) => terms.map(({ release }) => release)))
   if (used.size === 0)
-    return { kind: 'unknown', reason: 'no release is needed for this question', field: 'use' }
+    return {
+      kind: 'unknown',
+      reason: 'it is the same for all data, so no paid answer is needed',
+      field: 'use',
+    }
   return { kind: 'known', inferred: found, parents: parents.filter(({ id }) => used.has(id)) }
 }
 
@@ -117,15 +121,15 @@ const CELLS_NAMED = 5
 function reasonOf(found: NotInferred, planned: AdditivePlan): string {
   switch (found.kind) {
     case 'unsupported':
-      return `nothing is inferred about this form of ${planned.query.kind}`
+      return `this form of ${planned.query.kind} does not follow from other answers`
     case 'too-many-cells':
-      return `the question needs more than ${INFERENCE_LIMITS.cells} elementary cells`
+      return `its conditions and groups make more than ${INFERENCE_LIMITS.cells} combinations of values`
     case 'missing': {
       const keys = cellKeys(planned.groupings)
-      if (planned.groupings.length === 0) return 'it does not follow from your releases'
+      if (planned.groupings.length === 0) return 'it does not follow from the answers that you have paid for'
       const named = found.cells.slice(0, CELLS_NAMED).map((cell) => JSON.stringify(keys[cell]))
       const more = found.cells.length - named.length
-      return `${found.cells.length} of ${keys.length} cells do not follow from your releases: ${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
+      return `${found.cells.length} of ${keys.length} cells do not follow from the answers that you have paid for: ${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
     }
   }
 }

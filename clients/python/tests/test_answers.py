@@ -238,6 +238,7 @@ def test_offers_are_readable() -> None:
     line = "free: 2,531 ± 20 from 2 answers; top up: epsilon 0.07; fresh: epsilon 0.1"
     assert repr(offers) == line
     assert line in repr(sotto.Preview(document))
-    nothing = {"free": {"reason": "it does not follow from your releases"}, "fresh": document["offers"]["fresh"]}
+    reason = "it does not follow from the answers that you have paid for"
+    nothing = {"free": {"reason": reason}, "fresh": document["offers"]["fresh"]}
     preview = sotto.Preview({**document, "offers": nothing})
-    assert repr(preview.offers) == "free: it does not follow from your releases; fresh: epsilon 0.1"
+    assert repr(preview.offers) == f"free: {reason}; fresh: epsilon 0.1"

@@ -1238,7 +1238,7 @@ export interface components {
             rootMeanSquaredError?: number;
             /** @description Only for a selection with gaps: each gap differs by at most this from the true difference to the next candidate (for the last one, to the best candidate that was not selected). Holds jointly for all gaps. */
             gapHalfWidth?: number;
-            /** @description For a selection of keys: a key with this number of rows appears, with the stated confidence. For `bounds`: a band stands out if its noisy number exceeds this; a band without rows does with a probability of at most 1e-9. */
+            /** @description For a selection of keys: a key with this number of rows appears, with the stated confidence. For `bounds`: only bands whose noisy number exceeds this count; a band without rows does with a probability of at most 1e-9. */
             rowsToAppear?: number;
             /** @description Only for a selection of keys where people are the privacy units: a key with this number of people appears, with the stated confidence. */
             peopleToAppear?: number;
@@ -1491,7 +1491,7 @@ export interface components {
             question?: {
                 queries: components["schemas"]["AskedQuery"][];
             };
-            /** @description Identifies what was measured: the same in every release that shows it. */
+            /** @description Identifies what was measured. Releases that show the same measurement, such as shared ones, state the same. */
             measurement?: string;
             cost: components["schemas"]["Amount"];
             budget: components["schemas"]["Budget"];
@@ -1715,7 +1715,7 @@ export interface components {
             type: "boolean";
         };
         /**
-         * @description Number of rows in each band of a column between powers of two (of steps from the lower bound, for dates and timestamps), and the clamps that follow: with the noise of a sum and a mean, what clamping cuts off, and the share of rows beyond. NULL values are ignored.
+         * @description Finds a `clamp` for a next sum or mean. Number of rows in each band of a column between powers of two (of steps from the lower bound, for dates and timestamps), and clamps that follow from these counts: each with the noise that it leaves, what it cuts off, and the share of rows beyond it. NULL values are ignored.
          * @example {
          *       "kind": "bounds",
          *       "column": "Earnings",
@@ -1727,7 +1727,7 @@ export interface components {
             /** @constant */
             kind: "bounds";
             column: components["schemas"]["ColumnName"];
-            /** @description Epsilon of the question that you will ask next. It changes only what the answer weighs from its counts, and a repeat with another one costs nothing. Default: the epsilon of this question. */
+            /** @description Epsilon of the question that you will ask next, for which the answer makes its recommendation. A repeat with another one costs nothing. Default: the epsilon of this question. */
             nextEpsilon?: number;
             where?: components["schemas"]["Predicate"];
             contribution?: components["schemas"]["Contribution"];
@@ -1873,33 +1873,33 @@ export interface components {
         ClampError: {
             /** @description Half-width of the answer, as a preview would state it, within a few per cent. */
             noise: number;
-            /** @description What clamping cuts off at both ends together, estimated from the bands that stand out. */
+            /** @description What clamping cuts off at both ends together, estimated from the bands with more rows than `rowsToAppear`. */
             bias: number;
             /** @description `noise` and `bias` added up. */
             total: number;
         };
-        /** @description Bounds to which values are clamped, within the declared bounds of the column and on its grid. The noise shrinks with them. Values beyond them move the statistic itself, which no half-width covers. NULL stays NULL. */
+        /** @description Bounds for one question, within the declared bounds of the column and on its grid. Values beyond count as the nearer bound. Narrower bounds need less noise, but move the statistic itself, which no half-width covers. NULL stays NULL. */
         Clamp: {
             /** @description Smaller values count as this one. Within the declared bounds of the column. */
             lower: number | string;
             /** @description Larger values count as this one. Greater than `lower`. */
             upper: number | string;
         };
-        /** @description Clamps for a next question, computed from the noisy counts. */
+        /** @description Clamps for a next sum or mean, computed from the noisy counts. */
         Clamps: {
             /** @description Epsilon of the sum or mean that the errors are about. */
             nextEpsilon: number;
-            /** @description Clamps of which none has less noise than another without cutting off more. */
+            /** @description The clamps to choose from: of any two, the one with less noise cuts off more. */
             candidates: {
                 lower: components["schemas"]["ShownValue"];
                 upper: components["schemas"]["ShownValue"];
-                /** @description Share of the rows beyond the clamp, among bands that stand out. */
+                /** @description Share of the rows beyond the clamp, among the bands with more rows than `rowsToAppear`. */
                 shareBeyond: number;
                 /** @description Absent for dates and timestamps. */
                 sum?: components["schemas"]["ClampError"];
                 mean: components["schemas"]["ClampError"];
             }[];
-            /** @description The clamps with the least `total`; none if no band stands out. */
+            /** @description The clamps with the least `total`. None if no band has more rows than `rowsToAppear`. */
             recommended: {
                 sum?: {
                     lower: components["schemas"]["ShownValue"];
@@ -2109,11 +2109,11 @@ export interface components {
                 upper: number;
             };
         };
-        /** @description Number of people by the number of their rows that satisfy `where`, also of those rows that `maxRows` leaves out of every other answer. Cells are `1`, `2`, `3`, `4 to 5`, `6 to 7` and so on, two for each power of two, divided after `maxRows`, up to `plausibleRows`. A person is in one cell. The answer weighs bounds `rows` for a `contribution`. Only for datasets whose privacy unit is a person. */
+        /** @description Number of people by the number of their rows that satisfy `where`, also of those rows that `maxRows` leaves out of every other answer. Cells are `1`, `2`, `3`, `4 to 5`, `6 to 7` and so on, two for each power of two, divided after `maxRows`, up to `plausibleRows`. A person is in one cell. The answer recommends `rows` for the `contribution` of a next question. Only for datasets whose privacy unit is a person. */
         ContributionProfileQuery: {
             /** @constant */
             kind: "contributionProfile";
-            /** @description Epsilon of the question that you will ask next. It changes only what the answer weighs from its counts, and a repeat with another one costs nothing. Default: the epsilon of this question. */
+            /** @description Epsilon of the question that you will ask next, for which the answer makes its recommendation. A repeat with another one costs nothing. Default: the epsilon of this question. */
             nextEpsilon?: number;
             where?: components["schemas"]["Predicate"];
             /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
@@ -2414,7 +2414,7 @@ export interface components {
             contribution?: components["schemas"]["AppliedContribution"];
             coverage: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
-            /** @description Identifies what was measured: the same in every release that shows it. */
+            /** @description Identifies what was measured. Releases that show the same measurement, such as shared ones, state the same. */
             measurement?: string;
             inference?: components["schemas"]["Inference"];
             cost: components["schemas"]["Amount"];
@@ -2437,7 +2437,7 @@ export interface components {
              */
             shared?: true;
             domain?: components["schemas"]["PostprocessingFacts"];
-            /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
+            /** @description Measured sums and counts with their noise, in units of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
             integers?: string[][];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
@@ -2456,7 +2456,7 @@ export interface components {
             /** @description Cost of the query on its own. */
             price: components["schemas"]["Amount"];
             domain?: components["schemas"]["PostprocessingFacts"];
-            /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
+            /** @description Measured sums and counts with their noise, in units of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
             integers?: string[][];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
@@ -2465,7 +2465,7 @@ export interface components {
             };
         };
         /**
-         * @description Number of rows or of people up to each edge, period or value of an ordered column. All of these counts, and the count of every range, follow from nodes of a tree that are measured once: for many cells their errors are far smaller than those of sums of a histogram. Rows without a value, or before the first edge, are in no count. With a delta the noise is Gaussian, otherwise Laplace.
+         * @description Number of rows or of people up to each edge, period or value of an ordered column. The difference of two counts is the count between them. All follow from measurements that halve the column again and again: for many cells their errors are far smaller than those of the cells of a histogram, added up. Rows without a value, or outside of the edges, are in no count. With a delta the noise is Gaussian, otherwise Laplace.
          * @example {
          *       "kind": "cumulativeCounts",
          *       "column": {
@@ -2497,7 +2497,7 @@ export interface components {
              * @enum {string}
              */
             of?: "rows" | "people";
-            /** @description Percentages whose quantiles are read from the curve. They cost nothing: the same question with others is a repeat. */
+            /** @description Percentages whose quantiles are read from the cumulative counts, at no cost: the same question with others is a repeat. */
             p?: number[];
             where?: components["schemas"]["Predicate"];
             contribution?: components["schemas"]["Contribution"];
@@ -2521,7 +2521,7 @@ export interface components {
             contribution?: components["schemas"]["AppliedContribution"];
             coverage: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
-            /** @description Identifies what was measured: the same in every release that shows it. */
+            /** @description Identifies what was measured. Releases that show the same measurement, such as shared ones, state the same. */
             measurement?: string;
             inference?: components["schemas"]["Inference"];
             cost: components["schemas"]["Amount"];
@@ -2543,7 +2543,7 @@ export interface components {
              */
             dummy: true;
             domain?: components["schemas"]["PostprocessingFacts"];
-            /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
+            /** @description Measured sums and counts with their noise, in units of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
             integers?: string[][];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
@@ -2551,7 +2551,7 @@ export interface components {
                 accuracy: components["schemas"]["Accuracy"];
             };
         };
-        /** @description Noisy count from the start of the first cell to the end of each cell, and quantiles. Counts agree: their differences are the counts of ranges. */
+        /** @description Noisy count from the start of the first cell to the end of each cell, and quantiles. The difference of two counts is the count between them. */
         CumulativeResult: {
             groups: {
                 key: {
@@ -2575,10 +2575,10 @@ export interface components {
                     };
                 };
             }[];
-            /** @description Quantiles on the curve, in the order of the query. */
+            /** @description Quantiles that follow from the counts, in the order of the query. */
             percentiles?: {
                 p: number;
-                /** @description Where the curve crosses the percentage: an edge, period or value. */
+                /** @description Where the counts reach the percentage: an edge, period or value. */
                 value: components["schemas"]["ShownValue"];
                 /** @description The true quantile lies in it, with the stated confidence. */
                 interval: {
@@ -2814,7 +2814,7 @@ export interface components {
             question?: {
                 queries: components["schemas"]["AskedQuery"][];
             };
-            /** @description Identifies what was measured: the same in every release that shows it. */
+            /** @description Identifies what was measured. Releases that show the same measurement, such as shared ones, state the same. */
             measurement?: string;
             cost: components["schemas"]["Amount"];
             budget: components["schemas"]["Budget"];
@@ -3291,7 +3291,7 @@ export interface components {
             contribution?: components["schemas"]["AppliedContribution"];
             coverage: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
-            /** @description Identifies what was measured: the same in every release that shows it. */
+            /** @description Identifies what was measured. Releases that show the same measurement, such as shared ones, state the same. */
             measurement?: string;
             inference?: components["schemas"]["Inference"];
             cost: components["schemas"]["Amount"];
@@ -3314,7 +3314,7 @@ export interface components {
              */
             shared?: true;
             domain?: components["schemas"]["PostprocessingFacts"];
-            /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
+            /** @description Measured sums and counts with their noise, in units of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
             integers?: string[][];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
@@ -3333,7 +3333,7 @@ export interface components {
             /** @description Cost of the query on its own. */
             price: components["schemas"]["Amount"];
             domain?: components["schemas"]["PostprocessingFacts"];
-            /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
+            /** @description Measured sums and counts with their noise, in units of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
             integers?: string[][];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
@@ -3352,7 +3352,7 @@ export interface components {
             contribution?: components["schemas"]["AppliedContribution"];
             coverage: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
-            /** @description Identifies what was measured: the same in every release that shows it. */
+            /** @description Identifies what was measured. Releases that show the same measurement, such as shared ones, state the same. */
             measurement?: string;
             inference?: components["schemas"]["Inference"];
             cost: components["schemas"]["Amount"];
@@ -3374,7 +3374,7 @@ export interface components {
              */
             dummy: true;
             domain?: components["schemas"]["PostprocessingFacts"];
-            /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
+            /** @description Measured sums and counts with their noise, in units of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
             integers?: string[][];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
@@ -3492,17 +3492,17 @@ export interface components {
              */
             onInvalidValue?: "dropRow" | "refuse";
         };
-        /** @description How an answer follows from releases: the best linear unbiased estimate. Its weights depend on public facts only. */
+        /** @description How an answer follows from paid releases: the weighted sum of what they measured that is right on average and has the least variance (best linear unbiased estimate). The weights depend on public facts only, never on answers. */
         Inference: {
             /** @description From which answers this one follows, in words. */
             statement: string;
             releases: {
-                /** @description Release of yours, or `this` for the measurement of the answer itself. */
+                /** @description Release that you have paid for, or `this` for what a top-up measured for the answer itself. */
                 id: string;
-                /** @description What it measured: the same in every release that shows it. */
+                /** @description Its `measurement`. */
                 measurement: string;
             }[];
-            /** @description The estimate of each sum or count that the answer is made from, in each cell: the sum of weight times measured integer, divided by the denominator, as an exact fraction. */
+            /** @description The estimate of each sum or count that the answer is made from, in each cell. Its `value` is the sum over the `terms` of weight times measured integer, divided by the `denominator`, exactly, before it is rounded to a double. */
             estimates: {
                 value: number;
                 denominator: string;
@@ -3511,10 +3511,13 @@ export interface components {
         };
         /** @description A measured integer, by its place in `integers` of a release, and its weight. */
         InferenceTerm: {
-            /** @description Place in `releases`. */
+            /** @description Place in `releases`, from 0. */
             release: number;
+            /** @description Place of the list in `integers` of that release. */
             statistic: number;
+            /** @description Place in that list. */
             cell: number;
+            /** @description Whole number. */
             weight: string;
         };
         /** @description An ingestion that waits or runs. */
@@ -3794,7 +3797,7 @@ export interface components {
             contribution?: components["schemas"]["AppliedContribution"];
             coverage: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
-            /** @description Identifies what was measured: the same in every release that shows it. */
+            /** @description Identifies what was measured. Releases that show the same measurement, such as shared ones, state the same. */
             measurement?: string;
             inference?: components["schemas"]["Inference"];
             cost: components["schemas"]["Amount"];
@@ -3817,7 +3820,7 @@ export interface components {
              */
             shared?: true;
             domain?: components["schemas"]["PostprocessingFacts"];
-            /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
+            /** @description Measured sums and counts with their noise, in units of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
             integers?: string[][];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
@@ -3836,7 +3839,7 @@ export interface components {
             /** @description Cost of the query on its own. */
             price: components["schemas"]["Amount"];
             domain?: components["schemas"]["PostprocessingFacts"];
-            /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
+            /** @description Measured sums and counts with their noise, in units of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
             integers?: string[][];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
@@ -3855,7 +3858,7 @@ export interface components {
             contribution?: components["schemas"]["AppliedContribution"];
             coverage: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
-            /** @description Identifies what was measured: the same in every release that shows it. */
+            /** @description Identifies what was measured. Releases that show the same measurement, such as shared ones, state the same. */
             measurement?: string;
             inference?: components["schemas"]["Inference"];
             cost: components["schemas"]["Amount"];
@@ -3877,7 +3880,7 @@ export interface components {
              */
             dummy: true;
             domain?: components["schemas"]["PostprocessingFacts"];
-            /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
+            /** @description Measured sums and counts with their noise, in units of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
             integers?: string[][];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
@@ -4024,7 +4027,7 @@ export interface components {
             contribution?: components["schemas"]["AppliedContribution"];
             coverage: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
-            /** @description Identifies what was measured: the same in every release that shows it. */
+            /** @description Identifies what was measured. Releases that show the same measurement, such as shared ones, state the same. */
             measurement?: string;
             inference?: components["schemas"]["Inference"];
             cost: components["schemas"]["Amount"];
@@ -4047,7 +4050,7 @@ export interface components {
              */
             shared?: true;
             domain?: components["schemas"]["PostprocessingFacts"];
-            /** @description The noisy integers from which all tables are estimated: of each measured table, in the order of `noise`, in units of its granularity. A long list is the base64 of its numbers, each as 2n or -2n - 1 in groups of 7 bits, the lowest first, all but the last with the eighth bit set (LEB128). */
+            /** @description The noisy integers from which all tables are estimated: of each measured table, in the order of `noise`, in units of its granularity. A long list is the base64 of its numbers n, each as 2n, or as -2n - 1 if negative, in groups of 7 bits, the lowest first, all but the last with the eighth bit set (LEB128). */
             measured: (number[] | string)[];
         };
         MarginalsAnswerOfBatch: {
@@ -4061,7 +4064,7 @@ export interface components {
             /** @description Cost of the query on its own. */
             price: components["schemas"]["Amount"];
             domain?: components["schemas"]["PostprocessingFacts"];
-            /** @description The noisy integers from which all tables are estimated: of each measured table, in the order of `noise`, in units of its granularity. A long list is the base64 of its numbers, each as 2n or -2n - 1 in groups of 7 bits, the lowest first, all but the last with the eighth bit set (LEB128). */
+            /** @description The noisy integers from which all tables are estimated: of each measured table, in the order of `noise`, in units of its granularity. A long list is the base64 of its numbers n, each as 2n, or as -2n - 1 if negative, in groups of 7 bits, the lowest first, all but the last with the eighth bit set (LEB128). */
             measured: (number[] | string)[];
         };
         MarginalsDummyAnswer: {
@@ -4075,7 +4078,7 @@ export interface components {
             contribution?: components["schemas"]["AppliedContribution"];
             coverage: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
-            /** @description Identifies what was measured: the same in every release that shows it. */
+            /** @description Identifies what was measured. Releases that show the same measurement, such as shared ones, state the same. */
             measurement?: string;
             inference?: components["schemas"]["Inference"];
             cost: components["schemas"]["Amount"];
@@ -4097,11 +4100,11 @@ export interface components {
              */
             dummy: true;
             domain?: components["schemas"]["PostprocessingFacts"];
-            /** @description The noisy integers from which all tables are estimated: of each measured table, in the order of `noise`, in units of its granularity. A long list is the base64 of its numbers, each as 2n or -2n - 1 in groups of 7 bits, the lowest first, all but the last with the eighth bit set (LEB128). */
+            /** @description The noisy integers from which all tables are estimated: of each measured table, in the order of `noise`, in units of its granularity. A long list is the base64 of its numbers n, each as 2n, or as -2n - 1 if negative, in groups of 7 bits, the lowest first, all but the last with the eighth bit set (LEB128). */
             measured: (number[] | string)[];
         };
         /**
-         * @description Number of rows in each cell of all tables of some number of columns, at one price. The service measures whole tables with the weights that serve all of them best, and estimates every table from all of them: the tables agree with each other, and all cells of a table have one half-width. People count by their rows: `contribution` with one row counts people.
+         * @description Numbers of rows in all tables of some number of columns, such as every pair, at one price. The service measures the tables that say most, and estimates every table from all measurements: the tables agree with each other, and all cells of a table have one half-width. Where people have several rows, `contribution` with one row counts people.
          * @example {
          *       "kind": "marginals",
          *       "columns": [
@@ -4121,11 +4124,11 @@ export interface components {
             /** @description Number of columns of each table: all tables of so many of the columns. A list gives tables of several sizes. */
             ways: number | number[];
             /**
-             * @description What is as small as possible at the price: the mean squared error of all cells (`total`), or the largest half-width (`largest`). Default: `largest` if `accuracy` is given, otherwise `total`.
+             * @description What is made as small as the price allows: the mean squared error of all cells (`total`), or the largest half-width (`largest`). Default: `largest` if `accuracy` is given, otherwise `total`.
              * @enum {string}
              */
             objective?: "total" | "largest";
-            /** @description Weights of the tables in the total error, in the order of the tables, instead of `objective`. Tables of larger weight have smaller errors. At least 0, and not all 0. */
+            /** @description How much the error of each table matters, in the order of the answer, instead of `objective`. Tables of larger weight have smaller errors. At least 0, and not all 0. */
             weights?: number | number[];
             where?: components["schemas"]["Predicate"];
             contribution?: components["schemas"]["Contribution"];
@@ -4450,7 +4453,7 @@ export interface components {
             contribution?: components["schemas"]["AppliedContribution"];
             coverage: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
-            /** @description Identifies what was measured: the same in every release that shows it. */
+            /** @description Identifies what was measured. Releases that show the same measurement, such as shared ones, state the same. */
             measurement?: string;
             inference?: components["schemas"]["Inference"];
             cost: components["schemas"]["Amount"];
@@ -4473,7 +4476,7 @@ export interface components {
              */
             shared?: true;
             domain?: components["schemas"]["PostprocessingFacts"];
-            /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
+            /** @description Measured sums and counts with their noise, in units of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
             integers?: string[][];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
@@ -4492,7 +4495,7 @@ export interface components {
             /** @description Cost of the query on its own. */
             price: components["schemas"]["Amount"];
             domain?: components["schemas"]["PostprocessingFacts"];
-            /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
+            /** @description Measured sums and counts with their noise, in units of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
             integers?: string[][];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
@@ -4563,7 +4566,7 @@ export interface components {
             contribution?: components["schemas"]["AppliedContribution"];
             coverage: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
-            /** @description Identifies what was measured: the same in every release that shows it. */
+            /** @description Identifies what was measured. Releases that show the same measurement, such as shared ones, state the same. */
             measurement?: string;
             inference?: components["schemas"]["Inference"];
             cost: components["schemas"]["Amount"];
@@ -4585,7 +4588,7 @@ export interface components {
              */
             dummy: true;
             domain?: components["schemas"]["PostprocessingFacts"];
-            /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
+            /** @description Measured sums and counts with their noise, in units of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
             integers?: string[][];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
@@ -4597,21 +4600,23 @@ export interface components {
         NumberResult: {
             value: number;
         };
-        /** @description Ways to an answer; `use` chooses one. */
+        /** @description The ways to an answer with their prices; `use` chooses one. */
         Offers: {
-            /** @description What your paid releases already say, at no cost. */
+            /** @description The answer that follows from what you have paid for, at no cost; or why none does. */
             free: {
-                /** @description Why nothing follows. */
+                /** @description Why no answer follows from what you have paid for. */
                 reason: string;
             } | {
                 result: components["schemas"]["Result"];
                 accuracy: components["schemas"]["Accuracy"];
                 /** @description Ids of the releases that it follows from. */
                 releases: string[];
+                /** @description From which answers it follows, in words. */
                 statement: string;
             };
-            /** @description What it costs to reach the accuracy, or the precision of the epsilon, asked for, counting what is paid. Absent where nothing is known. 0 where it is reached already. */
+            /** @description What a new measurement costs that reaches, together with what you have paid for, the accuracy or the precision of the epsilon that you ask for. 0 if that is reached already. Absent if nothing follows from what you have paid for. */
             topUp?: {
+                /** @description Epsilon of the new measurement. */
                 epsilon: number;
                 price: components["schemas"]["Amount"];
             };
@@ -4710,7 +4715,7 @@ export interface components {
             contribution?: components["schemas"]["AppliedContribution"];
             coverage: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
-            /** @description Identifies what was measured: the same in every release that shows it. */
+            /** @description Identifies what was measured. Releases that show the same measurement, such as shared ones, state the same. */
             measurement?: string;
             inference?: components["schemas"]["Inference"];
             cost: components["schemas"]["Amount"];
@@ -4733,7 +4738,7 @@ export interface components {
              */
             shared?: true;
             domain?: components["schemas"]["PostprocessingFacts"];
-            /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
+            /** @description Measured sums and counts with their noise, in units of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
             integers?: string[][];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
@@ -4752,7 +4757,7 @@ export interface components {
             /** @description Cost of the query on its own. */
             price: components["schemas"]["Amount"];
             domain?: components["schemas"]["PostprocessingFacts"];
-            /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
+            /** @description Measured sums and counts with their noise, in units of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
             integers?: string[][];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
@@ -4771,7 +4776,7 @@ export interface components {
             contribution?: components["schemas"]["AppliedContribution"];
             coverage: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
-            /** @description Identifies what was measured: the same in every release that shows it. */
+            /** @description Identifies what was measured. Releases that show the same measurement, such as shared ones, state the same. */
             measurement?: string;
             inference?: components["schemas"]["Inference"];
             cost: components["schemas"]["Amount"];
@@ -4793,7 +4798,7 @@ export interface components {
              */
             dummy: true;
             domain?: components["schemas"]["PostprocessingFacts"];
-            /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
+            /** @description Measured sums and counts with their noise, in units of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
             integers?: string[][];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
@@ -5362,7 +5367,7 @@ export interface components {
             contribution?: components["schemas"]["AppliedContribution"];
             coverage: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
-            /** @description Identifies what was measured: the same in every release that shows it. */
+            /** @description Identifies what was measured. Releases that show the same measurement, such as shared ones, state the same. */
             measurement?: string;
             inference?: components["schemas"]["Inference"];
             cost: components["schemas"]["Amount"];
@@ -5385,7 +5390,7 @@ export interface components {
              */
             shared?: true;
             domain?: components["schemas"]["PostprocessingFacts"];
-            /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
+            /** @description Measured sums and counts with their noise, in units of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
             integers?: string[][];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
@@ -5404,7 +5409,7 @@ export interface components {
             /** @description Cost of the query on its own. */
             price: components["schemas"]["Amount"];
             domain?: components["schemas"]["PostprocessingFacts"];
-            /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
+            /** @description Measured sums and counts with their noise, in units of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
             integers?: string[][];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
@@ -5423,7 +5428,7 @@ export interface components {
             contribution?: components["schemas"]["AppliedContribution"];
             coverage: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
-            /** @description Identifies what was measured: the same in every release that shows it. */
+            /** @description Identifies what was measured. Releases that show the same measurement, such as shared ones, state the same. */
             measurement?: string;
             inference?: components["schemas"]["Inference"];
             cost: components["schemas"]["Amount"];
@@ -5445,7 +5450,7 @@ export interface components {
              */
             dummy: true;
             domain?: components["schemas"]["PostprocessingFacts"];
-            /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
+            /** @description Measured sums and counts with their noise, in units of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
             integers?: string[][];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
@@ -5672,7 +5677,7 @@ export interface components {
             contribution?: components["schemas"]["AppliedContribution"];
             coverage: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
-            /** @description Identifies what was measured: the same in every release that shows it. */
+            /** @description Identifies what was measured. Releases that show the same measurement, such as shared ones, state the same. */
             measurement?: string;
             inference?: components["schemas"]["Inference"];
             cost: components["schemas"]["Amount"];
@@ -5695,7 +5700,7 @@ export interface components {
              */
             shared?: true;
             domain?: components["schemas"]["PostprocessingFacts"];
-            /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
+            /** @description Measured sums and counts with their noise, in units of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
             integers?: string[][];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
@@ -5714,7 +5719,7 @@ export interface components {
             /** @description Cost of the query on its own. */
             price: components["schemas"]["Amount"];
             domain?: components["schemas"]["PostprocessingFacts"];
-            /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
+            /** @description Measured sums and counts with their noise, in units of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
             integers?: string[][];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
@@ -5733,7 +5738,7 @@ export interface components {
             contribution?: components["schemas"]["AppliedContribution"];
             coverage: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
-            /** @description Identifies what was measured: the same in every release that shows it. */
+            /** @description Identifies what was measured. Releases that show the same measurement, such as shared ones, state the same. */
             measurement?: string;
             inference?: components["schemas"]["Inference"];
             cost: components["schemas"]["Amount"];
@@ -5755,7 +5760,7 @@ export interface components {
              */
             dummy: true;
             domain?: components["schemas"]["PostprocessingFacts"];
-            /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
+            /** @description Measured sums and counts with their noise, in units of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
             integers?: string[][];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
@@ -6289,7 +6294,7 @@ export interface components {
             contribution?: components["schemas"]["AppliedContribution"];
             coverage: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
-            /** @description Identifies what was measured: the same in every release that shows it. */
+            /** @description Identifies what was measured. Releases that show the same measurement, such as shared ones, state the same. */
             measurement?: string;
             inference?: components["schemas"]["Inference"];
             cost: components["schemas"]["Amount"];
@@ -6312,7 +6317,7 @@ export interface components {
              */
             shared?: true;
             domain?: components["schemas"]["PostprocessingFacts"];
-            /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
+            /** @description Measured sums and counts with their noise, in units of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
             integers?: string[][];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
@@ -6331,7 +6336,7 @@ export interface components {
             /** @description Cost of the query on its own. */
             price: components["schemas"]["Amount"];
             domain?: components["schemas"]["PostprocessingFacts"];
-            /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
+            /** @description Measured sums and counts with their noise, in units of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
             integers?: string[][];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
@@ -6350,7 +6355,7 @@ export interface components {
             contribution?: components["schemas"]["AppliedContribution"];
             coverage: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
-            /** @description Identifies what was measured: the same in every release that shows it. */
+            /** @description Identifies what was measured. Releases that show the same measurement, such as shared ones, state the same. */
             measurement?: string;
             inference?: components["schemas"]["Inference"];
             cost: components["schemas"]["Amount"];
@@ -6372,7 +6377,7 @@ export interface components {
              */
             dummy: true;
             domain?: components["schemas"]["PostprocessingFacts"];
-            /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
+            /** @description Measured sums and counts with their noise, in units of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
             integers?: string[][];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
@@ -6642,7 +6647,7 @@ export interface components {
             csv?: components["schemas"]["CsvDialect"];
         };
         /**
-         * @description What is used of releases that you have paid for. `fresh`: nothing; the answer has noise of its own. `free`: the answer is inferred from them alone, and costs nothing. `topUp`: only the precision that they lack is bought. Default: `free` if they meet the `accuracy` asked for, and otherwise `fresh`, as always with a chosen Idempotency-Key and in batches. A preview states all three. Over made-up rows it has no effect.
+         * @description Whether answers that you have paid for are used. `free`: the answer is computed from them alone, and costs nothing; it is refused if it does not follow from them. `topUp`: they are combined with a new measurement, which costs only the precision that they lack. `fresh`: the answer has noise of its own. Default: `free` if they meet the `accuracy` asked for, otherwise `fresh`; always `fresh` in batches and with a chosen Idempotency-Key. A preview states the price of each. Over made-up rows it has no effect.
          * @enum {string}
          */
         Use: "free" | "topUp" | "fresh";
@@ -6659,7 +6664,7 @@ export interface components {
             contribution?: components["schemas"]["AppliedContribution"];
             coverage: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
-            /** @description Identifies what was measured: the same in every release that shows it. */
+            /** @description Identifies what was measured. Releases that show the same measurement, such as shared ones, state the same. */
             measurement?: string;
             inference?: components["schemas"]["Inference"];
             cost: components["schemas"]["Amount"];
@@ -6682,7 +6687,7 @@ export interface components {
              */
             shared?: true;
             domain?: components["schemas"]["PostprocessingFacts"];
-            /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
+            /** @description Measured sums and counts with their noise, in units of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
             integers?: string[][];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
@@ -6701,7 +6706,7 @@ export interface components {
             /** @description Cost of the query on its own. */
             price: components["schemas"]["Amount"];
             domain?: components["schemas"]["PostprocessingFacts"];
-            /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
+            /** @description Measured sums and counts with their noise, in units of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
             integers?: string[][];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {
@@ -6720,7 +6725,7 @@ export interface components {
             contribution?: components["schemas"]["AppliedContribution"];
             coverage: components["schemas"]["CoverageReport"];
             question?: components["schemas"]["AskedQuery"];
-            /** @description Identifies what was measured: the same in every release that shows it. */
+            /** @description Identifies what was measured. Releases that show the same measurement, such as shared ones, state the same. */
             measurement?: string;
             inference?: components["schemas"]["Inference"];
             cost: components["schemas"]["Amount"];
@@ -6742,7 +6747,7 @@ export interface components {
              */
             dummy: true;
             domain?: components["schemas"]["PostprocessingFacts"];
-            /** @description Measured sums and counts with their noise, as whole numbers of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
+            /** @description Measured sums and counts with their noise, in units of `granularity`: one list for each statistic of `noise`, one number for each cell. Later answers can follow from them at no cost. */
             integers?: string[][];
             /** @description Values and their accuracy before post-processing. Present if the answer is post-processed. */
             measured?: {

@@ -57,7 +57,7 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
       nextEpsilon: {
         type: 'number',
         title: 'Epsilon of the next question',
-        hint: 'What the answer recommends is weighed for this epsilon. By default, that of this question.',
+        hint: 'The answer makes its recommendation for it. By default, the epsilon of this question.',
         optional: true,
       },
     },
@@ -151,7 +151,7 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
       p: {
         type: 'percentages',
         title: 'Quantiles',
-        hint: 'Read from the curve, at no cost. 50 is the median.',
+        hint: 'Percentages. Read from the counts, at no cost. 50 is the median.',
         optional: true,
       },
       delta: {
@@ -707,7 +707,7 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
       nextEpsilon: {
         type: 'number',
         title: 'Epsilon of the next question',
-        hint: 'What the answer recommends is weighed for this epsilon. By default, that of this question.',
+        hint: 'The answer makes its recommendation for it. By default, the epsilon of this question.',
         optional: true,
       },
     },

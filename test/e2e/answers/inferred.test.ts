@@ -20,7 +20,9 @@ const bySex = { kind: 'histogram', column: 'Sex', epsilon: 0.1 }
 const total = { kind: 'count', epsilon: 0.1 }
 
 test('a total of paid parts is free, and says from which answers it follows', async () => {
-  expect((await preview(total)).offers.free).toEqual({ reason: 'it does not follow from your releases' })
+  expect((await preview(total)).offers.free).toEqual({
+    reason: 'it does not follow from the answers that you have paid for',
+  })
   const parts = (await ask(bySex).expect(200)).body
   const before = await spent()
   const offered = await preview(total)
@@ -57,6 +59,14 @@ test('a preview states what the chosen way costs', async () => {
   const unknown = { kind: 'sum', column: 'Age', epsilon: 0.1, use: 'free' }
   const refused = await service.as('analyst').post('/v1/datasets/census/queries/preview').send(unknown)
   expect(refused.body.errors).toMatchObject([{ field: 'use' }])
+})
+
+test('the offers for a total, and for twice the precision, are those that docs/budget.md states', async () => {
+  await ask(bySex).expect(200)
+  const { free, topUp } = (await preview({ ...total, epsilon: 0.2 })).offers
+  expect(free).toMatchObject({ accuracy: { halfWidth: expect.closeTo(42.3, 1) } })
+  expect(topUp?.epsilon).toBe(0.1872)
+  expect((await preview({ ...bySex, epsilon: 0.2 })).offers.topUp?.epsilon).toBe(0.1734)
 })
 
 test('a SELECT that is one query chooses as a query does', async () => {
@@ -159,7 +169,7 @@ describe('what nothing follows from', () => {
     expect(await refusal('pupils', { kind: 'histogram', column: 'house', epsilon: 0.2 })).toEqual({
       field: 'use',
       rule: expect.stringMatching(
-        /^cannot be "free": 2 of 3 cells do not follow from your releases: \{"house":"S"\}, \{"house":"E"\}\. A fresh answer costs epsilon 0\.2/,
+        /^cannot be "free": 2 of 3 cells do not follow from the answers that you have paid for: \{"house":"S"\}, \{"house":"E"\}\. A fresh answer costs epsilon 0\.2/,
       ),
     })
   })

@@ -70,11 +70,11 @@ def histogram(column: Grouping, of: Subject | None = None, **options: Unpack[Noi
 
 @query_kind
 def bounds(column: ColumnName, next_epsilon: Any = None, **options: Unpack[NoisyOptions]) -> Query[Table]:
-    """Number of rows in each band of a column between powers of two (of steps from the lower bound, for dates and
-    timestamps), and the clamps that follow: with the noise of a sum and a mean, what clamping cuts off, and the share
-    of rows beyond.
+    """Finds a `clamp` for a next sum or mean.
 
-    NULL values are ignored.
+    Number of rows in each band of a column between powers of two (of steps from the lower bound, for dates and
+    timestamps), and clamps that follow from these counts: each with the noise that it leaves, what it cuts off, and the
+    share of rows beyond it. NULL values are ignored.
     """
     return Query("bounds", {"column": column, "next_epsilon": next_epsilon}, options)
 
@@ -97,11 +97,11 @@ def marginals(
     objective: Literal["total", "largest"] | None = None,
     **options: Unpack[Options],
 ) -> Query[Marginals]:
-    """Number of rows in each cell of all tables of some number of columns, at one price.
+    """Numbers of rows in all tables of some number of columns, such as every pair, at one price.
 
-    The service measures whole tables with the weights that serve all of them best, and estimates every table from all
-    of them: the tables agree with each other, and all cells of a table have one half-width. People count by their rows:
-    `contribution` with one row counts people.
+    The service measures the tables that say most, and estimates every table from all measurements: the tables agree
+    with each other, and all cells of a table have one half-width. Where people have several rows, `contribution` with
+    one row counts people.
     """
     return Query(
         "marginals",
@@ -123,9 +123,9 @@ def cumulative_counts(
 ) -> Query[Cumulative]:
     """Number of rows or of people up to each edge, period or value of an ordered column.
 
-    All of these counts, and the count of every range, follow from nodes of a tree that are measured once: for many
-    cells their errors are far smaller than those of sums of a histogram. Rows without a value, or before the first
-    edge, are in no count. With a delta the noise is Gaussian, otherwise Laplace.
+    The difference of two counts is the count between them. All follow from measurements that halve the column again and
+    again: for many cells their errors are far smaller than those of the cells of a histogram, added up. Rows without a
+    value, or outside of the edges, are in no count. With a delta the noise is Gaussian, otherwise Laplace.
     """
     return Query("cumulativeCounts", {"column": column, "of": of, "p": p, "delta": delta}, options)
 
@@ -326,7 +326,7 @@ def contribution_profile(next_epsilon: Any = None, **options: Unpack[NoisyOption
     of every other answer.
 
     Cells are `1`, `2`, `3`, `4 to 5`, `6 to 7` and so on, two for each power of two, divided after `maxRows`, up to
-    `plausibleRows`. A person is in one cell. The answer weighs bounds `rows` for a `contribution`. Only for datasets
-    whose privacy unit is a person.
+    `plausibleRows`. A person is in one cell. The answer recommends `rows` for the `contribution` of a next question.
+    Only for datasets whose privacy unit is a person.
     """
     return Query("contributionProfile", {"next_epsilon": next_epsilon}, options)
