@@ -36,7 +36,7 @@ describe.skipIf(CHROMIUM === undefined)('The guide in Chromium (skipped if it is
     expect(complaints).toEqual([])
   })
 
-  test.each(['', 'queries.html', 'privacy.html', 'walkthrough.html', 'project/src/core/mechanisms/'])(
+  test.each(['', 'budget.html', 'privacy.html', 'walkthrough.html', 'project/src/core/mechanisms/'])(
     'is readable in the dark on a phone: %s',
     async (address) => {
       const { page, complaints } = await openTab(service)
