@@ -1022,6 +1022,35 @@ export const batch = z
       .max(MAX_BATCH_QUERIES)
       .readonly()
       .describe('Queries. None depends on the answer of another.'),
+    plan: z
+      .enum(['together', 'separate'])
+      .optional()
+      .meta({
+        id: 'BatchPlan',
+        description:
+          '`separate`: every query has noise of its own. `together`: the queries are counts and tables of counts of the same rows, ' +
+          'and follow from tables that are measured once, at the least price at which no half-width is larger than under `separate`. ' +
+          'Their answers agree with each other. Default: `together` where it costs less. A preview states both prices.',
+      }),
+    objective: z
+      .enum(['largest', 'total'])
+      .optional()
+      .meta({
+        id: 'BatchObjective',
+        description:
+          'Only with `"plan": "together"`. What the measured tables are chosen for: the largest half-width, compared with that ' +
+          'under `separate`, which costs least (`largest`, the default), or the mean squared error of all cells (`total`).',
+      }),
+    weights: z
+      .array(z.number())
+      .min(1)
+      .max(MAX_BATCH_QUERIES)
+      .readonly()
+      .optional()
+      .describe(
+        'Only with `"plan": "together"`, instead of `objective`: weights of the queries in the total error, in their order. At ' +
+          'least 0, and not all 0.',
+      ),
   })
   .meta({
     id: 'Batch',
@@ -1036,6 +1065,7 @@ export const batch = z
     ],
   })
 
+export type BatchRequest = z.output<typeof batch>
 export type Query = z.output<typeof query>
 /** A query as a client writes it, without the fields that have their defaults. */
 export type QueryRequest = z.input<typeof query>

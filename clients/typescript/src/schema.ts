@@ -1488,8 +1488,19 @@ export interface components {
             sumOfPrices: components["schemas"]["Amount"];
             /** @description Answers in the order of the queries. */
             answers: (components["schemas"]["NumberAnswerOfBatch"] | components["schemas"]["ValueAnswerOfBatch"] | components["schemas"]["TableAnswerOfBatch"] | components["schemas"]["GroupsAnswerOfBatch"] | components["schemas"]["RegressionAnswerOfBatch"] | components["schemas"]["SelectionAnswerOfBatch"] | components["schemas"]["PercentilesAnswerOfBatch"] | components["schemas"]["KeysAnswerOfBatch"] | components["schemas"]["MarginalsAnswerOfBatch"] | components["schemas"]["CumulativeAnswerOfBatch"])[];
+            /**
+             * @description How the queries are planned.
+             * @enum {string}
+             */
+            plan: "together" | "separate";
+            /** @description Present if the plan is `together`. */
+            together?: components["schemas"]["MeasuredTogether"];
             question?: {
                 queries: components["schemas"]["AskedQuery"][];
+                plan?: components["schemas"]["BatchPlan"];
+                objective?: components["schemas"]["BatchObjective"];
+                /** @description Only with `"plan": "together"`, instead of `objective`: weights of the queries in the total error, in their order. At least 0, and not all 0. */
+                weights?: number[];
             };
             /** @description Identifies what was measured. Releases that show the same measurement, such as shared ones, state the same. */
             measurement?: string;
@@ -1603,6 +1614,10 @@ export interface components {
         BatchEvaluationRequest: {
             /** @description Queries. None depends on the answer of another. */
             queries: components["schemas"]["Query"][];
+            plan?: components["schemas"]["BatchPlan"];
+            objective?: components["schemas"]["BatchObjective"];
+            /** @description Only with `"plan": "together"`, instead of `objective`: weights of the queries in the total error, in their order. At least 0, and not all 0. */
+            weights?: number[];
             /**
              * @description How many times each query is answered, with fresh noise every time.
              * @default 1
@@ -1643,6 +1658,32 @@ export interface components {
         Batch: {
             /** @description Queries. None depends on the answer of another. */
             queries: components["schemas"]["Query"][];
+            plan?: components["schemas"]["BatchPlan"];
+            objective?: components["schemas"]["BatchObjective"];
+            /** @description Only with `"plan": "together"`, instead of `objective`: weights of the queries in the total error, in their order. At least 0, and not all 0. */
+            weights?: number[];
+        };
+        /**
+         * @description Only with `"plan": "together"`. What the measured tables are chosen for: the largest half-width, compared with that under `separate`, which costs least (`largest`, the default), or the mean squared error of all cells (`total`).
+         * @enum {string}
+         */
+        BatchObjective: "largest" | "total";
+        /**
+         * @description `separate`: every query has noise of its own. `together`: the queries are counts and tables of counts of the same rows, and follow from tables that are measured once, at the least price at which no half-width is larger than under `separate`. Their answers agree with each other. Default: `together` where it costs less. A preview states both prices.
+         * @enum {string}
+         */
+        BatchPlan: "together" | "separate";
+        /** @description Price of the queries under each plan; `plan` chooses one. */
+        BatchPlans: {
+            separate: {
+                price: components["schemas"]["Amount"];
+            };
+            together: {
+                price: components["schemas"]["Amount"];
+            } | {
+                /** @description Why the queries cannot be planned together. */
+                reason: string;
+            };
         };
         /** @description Cost, accuracy and disclosure risk of a batch. */
         BatchPreview: {
@@ -1661,6 +1702,35 @@ export interface components {
                 /** @description Cost of the query on its own. */
                 price: components["schemas"]["Amount"];
             }[];
+            /**
+             * @description How the queries are planned.
+             * @enum {string}
+             */
+            plan: "together" | "separate";
+            /** @description Present if the plan is `together`. */
+            together?: {
+                /** @description Marginals: the tables that are measured, and the noise of their cells. Estimates are made from all of them. */
+                noise: {
+                    /** @constant */
+                    mechanism: "marginals";
+                    /** @enum {string} */
+                    neighbours: "add-remove" | "change-one";
+                    /** @enum {string} */
+                    distribution: "gaussian" | "laplace";
+                    tables: {
+                        columns: string[];
+                        /** @description Scale b of geometric and Laplace noise; standard deviation sigma of Gaussian noise. */
+                        scale: number;
+                        /** @description Largest change of the statistic by one person: L1 for geometric and Laplace noise, L2 for Gaussian noise. */
+                        sensitivity: number;
+                        /** @description Noisy values are multiples of this number. */
+                        granularity: number;
+                        /** @description Share of the price. */
+                        share: number;
+                    }[];
+                };
+            };
+            plans: components["schemas"]["BatchPlans"];
             cost: components["schemas"]["Amount"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
@@ -2811,8 +2881,19 @@ export interface components {
             sumOfPrices: components["schemas"]["Amount"];
             /** @description Answers in the order of the queries. */
             answers: (components["schemas"]["NumberAnswerOfBatch"] | components["schemas"]["ValueAnswerOfBatch"] | components["schemas"]["TableAnswerOfBatch"] | components["schemas"]["GroupsAnswerOfBatch"] | components["schemas"]["RegressionAnswerOfBatch"] | components["schemas"]["SelectionAnswerOfBatch"] | components["schemas"]["PercentilesAnswerOfBatch"] | components["schemas"]["KeysAnswerOfBatch"] | components["schemas"]["MarginalsAnswerOfBatch"] | components["schemas"]["CumulativeAnswerOfBatch"])[];
+            /**
+             * @description How the queries are planned.
+             * @enum {string}
+             */
+            plan: "together" | "separate";
+            /** @description Present if the plan is `together`. */
+            together?: components["schemas"]["MeasuredTogether"];
             question?: {
                 queries: components["schemas"]["AskedQuery"][];
+                plan?: components["schemas"]["BatchPlan"];
+                objective?: components["schemas"]["BatchObjective"];
+                /** @description Only with `"plan": "together"`, instead of `objective`: weights of the queries in the total error, in their order. At least 0, and not all 0. */
+                weights?: number[];
             };
             /** @description Identifies what was measured. Releases that show the same measurement, such as shared ones, state the same. */
             measurement?: string;
@@ -4232,6 +4313,31 @@ export interface components {
              */
             postprocess?: components["schemas"]["PostprocessingChoice"];
             supposed?: components["schemas"]["Suppositions"];
+        };
+        /** @description What the queries of a batch that is planned together are estimated from. */
+        MeasuredTogether: {
+            /** @description Marginals: the tables that are measured, and the noise of their cells. Estimates are made from all of them. */
+            noise: {
+                /** @constant */
+                mechanism: "marginals";
+                /** @enum {string} */
+                neighbours: "add-remove" | "change-one";
+                /** @enum {string} */
+                distribution: "gaussian" | "laplace";
+                tables: {
+                    columns: string[];
+                    /** @description Scale b of geometric and Laplace noise; standard deviation sigma of Gaussian noise. */
+                    scale: number;
+                    /** @description Largest change of the statistic by one person: L1 for geometric and Laplace noise, L2 for Gaussian noise. */
+                    sensitivity: number;
+                    /** @description Noisy values are multiples of this number. */
+                    granularity: number;
+                    /** @description Share of the price. */
+                    share: number;
+                }[];
+            };
+            /** @description The noisy integers from which all tables are estimated: of each measured table, in the order of `noise`, in units of its granularity. A long list is the base64 of its numbers, each as 2n or -2n - 1 in groups of 7 bits, the lowest first, all but the last with the eighth bit set (LEB128). */
+            measured: (number[] | string)[];
         };
         /** @description Noise of the mechanisms for a workload. */
         MechanismComparison: {

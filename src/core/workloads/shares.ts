@@ -21,10 +21,14 @@ export interface Share {
 }
 
 /**
- * What to minimise: the variance of all cells together (`total`), that of the worst cell (`largest`), or the sum over all
- * cells of variance times the weight of the table.
+ * What to minimise: the variance of all cells together (`total`), that of the worst cell (`largest`), the sum over all
+ * cells of variance times the weight of the table, or the largest quotient of a cell's deviation and what its table may have.
  */
-export type Objective = 'total' | 'largest' | readonly number[]
+export type Objective =
+  | 'total'
+  | 'largest'
+  | readonly number[]
+  | { readonly largestAgainst: readonly number[] }
 
 /** How variance follows from a share: gaussian, 1 / share (of rho); laplace, 1 / share^2 (of epsilon). */
 export type NoiseShape = 'gaussian' | 'laplace'
@@ -69,6 +73,8 @@ interface Problem {
   readonly tableStarts: Int32Array
   /** Weight of each table: of its cells, times their number. */
   readonly tableWeights: Float64Array
+  /** The variance that counts as 1 in the cells of each table, where the worst one is what matters. */
+  readonly tableUnits: Float64Array
 }
 
 function problemOf({ sizes, tables }: Workload, objective: Objective): Problem {
@@ -80,7 +86,12 @@ function problemOf({ sizes, tables }: Workload, objective: Objective): Problem {
   // A table of S says about component T what a table of T with that many times the variance would say.
   const measured = partsOf(candidates, places, (set, part) => 1 / cellsIn(set & ~part, sizes))
   const estimated = partsOf(tables, places, (set, part) => componentFactor(set, part, sizes))
-  const weightOf = (place: number) => (typeof objective === 'string' ? 1 : entry(objective, place))
+  const weightOf = (place: number) =>
+    isOfWorst(objective) || objective === 'total' ? 1 : entry(objective, place)
+  const deviationOf = (place: number) =>
+    typeof objective === 'object' && 'largestAgainst' in objective
+      ? entry(objective.largestAgainst, place)
+      : 1
   return {
     candidates,
     ...measured,
@@ -89,7 +100,15 @@ function problemOf({ sizes, tables }: Workload, objective: Objective): Problem {
     tableFactors: estimated.factors,
     tableStarts: estimated.starts,
     tableWeights: Float64Array.from(tables, (set, place) => weightOf(place) * cellsIn(set, sizes)),
+    tableUnits: Float64Array.from(tables, (_, place) => deviationOf(place) ** 2),
   }
+}
+
+/** True if the worst cell is what matters. */
+function isOfWorst(
+  objective: Objective,
+): objective is 'largest' | { readonly largestAgainst: readonly number[] } {
+  return objective === 'largest' || (typeof objective === 'object' && 'largestAgainst' in objective)
 }
 
 /** The part of a cell's variance that a component of information 1 has. */
@@ -180,7 +199,7 @@ function solve(problem: Problem, noise: NoiseShape, objective: Objective, start:
  * tables are weighted by what makes their weighted sum largest: the dual of the minimax problem.
  */
 function needsOf(
-  { tableParts, tableFactors, tableStarts }: Problem,
+  { tableParts, tableFactors, tableStarts, tableUnits }: Problem,
   objective: Objective,
   information: Float64Array,
   weights: Float64Array,
@@ -188,7 +207,7 @@ function needsOf(
 ): number {
   needs.fill(0)
   let [total, largest] = [0, 0]
-  const adapts = objective === 'largest'
+  const adapts = isOfWorst(objective)
   for (let table = 0; table < weights.length; table += 1) {
     const weight = entry(weights, table)
     let variance = 0
@@ -198,8 +217,9 @@ function needsOf(
       needs[part] = entry(needs, part) + weight * factor
     }
     total += weight * variance
-    largest = Math.max(largest, variance)
-    if (adapts) weights[table] = weight * Math.sqrt(variance)
+    const excess = variance / entry(tableUnits, table)
+    largest = Math.max(largest, excess)
+    if (adapts) weights[table] = weight * Math.sqrt(excess)
   }
   if (adapts) normalised(weights)
   return adapts ? largest : total
