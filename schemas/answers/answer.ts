@@ -883,10 +883,17 @@ export const batchFacts = {
 
 const planOfBatch = batch.shape.plan.unwrap().describe('How the queries are planned.')
 
-const together = z.strictObject({ noise: marginalsNoise, measured: measuredTables }).meta({
-  id: 'MeasuredTogether',
-  description: 'What the queries of a batch that is planned together are estimated from.',
-})
+const together = z
+  .strictObject({
+    noise: marginalsNoise,
+    measured: listOf(z.strictObject({ integers: integers.unwrap() })).describe(
+      'What was measured, in the order of the tables of `noise`. Later answers can follow from it at no cost.',
+    ),
+  })
+  .meta({
+    id: 'MeasuredTogether',
+    description: 'What the queries of a batch that is planned together are estimated from.',
+  })
 
 const plans = z
   .strictObject({

@@ -5,9 +5,10 @@ import { priceOf } from '../core/planner/price/price.ts'
 import { domainOf, postprocessingOf } from '../core/planner/report.ts'
 import type { NoiseReport, Report } from '../core/planner/report-kinds.ts'
 import { accuracyTogether, reportTogether, type TogetherPlan } from '../core/planner/together.ts'
+import { decodedIntegers } from '../core/workloads/encoding.ts'
 import { type Amount, amountNumbers } from '../privacy/accounting.ts'
 import { defined } from '../privacy/defined.ts'
-import { entry } from '../privacy/must.ts'
+import { entry, must } from '../privacy/must.ts'
 import { queryShown } from './documents/postprocessing.ts'
 import { combinedNoise } from './inference.ts'
 import type { PlannedBatch } from './planning.ts'
@@ -79,5 +80,8 @@ export function describeTogether(
     const document = { kind, result: own, noise: combined, ...facts, accuracy, domain: domainOf(query) }
     return queryShown(document, query.query)
   })
-  return { ...described(answers), together: { noise, measured: integers } }
+  const tables = must(integers, 'what was measured').map((table) => ({
+    integers: [typeof table === 'string' ? decodedIntegers(table) : table].map((cells) => cells.map(String)),
+  }))
+  return { ...described(answers), together: { noise, measured: tables } }
 }

@@ -4336,8 +4336,10 @@ export interface components {
                     share: number;
                 }[];
             };
-            /** @description The noisy integers from which all tables are estimated: of each measured table, in the order of `noise`, in units of its granularity. A long list is the base64 of its numbers, each as 2n or -2n - 1 in groups of 7 bits, the lowest first, all but the last with the eighth bit set (LEB128). */
-            measured: (number[] | string)[];
+            /** @description What was measured, in the order of the tables of `noise`. Later answers can follow from it at no cost. */
+            measured: {
+                integers: string[][];
+            }[];
         };
         /** @description Noise of the mechanisms for a workload. */
         MechanismComparison: {

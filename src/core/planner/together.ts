@@ -5,14 +5,14 @@ import { type DeltaAtto, deltaNumber, NO_LOSS } from '../../privacy/loss.ts'
 import { entry, must } from '../../privacy/must.ts'
 import { Refusal, refuseField, refuseQuery } from '../../privacy/refusal.ts'
 import type { Dataset } from '../dataset/dataset.ts'
-import type { ColumnSet } from '../workloads/column-sets.ts'
+import { type ColumnSet, cellsIn } from '../workloads/column-sets.ts'
 import type { Objective } from '../workloads/shares.ts'
 import { reportOfEstimates } from './additive/report.ts'
 import type { AdditivePlan } from './additive/shape.ts'
 import { normalForm } from './identity/normal-form.ts'
 import { contributionAsked } from './language/contribution.ts'
 import type { Grouping } from './language/grouping.ts'
-import { type MarginalsPlan, marginals, planTables, requireObjective } from './plans/marginals.ts'
+import { type MarginalsPlan, planTables, requireObjective } from './plans/marginals.ts'
 import { withinBins } from './plans/marginals-rows.ts'
 import type { PlanLimits } from './plans/plan-kind.ts'
 import type { Plan } from './plans/plan-kinds.ts'
@@ -196,9 +196,24 @@ export function planTogether(
       .reduce((best, next) => (next.loss.epsilonNano < best.loss.epsilonNano ? next : best))
     const { loss, confidence } = workload
     requireWithinQueryLimits(workload, { deltaAtto: loss.deltaAtto, target: undefined, confidence })
-    marginals.requireAnswerable?.(workload)
+    requireAnswerable(workload, limits)
     return workload
   })
+}
+
+/** Tables that are measured may have this many times the cells that an answer may have, which are all stored. */
+const MOST_MEASURED = 10
+
+/** @throws Refusal for tables with too many cells. */
+function requireAnswerable({ reconstruction }: MarginalsPlan, { maxCells }: PlanLimits): void {
+  const { measured, sizes } = reconstruction
+  const cells = measured.reduce((sum, set) => sum + cellsIn(set, sizes), 0)
+  const most = MOST_MEASURED * maxCells
+  if (cells > most)
+    throw refuseQuery(
+      'queries',
+      `need ${cells} cells in the tables to measure; at most ${most} are supported`,
+    )
 }
 
 /** Runs a task whose refusals name fields of a question about all tables, which nobody has written. */
@@ -236,7 +251,8 @@ function planAt(
       : objective === 'total'
         ? objective
         : tables.map((_, table) => ofTable(objective, table).reduce((sum, weight) => sum + weight, 0))
-  const workload = { sizes: groupings.map(({ labels }) => labels.length), tables }
+  const sizes = groupings.map(({ labels }) => labels.length)
+  const workload = { sizes, tables, mostCells: limits.maxCells }
   const wanted = { query, groupings, workload, objective: objectiveOfTables, targets }
   return planTables(wanted, dataset, limits, { deltaAtto: delta, confidence })
 }

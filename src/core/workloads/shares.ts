@@ -12,6 +12,8 @@ export interface Workload {
   /** Number of cells of each column. */
   readonly sizes: readonly number[]
   readonly tables: readonly ColumnSet[]
+  /** Beyond this number of cells a table is measured only if it is part of one that is asked for. */
+  readonly mostCells?: number
 }
 
 /** A table to measure, and its share of the price. */
@@ -41,7 +43,7 @@ const ENOUGH = 1e-5
 const NEGLIGIBLE = 2e-3
 /** All combinations of this number of columns or fewer may be measured, not only parts of the tables asked for. */
 const FEW_COLUMNS = 6
-/** Beyond this number of cells a table is measured only if it is part of one that is asked for. */
+/** Default of {@link Workload.mostCells}. */
 const MANY_CELLS = 1_000_000
 /** With Laplace noise there are many local minima, and a workload of few columns is solved from several starts. */
 const STARTS = 12
@@ -77,10 +79,10 @@ interface Problem {
   readonly tableUnits: Float64Array
 }
 
-function problemOf({ sizes, tables }: Workload, objective: Objective): Problem {
+function problemOf({ sizes, tables, mostCells = MANY_CELLS }: Workload, objective: Objective): Problem {
   const needed = [...new Set(tables.flatMap(subsetsOf))]
   const further = sizes.length > FEW_COLUMNS ? [] : subsetsOf(2 ** sizes.length - 1)
-  const extra = further.filter((set) => !needed.includes(set) && cellsIn(set, sizes) <= MANY_CELLS)
+  const extra = further.filter((set) => !needed.includes(set) && cellsIn(set, sizes) <= mostCells)
   const candidates = [...needed, ...extra]
   const places = new Map(needed.map((set, place) => [set, place]))
   // A table of S says about component T what a table of T with that many times the variance would say.

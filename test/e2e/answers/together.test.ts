@@ -1,6 +1,9 @@
+import path from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { batchAnswer, batchPreview } from '../../../schemas/answers/answer.ts'
 import { dummyBatchAnswer } from '../../../schemas/datasets/dummy.ts'
+import { verifyInferred } from '../../../src/ledger/exported.ts'
+import { openLedger } from '../../../src/ledger/open.ts'
 import { entry } from '../../../src/privacy/must.ts'
 import { testService } from '../service.ts'
 
@@ -107,6 +110,27 @@ describe('a batch that is planned together', () => {
       .expect(200)
     expect(batchAnswer.parse(shown.body).together).toEqual(first.together)
     await service.as('analyst').get(`/v1/releases/${first.id}/plot`).expect(200)
+  })
+
+  test('says for free what else follows from it, also in rho', async () => {
+    for (const dataset of ['census', 'rho']) {
+      const { id, answers } = await ask({ queries, plan: 'together' }, dataset)
+      const [, sexes] = answers
+      if (sexes?.kind !== 'histogram') throw new Error('a histogram was asked for')
+      const where = { column: 'Sex', op: '=', value: 'F' }
+      const free = { kind: 'count', where, epsilon: 0.02, use: 'free' }
+      const { body } = await service.ask(dataset, free).expect(200)
+      const cell = sexes.result.cells.find(({ key }) => key.Sex === 'F')
+      expect(body.result.value).toBeCloseTo(cell?.value ?? 0, 2)
+      // Bounds for few and for many noises differ by less than this.
+      expect(body.accuracy.halfWidth / (sexes.accuracy.halfWidth ?? 0)).toBeCloseTo(1, 1)
+      expect(body.inference.releases[0].id).toBe(id)
+    }
+    await service.stop()
+    const ledger = await openLedger({ url: path.join(service.dataDirectory, 'ledger.sqlite') })
+    expect(await verifyInferred(ledger, 'census')).toEqual({ inferred: 1 })
+    await ledger.close()
+    await service.restart()
   })
 
   test('needs less rho by Gaussian noise, for accuracies too', async () => {
