@@ -55,7 +55,11 @@ export function tablesOfRelease(stored: string, only?: readonly string[]): Relea
     sizes: result.columns.map(({ labels }) => labels.length),
     tables: result.tables.map(({ columns }) => setOf(columns)),
   }
-  const shares = noise.tables.map(({ columns, share }) => ({ set: setOf(columns), share }))
+  const shares = noise.tables.map(({ columns, share, sensitivity }) => ({
+    set: setOf(columns),
+    share,
+    sensitivity,
+  }))
   const valuesOf = valuesFrom(
     reconstructionBy(shares, noise.distribution, workload),
     measured.map((integers) =>

@@ -20,6 +20,8 @@ export interface Workload {
 export interface Share {
   readonly set: ColumnSet
   readonly share: number
+  /** To which its noise is proportional. */
+  readonly sensitivity: number
 }
 
 /**
@@ -48,16 +50,27 @@ const MANY_CELLS = 1_000_000
 /** With Laplace noise there are many local minima, and a workload of few columns is solved from several starts. */
 const STARTS = 12
 
-/** Chooses the tables to measure and their shares, which add up to 1. The result depends on its arguments alone. */
-export function sharesOf(workload: Workload, noise: NoiseShape, objective: Objective): readonly Share[] {
-  const problem = problemOf(workload, objective)
+/**
+ * Chooses the tables to measure and their shares, which add up to 1. The result depends on its arguments alone.
+ * @param sensitivityOf the sensitivity of each table, to which its noise is proportional
+ */
+export function sharesOf(
+  workload: Workload,
+  noise: NoiseShape,
+  objective: Objective,
+  sensitivityOf: (set: ColumnSet) => number = () => 1,
+): readonly Share[] {
+  const problem = problemOf(workload, objective, sensitivityOf)
   const few = workload.sizes.length <= FEW_COLUMNS
   const starts = noise === 'laplace' && few ? STARTS : 1
   const found = Array.from({ length: starts }, (_, start) =>
     solve(problem, noise, objective, startAt(problem, start)),
   )
   const { shares } = found.reduce((best, next) => (next.loss < best.loss ? next : best))
-  return withoutNegligible(workload, problem, shares)
+  return withoutNegligible(workload, problem, shares).map((share) => ({
+    ...share,
+    sensitivity: sensitivityOf(share.set),
+  }))
 }
 
 interface Problem {
@@ -79,14 +92,23 @@ interface Problem {
   readonly tableUnits: Float64Array
 }
 
-function problemOf({ sizes, tables, mostCells = MANY_CELLS }: Workload, objective: Objective): Problem {
+function problemOf(
+  { sizes, tables, mostCells = MANY_CELLS }: Workload,
+  objective: Objective,
+  sensitivityOf: (set: ColumnSet) => number,
+): Problem {
   const needed = [...new Set(tables.flatMap(subsetsOf))]
   const further = sizes.length > FEW_COLUMNS ? [] : subsetsOf(2 ** sizes.length - 1)
   const extra = further.filter((set) => !needed.includes(set) && cellsIn(set, sizes) <= mostCells)
   const candidates = [...needed, ...extra]
   const places = new Map(needed.map((set, place) => [set, place]))
   // A table of S says about component T what a table of T with that many times the variance would say.
-  const measured = partsOf(candidates, places, (set, part) => 1 / cellsIn(set & ~part, sizes))
+  const precisions = new Map(candidates.map((set) => [set, sensitivityOf(set) ** -2]))
+  const measured = partsOf(
+    candidates,
+    places,
+    (set, part) => (precisions.get(set) ?? 1) / cellsIn(set & ~part, sizes),
+  )
   const estimated = partsOf(tables, places, (set, part) => componentFactor(set, part, sizes))
   const weightOf = (place: number) =>
     isOfWorst(objective) || objective === 'total' ? 1 : entry(objective, place)
@@ -241,7 +263,7 @@ function withoutNegligible(
   { tables }: Workload,
   { candidates }: Problem,
   shares: Float64Array,
-): readonly Share[] {
+): readonly Pick<Share, 'set' | 'share'>[] {
   const least = NEGLIGIBLE / candidates.length
   const all = candidates.map((set, place) => ({ set, share: entry(shares, place) }))
   const kept = all.filter(({ share }) => share > least)

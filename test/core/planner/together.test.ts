@@ -104,6 +104,11 @@ describe('queries that are planned together', () => {
     expect(together.workload.loss.epsilonNano).toBeLessThan(103_000_000n)
   })
 
+  test('noise of half the sensitivity counts as such: a total under change-one', async () => {
+    const { separate, together } = await planned([count, byRegion], people('change-one'))
+    expect(isCheaper(together, separate.price)).toBe(true)
+  })
+
   test('stated weights move the errors, and cost more than the least', async () => {
     const wires = [bySex, byRegion, byBoth]
     const quotients = async (weights: readonly number[]) => {

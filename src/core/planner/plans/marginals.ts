@@ -185,11 +185,14 @@ export function planTables(
     groupBy: columnsIn(set).map((column) => entry(groupings, column).key),
   })
   const shape = shapeOf(offer, dataset)
-  const shares = sharesOf(workload, shape, objective)
+  const sensitivityOfTable = (set: ColumnSet) => sensitivityOf({ kind: 'count' }, aggregateOf(set), dataset)
+  const shares = sharesOf(workload, shape, objective, (set) =>
+    noiseSensitivity(shape, sensitivityOfTable(set)),
+  )
   const reconstruction = reconstructionBy(shares, shape, workload)
   const scans = scansOf(shares, workload.sizes).map((set) => ({ set, aggregate: aggregateOf(set) }))
   requireOneSnapshot(scans, dataset)
-  const sensitivities = shares.map(({ set }) => sensitivityOf({ kind: 'count' }, aggregateOf(set), dataset))
+  const sensitivities = shares.map(({ set }) => sensitivityOfTable(set))
   const ofOneRow = { ...aggregateOf(entry(workload.tables, 0)), bounding: ONE_ROW_PER_PERSON }
   const factor = () =>
     quotient(entry(sensitivities, 0).lInfinity, sensitivityOf({ kind: 'count' }, ofOneRow, dataset).lInfinity)
@@ -565,19 +568,20 @@ export function noiseOfMarginals(plan: MarginalsPlan): Extract<NoiseReport, { me
 
 function noiseOfTable({ noise: own, fractionBits, sensitivity }: Measurement) {
   const granularity = 2 ** -fractionBits
-  switch (own.kind) {
-    case 'discrete-laplace':
-      return {
-        scale: numberFromRational(own.scale) * granularity,
-        sensitivity: Number(sensitivity.l1),
-        granularity,
-      }
-    case 'discrete-gaussian':
-      return {
-        scale: Number(own.sigma) * granularity,
-        sensitivity: Math.sqrt(Number(sensitivity.l2Squared)),
-        granularity,
-      }
+  const [scale, shape] =
+    own.kind === 'discrete-laplace'
+      ? ([numberFromRational(own.scale), 'laplace'] as const)
+      : ([Number(own.sigma), 'gaussian'] as const)
+  return { scale: scale * granularity, sensitivity: noiseSensitivity(shape, sensitivity), granularity }
+}
+
+/** The sensitivity to which noise is proportional. */
+function noiseSensitivity(shape: NoiseShape, { l1, l2Squared }: Sensitivity): number {
+  switch (shape) {
+    case 'laplace':
+      return Number(l1)
+    case 'gaussian':
+      return Math.sqrt(Number(l2Squared))
   }
 }
 
