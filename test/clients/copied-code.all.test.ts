@@ -68,7 +68,7 @@ describe.skipIf(python === undefined)(
     })
 
     test('asks the same batch', async () => {
-      const batch = { queries: ALL }
+      const batch = { queries: ALL, plan: 'separate' }
       expect(await sentBy([pythonOf(batch, { dataset: 'census', origin: service.origin })])).toEqual([
         request('POST /v1/datasets/census/queries/batch', batch),
       ])

@@ -245,6 +245,23 @@ def test_a_batch_shares_a_price(population: sotto.Dataset) -> None:
     assert population.batch(queries).replayed
 
 
+def test_a_batch_is_planned_together(population: sotto.Dataset) -> None:
+    queries = [sotto.count(epsilon=0.01), sotto.histogram("Sex", epsilon=0.01)]
+    preview = population.preview(queries)
+    assert preview.plan == "together"
+    assert preview.plans is not None
+    assert preview.plans.together == preview.price
+    assert repr(preview.plans).startswith("together: epsilon 0.01")
+    assert population.preview(queries, plan="separate").price == preview.plans.separate
+    batch = population.batch(queries, plan="together", objective="largest")
+    assert batch.plan == "together"
+    assert sum(batch[1].to_frame()["count"]) == pytest.approx(batch[0].value)
+    with pytest.raises(sotto.Problem, match="weights.1: must be at least 0"):
+        population.batch(queries, plan="together", weights=[1, -1])
+    with pytest.raises(TypeError, match="belong to a list"):
+        population.preview(queries[0], plan="together")
+
+
 def test_previews(population: sotto.Dataset) -> None:
     before = spent(population)
     preview = population.preview(sotto.count(epsilon=0.1))
