@@ -256,7 +256,7 @@ def test_a_batch_is_planned_together(population: sotto.Dataset) -> None:
     batch = population.batch(queries, plan="together", objective="largest")
     assert batch.plan == "together"
     assert sum(batch[1].to_frame()["count"]) == pytest.approx(batch[0].value)
-    with pytest.raises(sotto.Problem, match="weights.1: must be at least 0"):
+    with pytest.raises(sotto.Problem, match=r"weights\.1: must be at least 0"):
         population.batch(queries, plan="together", weights=[1, -1])
     with pytest.raises(TypeError, match="belong to a list"):
         population.preview(queries[0], plan="together")

@@ -311,7 +311,7 @@ class DatasetOperations(ServiceOperations):
         Counts and tables of the same rows are planned together where that costs less, unless `plan` says otherwise.
         """
         bodies = _bodies(queries)
-        body = {"queries": bodies, **_terms(plan, objective, weights)}
+        body: Json = {"queries": bodies, **_terms(plan, objective, weights)}
         reply = yield from self._post(f"{self.path}/queries/batch", body, idempotency_key, self._practice(on))
         return Batch(reply.json(), bodies, reply.replayed)
 
@@ -342,7 +342,7 @@ class DatasetOperations(ServiceOperations):
         if isinstance(query, Query | Mapping):
             reply = yield from self._post(f"{self.path}/queries/preview", _query_of(query).body)
         else:
-            body = {"queries": _bodies(query), **terms}
+            body: Json = {"queries": _bodies(query), **terms}
             reply = yield from self._post(f"{self.path}/queries/batch/preview", body)
         return Preview(reply.json())
 
@@ -412,8 +412,9 @@ def _query_of(query: Asked) -> Query[Any]:
     return made
 
 
-def _terms(plan: Plan | None, objective: Objective | None, weights: Sequence[float] | None) -> Json:
-    terms = {"plan": plan, "objective": objective, "weights": None if weights is None else list(weights)}
+def _terms(plan: Plan | None, objective: Objective | None, weights: Sequence[float] | None) -> dict[str, Json]:
+    listed: list[Json] | None = None if weights is None else [*weights]
+    terms: dict[str, Json] = {"plan": plan, "objective": objective, "weights": listed}
     return {name: value for name, value in terms.items() if value is not None}
 
 
