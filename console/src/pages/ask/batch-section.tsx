@@ -131,7 +131,7 @@ function BatchFigures({ preview, practice }: BatchFiguresProps) {
   return (
     <>
       <p className={styles.quiet}>
-        {preview.paid ? 'Paid already' : `Together ${formatAmount(preview.cost)}`}; one by one{' '}
+        {preview.paid ? 'Paid already' : `The batch costs ${formatAmount(preview.cost)}`}; one by one{' '}
         {formatAmount(preview.sumOfPrices)}. An adversary guesses right at most{' '}
         {formatRisk(preview.disclosureRisk.query.risk)}.
       </p>
