@@ -223,6 +223,32 @@ describe('the comparison of two answers', () => {
     ])
   })
 
+  test('matches the cells of every table of marginals, each with the half-width of its table', () => {
+    const marginals = (count: number) =>
+      answer(
+        {
+          columns: [
+            { column: 'Sex', labels: ['F', 'M'] },
+            { column: 'Age', labels: [{ lower: 0, upper: 18 }] },
+          ],
+          tables: [
+            { columns: ['Sex'], cells: 2, halfWidth: 3, values: [count, 2] },
+            { columns: ['Sex', 'Age'], cells: 2, halfWidth: 5, values: [1, count] },
+            { columns: ['Age'], cells: 1, halfWidth: 4 },
+          ],
+        },
+        { halfWidth: 5 },
+      )
+    const { differences, unmatched } = compareAnswers(marginals(10), marginals(17))
+    expect(differences.map(({ label, difference, halfWidth }) => [label, difference, halfWidth])).toEqual([
+      ['Sex: F', 7, 6],
+      ['Sex: M', 0, 6],
+      ['Sex: F, Age: [0, 18)', 0, 10],
+      ['Sex: M, Age: [0, 18)', 7, 10],
+    ])
+    expect(unmatched).toEqual([])
+  })
+
   test('an answer without numbers has nothing to compare', () => {
     const selection = answer({ selected: [{ candidate: 'a' }] }, {})
     expect(compareAnswers(selection, selection)).toEqual({ differences: [], unmatched: [] })
@@ -339,6 +365,9 @@ test('two questions ask the same if only price, noise and post-processing differ
   expect(asksTheSame(asked(one), asked({ kind: 'count', epsilon: 0.1 }))).toBe(false)
   expect(asksTheSame(asked({ queries: [one] }), asked({ queries: [one, one] }))).toBe(false)
   expect(asksTheSame(asked(one), asked({ ...one, contribution: { rows: 2 } }))).toBe(false)
+  const tables = { kind: 'marginals', columns: ['A', 'B'], ways: [1, 2] }
+  const weighed = { ...tables, weights: [1, 1, 3], rho: 0.5 }
+  expect(asksTheSame(asked({ ...tables, objective: 'largest' }), asked(weighed))).toBe(true)
 })
 
 test('an answer about a live table says how old its rows can be, and until when a repeat is free', () => {
