@@ -1,6 +1,7 @@
+import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startTestService, type TestService } from '../../e2e/service.ts'
-import { CHROMIUM, keepScreenshot, openTab } from '../browser.ts'
+import { CHROMIUM, expectAccessible, keepScreenshot, openTab } from '../browser.ts'
 import { CLINIC_QUESTIONS, CLINICS, CLINICS_CSV } from './clinic-questions.ts'
 
 /** Kinds whose answers have no numbers that could be subtracted. */
@@ -72,6 +73,17 @@ describe.skipIf(CHROMIUM === undefined)(
           expect(await main.getByText('The questions differ.').count(), kind).toBe(0)
           expect(await main.getByText(/NaN|undefined|Infinity|\[object/).count(), kind).toBe(0)
         }
+        await page.goto(`/history/${pairs.find(({ kind }) => kind === 'marginals')?.one}`)
+        await main.getByLabel('Table, of 3 tables').selectOption({ index: 2 })
+        const heat = main.getByRole('region', { name: 'Heat table: Region by urgent' })
+        await heat.getByRole('columnheader', { name: 'true' }).waitFor()
+        const download = page.waitForEvent('download')
+        await main.getByRole('button', { name: 'Download CSV of this table' }).click()
+        expect(await readFile(await (await download).path(), 'utf8')).toMatch(
+          /^table,Region,urgent,value,halfWidth\r\nRegion and urgent,north,false,/,
+        )
+        await keepScreenshot(page, `marginals-${role}`)
+        await expectAccessible(page)
         await page.goto(`/history/compare?one=${pairs[0]?.one}`)
         const candidates = main.getByRole('region', { name: 'Answers of the same kind' })
         await candidates.getByRole('row').nth(1).waitFor()
