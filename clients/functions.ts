@@ -114,6 +114,8 @@ function typescriptType({ type, whole, choices }: KindField): string {
     case 'candidates':
       return 'Candidates'
     case 'percentages':
+    case 'numbers':
+    case 'weights':
       return 'Decimal | readonly Decimal[]'
     case 'number':
       return whole ? 'number' : 'Decimal'
@@ -230,6 +232,8 @@ function plainPythonType({ type, whole, choices, least = 0 }: KindField): string
     case 'clamps':
       return 'Mapping[str, Clamp]'
     case 'percentages':
+    case 'numbers':
+    case 'weights':
       return 'Any'
     case 'number':
       return whole ? 'int' : 'Any'

@@ -24,6 +24,8 @@ export type FieldType =
   | 'statistics'
   | 'candidates'
   | 'percentages'
+  | 'numbers'
+  | 'weights'
   | 'counted'
   | 'perPerson'
   | 'clamp'
@@ -53,7 +55,7 @@ export interface KindField {
   /** True for a whole number. */
   readonly whole?: true
   readonly choices?: readonly string[]
-  /** Another field, which must have this value or be left out. */
+  /** Another field, which must have this value or be left out. No field has the empty text, so that it must be left out. */
   readonly onlyWith?: readonly [field: string, value: string]
 }
 

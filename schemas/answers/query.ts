@@ -13,6 +13,8 @@ export const formFields = z.registry<{
     | 'statistics'
     | 'candidates'
     | 'percentages'
+    | 'numbers'
+    | 'weights'
     | 'counted'
     | 'perPerson'
     | 'clamp'
@@ -841,7 +843,7 @@ const marginalsQuery = z
         'Number of columns of each table: all tables of so many of the columns. A list gives tables of several sizes.',
       )
       .register(formFields, {
-        type: 'percentages',
+        type: 'numbers',
         title: 'Columns of each table',
         hint: '2: every pair of columns. 1, 2: each column, and every pair.',
         initial: 2,
@@ -854,7 +856,7 @@ const marginalsQuery = z
           'half-width (`largest`). Default: `largest` if `accuracy` is given, otherwise `total`.',
       )
       .register(formFields, {
-        title: 'Smallest',
+        title: 'Objective',
         hint: 'The error of all cells together, or that of the worst cell.',
       }),
     weights: z
@@ -865,9 +867,10 @@ const marginalsQuery = z
           'smaller errors. At least 0, and not all 0.',
       )
       .register(formFields, {
-        type: 'percentages',
-        title: 'Weights',
-        hint: 'One for each table, in the order of the answer. A table of larger weight has a smaller error.',
+        type: 'weights',
+        title: 'Weights of the tables',
+        hint: 'In place of the objective. A table of larger weight has a smaller error.',
+        onlyWith: ['objective', ''],
       }),
     ...rows,
     rho: z

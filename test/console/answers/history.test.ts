@@ -113,6 +113,7 @@ describe('questions in a line', () => {
       'count of rows, mean of Age by Sex',
     ],
     [{ kind: 'percentile', column: 'Age', p: [25, 50] }, 'percentiles 25, 50 of Age'],
+    [{ kind: 'marginals', columns: ['A', 'B'], ways: [1, 2] }, 'counts by every 1 or 2 of A and B'],
     [{ kind: 'noisyMax', candidates: { column: 'Job' } }, 'most frequent Job'],
     [{ kind: 'topGroups', keys: ['Job'], k: 3 }, 'largest 3 by Job'],
     [{ kind: 'topGroups', keys: ['Job'], k: 1 }, 'largest 1 by Job'],

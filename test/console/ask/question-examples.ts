@@ -106,6 +106,7 @@ export const QUESTIONS: readonly Readonly<Record<string, unknown>>[] = [
     ways: [1, 2],
     epsilon: 0.5,
   },
+  { kind: 'marginals', columns: ['Sex', 'Married'], ways: [2, 1], weights: [3, 1, 0.5], epsilon: 0.5 },
   {
     kind: 'noisyMax',
     candidates: {

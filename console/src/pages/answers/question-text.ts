@@ -90,6 +90,8 @@ const TEXTS: { readonly [Type in FieldType]: (value: unknown) => string } = {
     Array.isArray(value) ? value.map((each: AskedQuestion) => questionText(each)).join(', ') : '',
   candidates: candidatesText,
   percentages: percentilesText,
+  numbers: (value) => listed([value].flat().map(String), ' or '),
+  weights: String,
   counted: (value) => String(value ?? 'rows'),
   perPerson: String,
   clamp: clampText,

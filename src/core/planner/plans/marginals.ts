@@ -28,7 +28,14 @@ import { calibrateGaussianByRho } from '../../mechanisms/noise/gaussian.ts'
 import { calibrateLaplace } from '../../mechanisms/noise/laplace.ts'
 import { deviationOfMany, halfWidthOfMany, LEAST_SCALE_UNITS } from '../../mechanisms/noise/many-noises.ts'
 import type { UniformSource } from '../../mechanisms/samplers/uniform-source.ts'
-import { type ColumnSet, cellsIn, columnsIn, contains, setsOf } from '../../workloads/column-sets.ts'
+import {
+  type ColumnSet,
+  cellsIn,
+  columnsIn,
+  combinations,
+  contains,
+  setsOf,
+} from '../../workloads/column-sets.ts'
 import { encodedIntegers } from '../../workloads/encoding.ts'
 import { cellFactors, errorOf } from '../../workloads/errors.ts'
 import { addedUp, type Reconstruction } from '../../workloads/reconstruction.ts'
@@ -242,12 +249,6 @@ function workloadOf(query: MarginalsQuery, groupings: readonly Grouping[]): Work
     sizes: groupings.map(({ labels }) => labels.length),
     tables: ways.flatMap((each) => setsOf(each, groupings.length)),
   }
-}
-
-function combinations(columns: number, ways: number): number {
-  let count = 1
-  for (let place = 1; place <= ways; place += 1) count = (count * (columns - ways + place)) / place
-  return Math.round(count)
 }
 
 /**

@@ -12,6 +12,8 @@ interface FieldValues {
   statistics: Statistic[]
   candidates: Candidates
   percentages: number | number[]
+  numbers: number | number[]
+  weights: number | number[]
   counted: 'rows' | 'people'
   perPerson: 'sum' | 'mean' | 'count'
   clamp: Clamp

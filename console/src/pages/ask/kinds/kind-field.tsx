@@ -12,6 +12,8 @@ import { ColumnsField } from './columns-fields.tsx'
 import type { FieldPart } from './field-part.ts'
 import { GroupingField, GroupingsFields } from './grouping-field.tsx'
 import { columnsOf, fittingColumns, withFittingColumn } from './kinds.ts'
+import { isMisfit } from './weights.ts'
+import { WeightsField } from './weights-field.tsx'
 
 type Control<Type extends FieldType> = (part: FieldPart<Type>) => ReactNode
 
@@ -26,14 +28,9 @@ const CONTROLS: { readonly [Type in Exclude<FieldType, 'statistics'>]: Control<T
     <ConditionField label={label} dataset={dataset} value={value} required onChange={onChange} />
   ),
   candidates: CandidatesField,
-  percentages: ({ label, field, value, onChange }) => (
-    <TextList
-      label={label}
-      hint={field.hint}
-      items={[value ?? []].flat()}
-      onChange={(p) => onChange(p as number[])}
-    />
-  ),
+  percentages: NumbersField,
+  numbers: NumbersField,
+  weights: WeightsField,
   counted: ({ label, field, value = 'rows', onChange }) => (
     <SelectField
       label={label}
@@ -101,15 +98,17 @@ export function KindFieldsOf<Asked extends object>(props: KindFieldsProps<Asked>
   })
 }
 
-/** Returns a question without the fields that need another value of another field. */
+/** Returns a question without the fields that need another value of another field, and weights of other tables. */
 function withFittingFields<Asked extends object>(asked: Asked, fields: KindFields): Asked {
   return Object.entries(fields).reduce(
-    (fitting, [name, field]) => (isRuledOut(field, fitting) ? withField(fitting, name, undefined) : fitting),
+    (fitting, [name, field]) =>
+      isRuledOut(field, fitting, fieldValue(fitting, name)) ? withField(fitting, name, undefined) : fitting,
     asked,
   )
 }
 
-function isRuledOut({ onlyWith }: KindField, asked: object): boolean {
+function isRuledOut({ type, onlyWith }: KindField, asked: object, value?: unknown): boolean {
+  if (type === 'weights' && isMisfit(value, asked)) return true
   if (onlyWith === undefined) return false
   const [other, needed] = onlyWith
   const stated = fieldValue(asked, other)
@@ -187,6 +186,17 @@ function FlagField({ label, field, value = false, asked, onChange }: FieldPart<'
       disabled={isFixed}
       value={value}
       onChange={(checked) => onChange(checked || undefined)}
+    />
+  )
+}
+
+function NumbersField({ label, field, value, onChange }: FieldPart<'percentages'> | FieldPart<'numbers'>) {
+  return (
+    <TextList
+      label={label}
+      hint={field.hint}
+      items={[value ?? []].flat()}
+      onChange={(numbers) => onChange(numbers as number[])}
     />
   )
 }

@@ -73,7 +73,9 @@ const HAS_FORM: { readonly [Type in FieldType]: (value: unknown) => boolean } = 
   condition: isPredicate,
   statistics: listOf(isStatistic),
   candidates: isCandidates,
-  percentages: (value) => isNumber(value) || listOf(isPlain)(value),
+  percentages: isNumbers,
+  numbers: isNumbers,
+  weights: isNumbers,
   counted: isText,
   perPerson: isText,
   clamp: isClamp,
@@ -82,6 +84,10 @@ const HAS_FORM: { readonly [Type in FieldType]: (value: unknown) => boolean } = 
   flag: (value) => typeof value === 'boolean',
   choice: isText,
   text: isText,
+}
+
+function isNumbers(value: unknown): boolean {
+  return isNumber(value) || listOf(isPlain)(value)
 }
 
 function isClamp(value: unknown): boolean {
