@@ -417,25 +417,6 @@ export const noise = z
     z.strictObject({ mechanism: z.literal('near-truncated-geometric'), neighbours }),
     z
       .strictObject({ mechanism: z.literal('combined'), neighbours })
-<<<<<<< HEAD
-      .describe('The answer follows from paid releases, which `inference` names.'),
-    z
-      .strictObject({
-        mechanism: z.literal('marginals'),
-        neighbours,
-        distribution: z.enum(['gaussian', 'laplace']),
-        tables: listOf(
-          z.strictObject({
-            columns: listOf(z.string()),
-            scale: statisticNoise.scale,
-            sensitivity: statisticNoise.sensitivity,
-            granularity: statisticNoise.granularity,
-            share: z.number().describe('Share of the price.'),
-          }),
-        ),
-      })
-=======
->>>>>>> d7238e65 (feat(answers): counts and tables of a batch are planned together at the least price)
       .describe(
         'The answer follows from several releases, which `inference` names, or from the tables that a batch measures `together`.',
       ),
