@@ -64,7 +64,7 @@ export const releaseViewsRoutes: FastifyPluginAsyncZod<ReleaseViewsOptions> = as
         summary: 'Plot a stored release',
         description:
           'Plots the values of a release with their half-widths as error bars. Costs nothing and reads no data. A release with ' +
-          'several values of different units, and a batch, has a panel for each, at most 12. Values by consecutive periods are ' +
+          'several values of different units, and a batch, has a panel for each, at most 12. Values by consecutive periods and cumulative counts are ' +
           'lines with bands, cut at the declared range. Of more than 60 values the largest ' +
           'are drawn, and of tables of every few columns the first 12, or the one whose `columns` are given. With `round` or `nonNegative` the values are post-processed first. The error of a quantile is a rank, and stated in words. Analysts plot their own releases, auditors and ' +
           'custodians all.',

@@ -172,7 +172,7 @@ function panelOfCells(answer: Answered, { columns: names, labels, values, halfWi
   return tableOf(answer, names, cells, 'count', { ...answer.accuracy, halfWidth }, unitOfCount(answer))
 }
 
-function panelOfSeries(answer: Answered, { name, fromMs, toMs, lines, omitted }: TimeSeries): Plot {
+function panelOfSeries(answer: Answered, { name, over, from, to, lines, omitted }: TimeSeries): Plot {
   const { accuracy, dataset } = answer
   const stated = accuracy.estimates?.[name] ?? accuracy
   return {
@@ -185,8 +185,9 @@ function panelOfSeries(answer: Answered, { name, fromMs, toMs, lines, omitted }:
         ? [`The ${lines.length} lines with the largest values of ${lines.length + omitted}`]
         : []),
     ],
-    fromMs,
-    toMs,
+    ...defined({ over }),
+    from,
+    to,
     lines: lines.map(({ labels, points }) => ({ name: labels.map(labelText).join(' · '), points })),
     confidence: accuracy.confidence,
   }
@@ -350,8 +351,8 @@ function subjectOf({ kind, question }: Answered): string {
   return of === '' ? `${which}${words}` : `${which}${words} of ${of}`
 }
 
-function unitOfCount({ question }: Answered): string {
-  return question?.of === 'people' ? 'people' : 'rows'
+function unitOfCount({ kind, question }: Answered): string {
+  return kind === 'contributionProfile' || question?.of === 'people' ? 'people' : 'rows'
 }
 
 function columnOf({ question }: Answered): string {

@@ -73,17 +73,6 @@ describe.skipIf(CHROMIUM === undefined)(
           expect(await main.getByText('The questions differ.').count(), kind).toBe(0)
           expect(await main.getByText(/NaN|undefined|Infinity|\[object/).count(), kind).toBe(0)
         }
-        await page.goto(`/history/${pairs.find(({ kind }) => kind === 'marginals')?.one}`)
-        await main.getByLabel('Table, of 3 tables').selectOption({ index: 2 })
-        const heat = main.getByRole('region', { name: 'Heat table: Region by urgent' })
-        await heat.getByRole('columnheader', { name: 'true' }).waitFor()
-        const download = page.waitForEvent('download')
-        await main.getByRole('button', { name: 'Download CSV of this table' }).click()
-        expect(await readFile(await (await download).path(), 'utf8')).toMatch(
-          /^table,Region,urgent,value,halfWidth\r\nRegion and urgent,north,false,/,
-        )
-        await keepScreenshot(page, `marginals-${role}`)
-        await expectAccessible(page)
         await page.goto(`/history/compare?one=${pairs[0]?.one}`)
         const candidates = main.getByRole('region', { name: 'Answers of the same kind' })
         await candidates.getByRole('row').nth(1).waitFor()
@@ -91,5 +80,37 @@ describe.skipIf(CHROMIUM === undefined)(
         expect(complaints).toEqual([])
       },
     )
+
+    test('show the tables of marginals, the curve of cumulative counts, and what bounds and profiles recommend', async () => {
+      const { page, complaints } = await openTab(service, 'analyst')
+      const main = page.getByRole('main')
+      const open = (wanted: string) => page.goto(`/history/${pairs.find(({ kind }) => kind === wanted)?.one}`)
+
+      await open('marginals')
+      await main.getByLabel('Table, of 3 tables').selectOption({ index: 2 })
+      const heat = main.getByRole('region', { name: 'Heat table: Region by urgent' })
+      await heat.getByRole('columnheader', { name: 'true' }).waitFor()
+      const download = page.waitForEvent('download')
+      await main.getByRole('button', { name: 'Download CSV of this table' }).click()
+      expect(await readFile(await (await download).path(), 'utf8')).toMatch(
+        /^table,Region,urgent,value,halfWidth\r\nRegion and urgent,north,false,/,
+      )
+      await expectAccessible(page)
+
+      await open('cumulativeCounts')
+      await main.getByRole('img', { name: 'Chart: count from 18 to 120' }).waitFor()
+      await keepScreenshot(page, 'cumulative-counts')
+
+      await open('bounds')
+      await main.getByText('No clamp can be recommended').waitFor()
+
+      await open('contributionProfile')
+      const advice = main.getByRole('region', { name: 'Bounds on the rows of a person' })
+      await advice.getByText('recommended').waitFor()
+      await expectAccessible(page)
+      await main.getByRole('link', { name: 'Write the count with this bound' }).click()
+      await page.waitForURL(/contribution.*rows/)
+      expect(complaints).toEqual([])
+    })
   },
 )

@@ -167,7 +167,7 @@ describe('answers in a line', () => {
   test('times are shown in UTC', () => {
     expect(formatTime('2026-01-31T23:30:05.000Z')).toBe('31 Jan 2026, 23:30:05')
     expect(formatTime('2026-01-31')).toBe('31 Jan 2026')
-    expect(formatTime('2026-W05')).toBe('2026-W05')
+    for (const period of ['2026-W05', '2026-03', '2026']) expect(formatTime(period)).toBe(period)
     expect(formatMinute('2026-11-27T14:05:09.000Z')).toBe('27 Nov 2026, 14:05')
   })
 })

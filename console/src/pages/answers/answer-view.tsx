@@ -11,6 +11,7 @@ import { type AnswerDocument, type AnswerPart, freshnessText, measuredReport } f
 import { AnswerValues } from './answer-values.tsx'
 import styles from './answers.module.css'
 import { ClampChooser } from './clamps/clamp-chooser.tsx'
+import { ContributionAdvice } from './clamps/contribution-advice.tsx'
 import { QuestionCode } from './code/question-code-section.tsx'
 import { DownloadAnswer, DownloadCsv, DownloadDocument, DownloadTables } from './downloads.tsx'
 import { InferenceNote } from './inference-note.tsx'
@@ -152,6 +153,11 @@ function Values({ document, seriesOf: charts }: ValuesProps) {
         <AnswerValues part={part} charts={charts(part, place)} />
       )}
       <ClampChooser part={part} dataset={document.dataset} question={questionsOf(document.question)[place]} />
+      <ContributionAdvice
+        part={part}
+        dataset={document.dataset}
+        question={questionsOf(document.question)[place]}
+      />
       <p className={styles.coverage}>{part.coverage.statement}</p>
     </>
   )
