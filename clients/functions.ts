@@ -129,6 +129,8 @@ function typescriptType({ type, whole, choices }: KindField): string {
       return 'Clamp'
     case 'clamps':
       return 'Readonly<Record<string, Clamp>>'
+    case 'ranges':
+      return 'readonly Clamp[]'
     default:
       throw new TypeError(`a parameter of type ${type} is written by hand`)
   }
@@ -231,6 +233,8 @@ function plainPythonType({ type, whole, choices, least = 0 }: KindField): string
       return 'Clamp'
     case 'clamps':
       return 'Mapping[str, Clamp]'
+    case 'ranges':
+      return 'Iterable[Clamp]'
     case 'percentages':
     case 'numbers':
     case 'weights':

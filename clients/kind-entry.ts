@@ -30,6 +30,7 @@ export type FieldType =
   | 'perPerson'
   | 'clamp'
   | 'clamps'
+  | 'ranges'
   | 'number'
   | 'flag'
   | 'choice'

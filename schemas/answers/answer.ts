@@ -261,12 +261,15 @@ const cumulativeResult = groupsResult
     )
       .optional()
       .describe('Quantiles that follow from the counts, in the order of the query.'),
+    ranges: listOf(z.strictObject({ range: bin, value: z.number(), halfWidth: z.number(), interval }))
+      .optional()
+      .describe('Counts of ranges, in the order of the query.'),
   })
   .meta({
     id: 'CumulativeResult',
     description:
-      'Noisy count from the start of the first cell to the end of each cell, and quantiles. The difference of two counts is the count ' +
-      'between them.',
+      'Noisy count from the start of the first cell to the end of each cell, quantiles, and ranges. The difference of two counts is ' +
+      'the count between them.',
   })
 
 export const result = z

@@ -19,6 +19,7 @@ export const formFields = z.registry<{
     | 'perPerson'
     | 'clamp'
     | 'clamps'
+    | 'ranges'
   /** Label of the field. Default: its name. */
   readonly title?: string
   readonly hint?: string
@@ -920,6 +921,20 @@ const cumulativeCountsQuery = z
         title: 'Quantiles',
         hint: 'Percentages. Read from the counts, at no cost. 50 is the median.',
       }),
+    ranges: z
+      .array(z.strictObject({ lower: gridValue, upper: gridValue }))
+      .min(1)
+      .max(100)
+      .optional()
+      .describe(
+        'Ranges whose counts are read from the curve: from one of the edges to another, or from one period or value through another, ' +
+          'as the answer writes them. They cost nothing: the same question with others is a repeat.',
+      )
+      .register(formFields, {
+        type: 'ranges',
+        title: 'Ranges',
+        hint: 'Such as 18 to 65, 65 to 80: read from the curve, at no cost.',
+      }),
     ...rows,
     delta: delta.default(0).register(formFields, {
       title: 'Delta',
@@ -933,6 +948,7 @@ const cumulativeCountsQuery = z
         kind: 'cumulativeCounts',
         column: { column: 'Age', edges: [0, 18, 30, 45, 65, 120] },
         p: [25, 50, 75],
+        ranges: [{ lower: 18, upper: 65 }],
         epsilon: 0.1,
       },
     ],

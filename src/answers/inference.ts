@@ -5,7 +5,9 @@ import {
   INFERENCE_LIMITS,
   type Inferred,
   infer,
+  isUnselected,
   type NotInferred,
+  type PaidPlan,
   type PaidRelease,
 } from '../core/inference/infer.ts'
 import { planOfMeasured } from '../core/inference/measured-together.ts'
@@ -159,7 +161,7 @@ async function paidReleases(
   return found
 }
 
-/** The releases of sums and counts. */
+/** The releases of sums and counts, and of nodes. */
 function parentsAmong(
   releases: readonly StoredTexts[],
   dataset: Dataset,
@@ -218,10 +220,10 @@ function parentsIn(release: StoredTexts, dataset: Dataset, limits: PlanLimits): 
 }
 
 /** The plan of a stored question; `undefined` if it could not be asked any more, such as after a limit was lowered. */
-function planOfStored(query: unknown, dataset: Dataset, limits: PlanLimits): AdditivePlan | undefined {
+function planOfStored(query: unknown, dataset: Dataset, limits: PlanLimits): PaidPlan | undefined {
   return unlessRefused(() => {
     const planned = plan(querySchema.parse(query), dataset, limits)
-    return planned.kind === 'additive' ? planned : undefined
+    return isPaidPlan(planned) ? planned : undefined
   })
 }
 
@@ -234,13 +236,16 @@ function unlessRefused<Result>(task: () => Result): Result | undefined {
   }
 }
 
+function isPaidPlan(planned: Plan): planned is PaidPlan {
+  return planned.kind === 'additive' || planned.kind === 'cumulative'
+}
+
 /** The measured integers of a release, which later answers can follow from; none if noise has selected what is shown. */
 export function integersOf(
   planned: Plan,
   released: { readonly kind: string },
 ): readonly (readonly string[])[] | undefined {
-  if (planned.kind !== 'additive' || !('noisy' in released)) return undefined
-  if (planned.shown.kind === 'cells' && planned.shown.largest !== undefined) return undefined
+  if (!isPaidPlan(planned) || !isUnselected(planned) || !('noisy' in released)) return undefined
   const { noisy } = released as { readonly noisy: readonly (readonly bigint[])[] }
   return noisy.map((cells) => cells.map(String))
 }

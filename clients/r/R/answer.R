@@ -20,9 +20,17 @@ read_answer <- function(document, names, replayed) {
     inference = released[["inference"]][["statement"]],
     question = released[["question"]], notes = unlist(document[["notes"]])
   )
+  answer$ranges <- ranges_of(released$result[["ranges"]])
   answer$table <- if (is_sql) sql_table(document) else table_of(answer, released, names)
   answer$document <- document
   structure(answer, class = "sotto_answer")
+}
+
+# Returns the counts of ranges of cumulative counts as a data frame.
+ranges_of <- function(ranges) {
+  if (is.null(ranges)) return(NULL)
+  ends <- function(name) read_column(lapply(ranges, function(part) part$range[[name]]))
+  data.frame(lower = ends("lower"), upper = ends("upper"), estimates("count", ranges))
 }
 
 as.data.frame.sotto_answer <- function(x, row.names = NULL, optional = FALSE, ...) x$table

@@ -155,6 +155,12 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
         hint: 'Percentages. Read from the counts, at no cost. 50 is the median.',
         optional: true,
       },
+      ranges: {
+        type: 'ranges',
+        title: 'Ranges',
+        hint: 'Such as 18 to 65, 65 to 80: read from the curve, at no cost.',
+        optional: true,
+      },
       delta: {
         type: 'number',
         title: 'Delta',

@@ -2,19 +2,33 @@ import { entry, must } from '../../privacy/must.ts'
 import type { Dataset } from '../dataset/dataset.ts'
 import type { Measurement } from '../mechanisms/measurement.ts'
 import { accuracy } from '../mechanisms/mechanism.ts'
-import { expectedAbsoluteBound, halfWidthBound } from '../mechanisms/noise/combined-noise.ts'
+import { expectedAbsoluteBound, halfWidthBound, noiseOf } from '../mechanisms/noise/combined-noise.ts'
 import type { WeightedNoise } from '../mechanisms/noise/weighted-noise.ts'
 import { estimatorsOf, isLinear } from '../planner/additive/estimates/estimate-kinds.ts'
 import { columnRange } from '../planner/additive/estimates/estimator.ts'
-import { noiseAt, unitOf } from '../planner/additive/estimates/noisy-statistic.ts'
+import { unitOf } from '../planner/additive/estimates/noisy-statistic.ts'
 import { type OtherEstimate, reportOfEstimates } from '../planner/additive/report.ts'
 import type { AdditivePlan, Estimate } from '../planner/additive/shape.ts'
 import { cellCount } from '../planner/language/aggregate.ts'
 import type { CellIntegers } from '../planner/language/reading.ts'
+import type { CumulativePlan } from '../planner/plans/cumulative.ts'
 import type { Report } from '../planner/report-kinds.ts'
-import { type Conditions, elementaryCells, mostElementaryCells, withConditions } from './elementary-cells.ts'
+import { nodesOf } from '../workloads/ordered.ts'
+import {
+  type Conditions,
+  type ElementaryCells,
+  elementaryCells,
+  mostElementaryCells,
+  withConditions,
+} from './elementary-cells.ts'
 import type { Steps } from './identities.ts'
-import { type LinearForm, linearForms, numberedUnknowns } from './linear-forms.ts'
+import {
+  combinedForms,
+  type LinearForm,
+  linearForms,
+  numberedUnknowns,
+  type Unknowns,
+} from './linear-forms.ts'
 import { type Interval, intervalOfRatio, partsOfRatio } from './ratios.ts'
 import { bestWeights, type Weights } from './weights.ts'
 
@@ -24,13 +38,16 @@ import { bestWeights, type Weights } from './weights.ts'
  * half-widths hold. Proof and limits: src/core/inference/inference.md.
  */
 
-/** A paid release of sums and counts. */
+/** The plans of releases that answers can follow from: those of sums and counts, and of the nodes of cumulative counts. */
+export type PaidPlan = AdditivePlan | CumulativePlan
+
+/** A paid release of sums and counts, or of nodes. */
 export interface PaidRelease {
   /** Identifies what was measured: one id, however many releases show it. */
   readonly id: string
   /** The plan by which it was released, of the same version of the dataset as the question. */
-  readonly plan: AdditivePlan
-  /** Noisy integers as `integers[statistic][cell]`, in output units. */
+  readonly plan: PaidPlan
+  /** Noisy integers as `integers[statistic][cell]`, in output units; of nodes, as `integers[level][node]`. */
   readonly integers: CellIntegers
 }
 
@@ -120,8 +137,7 @@ function systemOf(target: AdditivePlan, paid: readonly PaidRelease[]): System | 
   const { conditions, chosen } = chosenReleases(target, own, paid)
   const cells = must(elementaryCells(conditions, dataset, INFERENCE_LIMITS.cells), 'elementary cells')
   const unknowns = numberedUnknowns()
-  const formsOf = ({ aggregate }: AdditivePlan) =>
-    linearForms(aggregate, cellCount(aggregate), cells, unknowns, dataset)
+  const formsOf = (plan: PaidPlan) => formsOfPlan(plan, cells, unknowns)
   const forms = formsOf(target)
   const known = forms.filter((each) => each !== undefined)
   if (known.length < forms.length) return { kind: 'unsupported' }
@@ -135,6 +151,26 @@ function systemOf(target: AdditivePlan, paid: readonly PaidRelease[]): System | 
     varianceOf(entry(release.plan.measurements, statistic)),
   )
   return { forms: known, measured, variances }
+}
+
+/** The forms of the measured integers of a plan, as its releases have them; `undefined` for those that are no sums. */
+function formsOfPlan(
+  { kind, aggregate, dataset }: PaidPlan,
+  cells: ElementaryCells,
+  unknowns: Unknowns,
+): readonly (readonly LinearForm[] | undefined)[] {
+  const forms = linearForms(aggregate, cellCount(aggregate), cells, unknowns, dataset)
+  return kind === 'additive' ? forms : nodesOf(must(entry(forms, 0), 'counts'), new Map(), combinedForms)
+}
+
+/** Number of measured integers of a plan. */
+function integersOf({ kind, aggregate, measurements }: PaidPlan): number {
+  return kind === 'additive' ? cellCount(aggregate) * measurements.length : 2 ** (measurements.length - 1)
+}
+
+/** One grid unit of a measured statistic, in the unit that people read; of a node, one row or person. */
+function paidUnitOf(plan: PaidPlan, statistic: number): number {
+  return plan.kind === 'additive' ? unitOf(plan, statistic) : 1
 }
 
 /**
@@ -151,7 +187,7 @@ function chosenReleases(target: AdditivePlan, own: Conditions, paid: readonly Pa
   let conditions = own
   let left: number = INFERENCE_LIMITS.integers
   for (const release of [...usable.filter(isWithin), ...usable.filter((each) => !isWithin(each))]) {
-    const integers = cellCount(release.plan.aggregate) * release.plan.measurements.length
+    const integers = integersOf(release.plan)
     if (integers > left) continue
     const more = withConditions(conditions, release.plan.aggregate, dataset)
     if (more === undefined || !isWithinLimit(more, dataset)) continue
@@ -171,8 +207,8 @@ function isWithinLimit(conditions: Conditions, dataset: Dataset): boolean {
 }
 
 /** False for a release that shows some of its cells because their noisy values are large. */
-function isUnselected({ shown }: AdditivePlan): boolean {
-  return !(shown.kind === 'cells' && shown.largest !== undefined)
+export function isUnselected(plan: PaidPlan): boolean {
+  return !(plan.kind === 'additive' && plan.shown.kind === 'cells' && plan.shown.largest !== undefined)
 }
 
 /** The measured integers that are linked to some forms by common unknowns. */
@@ -357,8 +393,9 @@ function combinedNoise(
   }
   return Array.from(factors, ([place, factor]) => {
     const { release, statistic } = entry(measured, place)
+    const unit = paidUnitOf(release.plan, statistic)
     // The factor is for one grid unit of the measured statistic.
-    return { noise: noiseAt(release.plan, statistic), weight: factor / unitOf(release.plan, statistic) }
+    return { noise: noiseOf(entry(release.plan.measurements, statistic), unit), weight: factor / unit }
   })
 }
 

@@ -18,15 +18,30 @@ export function levelsFor(cells: number): number {
  * those of two cells. Cells beyond the last one are empty.
  */
 export function haarNodes(counts: readonly bigint[]): readonly (readonly bigint[])[] {
-  const levels = levelsFor(counts.length)
-  const empty = Array.from({ length: 2 ** levels - counts.length }, () => 0n)
-  let sums: readonly bigint[] = [...counts, ...empty]
-  const nodes: (readonly bigint[])[] = []
+  return nodesOf(counts, 0n, (first, second, sign) => first + sign * second)
+}
+
+/**
+ * The nodes of any quantities that can be added and subtracted, as {@link haarNodes}.
+ * @param none the quantity of an empty cell
+ * @param combine adds the second quantity to the first, or subtracts it where the sign is -1
+ */
+export function nodesOf<Quantity>(
+  cells: readonly Quantity[],
+  none: Quantity,
+  combine: (first: Quantity, second: Quantity, sign: 1n | -1n) => Quantity,
+): readonly (readonly Quantity[])[] {
+  const levels = levelsFor(cells.length)
+  const empty = Array.from({ length: 2 ** levels - cells.length }, () => none)
+  let sums: readonly Quantity[] = [...cells, ...empty]
+  const nodes: (readonly Quantity[])[] = []
   for (let level = 0; level < levels; level += 1) {
     const halves = sums
     const pairs = Array.from({ length: halves.length / 2 }, (_, node) => 2 * node)
-    nodes.unshift(pairs.map((first) => entry(halves, first) - entry(halves, first + 1)))
-    sums = pairs.map((first) => entry(halves, first) + entry(halves, first + 1))
+    const each = (sign: 1n | -1n) =>
+      pairs.map((first) => combine(entry(halves, first), entry(halves, first + 1), sign))
+    nodes.unshift(each(-1n))
+    sums = each(1n)
   }
   return [sums, ...nodes]
 }

@@ -89,7 +89,13 @@ export const QUESTIONS: readonly Readonly<Record<string, unknown>>[] = [
   { kind: 'countDistinct', column: 'Occupation', epsilon: 1 },
   { kind: 'countDistinct', column: { column: 'day', by: 'dayOfWeek' }, epsilon: 1 },
   { kind: 'histogram', column: { column: 'Age', edges: [0, 18, 30.5, 120] }, of: 'people', epsilon: 0.1 },
-  { kind: 'cumulativeCounts', column: { column: 'Age', edges: [0, 18, 120] }, p: [25, 50], epsilon: 0.1 },
+  {
+    kind: 'cumulativeCounts',
+    column: { column: 'Age', edges: [0, 18, 120] },
+    p: [25, 50],
+    ranges: [{ lower: 18, upper: 120 }],
+    epsilon: 0.1,
+  },
   { kind: 'histogram', column: { column: 'day', by: 'month', from: '2023-07', to: '2024-06' }, epsilon: 0.1 },
   {
     kind: 'contingency',

@@ -206,7 +206,7 @@ class Table(Answer):
 
 
 class Cumulative(Table):
-    """Counts up to each edge, period or value of a column, and quantiles of that curve."""
+    """Counts up to each edge, period or value of a column, and quantiles and ranges of that curve."""
 
     def __init__(self, document: Mapping[str, Any], question: Mapping[str, Any], replayed: bool) -> None:
         super().__init__(document, question, replayed)
@@ -220,6 +220,16 @@ class Cumulative(Table):
             for part in document["result"].get("percentiles", [])
         }
         """Estimates by percentage, each with the interval in which the true quantile lies."""
+        self.ranges = {
+            (part["range"]["lower"], part["range"]["upper"]): Estimate(
+                part["value"],
+                part["halfWidth"],
+                interval=(part["interval"]["lower"], part["interval"]["upper"]),
+                confidence=self.confidence,
+            )
+            for part in document["result"].get("ranges", [])
+        }
+        """Counts of ranges by their ends, as the query gives them."""
 
     def _place(self, label: Any) -> Any:
         """Return an edge, a value, or the first instant of a period."""

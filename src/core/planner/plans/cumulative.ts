@@ -28,7 +28,7 @@ import { epsilonRange, type Offer, planAtOffer } from '../price/accuracy-first.t
 import { replacementLossInTwoSteps } from '../price/price.ts'
 import { sensitivitiesOfHaarNodes } from '../price/stability.ts'
 import type { AccuracyReport, NoiseReport, Report } from '../report-kinds.ts'
-import { curveErrors, noisesOf } from './cumulative-curve.ts'
+import { cellsOfRange, curveErrors, noisesOf } from './cumulative-curve.ts'
 import type { PlanFacts, PlanKind, PlanLimits } from './plan-kind.ts'
 import { percentageScore } from './quantile.ts'
 
@@ -76,6 +76,8 @@ export function planCumulativeCounts(
   const cells = planOrderedCells(query.column, dataset, 'column')
   const count = cells.spans.length
   if (count > maxCells) throw refuseQuery('column', `has ${count} cells; at most ${maxCells} are supported`)
+  for (const [place, range] of query.ranges?.entries() ?? [])
+    cellsOfRange(range, cells.spans, `ranges.${place}`)
   const bounding = planBounding(query.contribution, dataset, 'groups')
   if (query.of === 'people') requireOneCellEach(cells.column, bounding, dataset)
   const aggregate: Aggregate = {

@@ -18,6 +18,7 @@ interface FieldValues {
   perPerson: 'sum' | 'mean' | 'count'
   clamp: Clamp
   clamps: Clamps
+  ranges: Clamp[]
   number: number
   flag: boolean
   choice: string

@@ -1,6 +1,7 @@
 import type { ReactNode } from 'react'
 import type { FieldType, KindField, KindFields } from '../../../../../clients/kind-entry.ts'
 import { Checkbox, SelectField, TextField } from '../../../components/forms/fields.tsx'
+import { type Clamp, rangeText } from '../../answers/question-text.ts'
 import type { DatasetFacts } from '../../datasets/dataset.ts'
 import { ConditionField } from '../conditions/condition-field.tsx'
 import { NumberInputField, SelectColumn, TextList } from '../fields.tsx'
@@ -43,6 +44,14 @@ const CONTROLS: { readonly [Type in Exclude<FieldType, 'statistics'>]: Control<T
   perPerson: PerPersonField,
   clamp: ClampField,
   clamps: ClampsField,
+  ranges: ({ label, field, value = [], onChange }) => (
+    <TextList
+      label={label}
+      hint={field.hint}
+      items={value.map(rangeText)}
+      onChange={(ranges) => onChange(ranges.length === 0 ? undefined : ranges.map(rangeOf))}
+    />
+  ),
   number: NumberField,
   flag: FlagField,
   choice: ChoiceField,
@@ -54,6 +63,13 @@ const CONTROLS: { readonly [Type in Exclude<FieldType, 'statistics'>]: Control<T
       onChange={(text) => onChange(text || undefined)}
     />
   ),
+}
+
+/** Reads a range, also one that is not written to its end. */
+function rangeOf(text: string | number): Clamp {
+  const [lower = '', upper = ''] = String(text).split(/ +to +/)
+  const endOf = (end: string) => (end === '' || Number.isNaN(Number(end)) ? end : Number(end))
+  return { lower: endOf(lower), upper: endOf(upper) }
 }
 
 export interface KindFieldsProps<Asked extends object> {

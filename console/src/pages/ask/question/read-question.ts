@@ -80,6 +80,7 @@ const HAS_FORM: { readonly [Type in FieldType]: (value: unknown) => boolean } = 
   perPerson: isText,
   clamp: isClamp,
   clamps: (value) => isRecord(value) && Object.values(value).every(isClamp),
+  ranges: listOf(isClamp),
   number: isNumber,
   flag: (value) => typeof value === 'boolean',
   choice: isText,
