@@ -167,6 +167,7 @@ read_preview <- function(document, names) {
     price = amount(document$price), cost = amount(document$cost), paid = document$paid, affordable = document$affordable,
     half_width = read_half_width(accuracy[["halfWidth"]], accuracy[["unit"]], NULL),
     half_widths = lapply(parts, function(part) read_half_width(part[["halfWidth"]], part[["unit"]], NULL)),
+    root_mean_squared_error = accuracy[["rootMeanSquaredError"]],
     reason = accuracy[["reason"]], coverage = document[["coverage"]][["statement"]], risk = document$disclosureRisk$statement,
     offers = document[["offers"]],
     budget_left = amount(document$budget$remaining), document = document

@@ -596,6 +596,8 @@ class Preview:
         """Budget of the dataset now, before any charge."""
         self.half_width = read_half_width(accuracy.get("halfWidth"), accuracy.get("unit"))
         """Half-width of each value; None if it depends on the data, or differs between values."""
+        self.root_mean_squared_error: float | None = accuracy.get("rootMeanSquaredError")
+        """Over all counts, only for marginals and cumulative counts, whose `half_width` is the largest one."""
         if names is not None and estimates:
             estimates = {name: estimates[sent] for name, sent in names.items()}
         self._estimates = estimates
