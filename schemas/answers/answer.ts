@@ -317,7 +317,11 @@ const additive = {
   neighbours,
 }
 
-const share = z.number().describe('Share of the epsilon.')
+const share = z
+  .number()
+  .describe(
+    'Share of the epsilon. Where no person moves all statistics as far as each, shares add up to more than the whole.',
+  )
 
 const statisticName = {
   statistic: z

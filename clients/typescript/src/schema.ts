@@ -5223,7 +5223,7 @@ export interface components {
                 scale: number;
                 /** @description Largest change of a score by one person. */
                 sensitivity: number;
-                /** @description Share of the epsilon. */
+                /** @description Share of the epsilon. Where no person moves all statistics as far as each, shares add up to more than the whole. */
                 epsilon: number;
             }[];
         };
@@ -6258,7 +6258,7 @@ export interface components {
                 granularity: number;
                 /** @description Only for geometric noise: success probability 1 - exp(-granularity / scale) of the geometric distribution. The noise is `granularity` times the difference of two independent draws from it; for a count, p = 1 - exp(-epsilon / sensitivity). */
                 p?: number;
-                /** @description Share of the epsilon. */
+                /** @description Share of the epsilon. Where no person moves all statistics as far as each, shares add up to more than the whole. */
                 epsilon?: number;
             }[];
         };

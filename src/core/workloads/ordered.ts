@@ -89,23 +89,36 @@ export function factorsOf(prefix: number, levels: number): readonly number[] {
   return factors
 }
 
+/** Rounds in which the worst moves are found. One move needs one. */
+const ROUNDS = 100
+
 /**
- * Shares of the price for the total and for each level, with the least variance of all cumulative counts together: of rho for
- * Gaussian noise, of epsilon for Laplace noise.
- * @param noise how variance follows from a share: gaussian, 1 / share; laplace, 1 / share^2
- * @param sensitivities of the total and of each level, to which the noise is proportional; 1 by default
+ * Precisions of the total and of each level, with the least variance of all cumulative counts together among those where no
+ * move costs more than 1: of Gaussian noise, 1 / variance; of Laplace noise, 1 / scale. Any precisions are private at their own
+ * price; these are best up to the rounds that find which moves cost most.
+ * @param moves how far a unit moves the total and each level, for all the ways in which it can: L2^2 for Gaussian noise, L1 for
+ * Laplace noise
  */
-export function haarShares(
+export function haarPrecisions(
   cells: number,
-  noise: NoiseShape = 'gaussian',
-  sensitivities: readonly number[] = [],
+  noise: NoiseShape,
+  moves: readonly (readonly number[])[],
 ): readonly number[] {
-  const roots = squaresByLevel(cells).map((square, level) => {
-    const variance = square * (sensitivities[level] ?? 1) ** 2
-    return noise === 'gaussian' ? Math.sqrt(variance) : Math.cbrt(variance)
-  })
-  const total = roots.reduce((sum, root) => sum + root, 0)
-  return roots.map((root) => root / total)
+  const squares = squaresByLevel(cells)
+  let multipliers = moves.map(() => 1)
+  let precisions: readonly number[] = []
+  for (let round = 0; round < (moves.length === 1 ? 1 : ROUNDS); round += 1) {
+    // The least variance if the moves, weighted by their multipliers, cost 1 together (Lagrange).
+    const roots = squares.map((square, level) => {
+      const cost = moves.reduce((sum, move, place) => sum + entry(multipliers, place) * entry(move, level), 0)
+      return noise === 'gaussian' ? Math.sqrt(square / cost) : Math.cbrt(square / cost)
+    })
+    const costs = moves.map((move) => move.reduce((sum, own, level) => sum + own * entry(roots, level), 0))
+    const most = Math.max(...costs)
+    precisions = roots.map((root) => root / most)
+    multipliers = multipliers.map((each, place) => each * (entry(costs, place) / most))
+  }
+  return precisions
 }
 
 /** The variance of the count of the first `prefix` cells, by the variance of each level's nodes. */

@@ -48,21 +48,15 @@ const known = new Map<string, readonly number[]>()
 const MOST_KNOWN = 16
 
 /**
- * Prepares the errors of a curve at any price. Half-widths are computed once, for noise that is exactly in proportion to the shares;
+ * Prepares the errors of a curve at any price. Half-widths are computed once, for noise that is exactly in proportion to `scales`;
  * those of noise that is nowhere more than `times` as wide are at most `times` as wide.
- * @param sizes sensitivities of each level
  */
 export function curveErrors(
   cells: number,
   shape: NoiseShape,
-  sizes: readonly number[],
-  shares: readonly number[],
+  scales: readonly number[],
   confidence: number,
 ): (noises: readonly Noise[]) => CurveErrors {
-  const scales = sizes.map((size, level) => {
-    const share = entry(shares, level)
-    return size / (shape === 'gaussian' ? Math.sqrt(share) : share)
-  })
   const ideal = scales.map(
     (scale): Noise =>
       shape === 'gaussian'
@@ -70,7 +64,7 @@ export function curveErrors(
         : { kind: 'laplace', unit: scale / UNITS, scaleUnits: UNITS },
   )
   const prefixes = Array.from({ length: cells }, (_, cell) => [{ prefix: cell + 1, factor: 1 }])
-  const name = JSON.stringify([cells, shape, sizes, confidence])
+  const name = JSON.stringify([shape, cells, scales, confidence])
   const once =
     known.get(name) ?? prefixes.map((prefix) => halfWidthOf(errorOf(prefix, ideal), 1 - confidence))
   // The newest is the last.
