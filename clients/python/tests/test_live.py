@@ -262,6 +262,14 @@ def test_a_batch_is_planned_together(population: sotto.Dataset) -> None:
         population.preview(queries[0], plan="together")
 
 
+def test_ranges_of_cumulative_counts(population: sotto.Dataset) -> None:
+    curve = population.cumulative_counts(sotto.col("Age").bins([0, 18, 65, 120]), ranges=[(18, 65)], epsilon=1)
+    upto = [row.values["count"].value for row in curve.rows]
+    between = curve.ranges[18, 65]
+    assert between.value == pytest.approx(upto[1] - upto[0])
+    assert between.half_width > 0
+
+
 def test_previews(population: sotto.Dataset) -> None:
     before = spent(population)
     preview = population.preview(sotto.count(epsilon=0.1))
@@ -273,14 +281,6 @@ def test_previews(population: sotto.Dataset) -> None:
     assert population.preview(sotto.count(half_width=20, confidence=0.99)).half_width == 20
     tables = population.preview(sotto.marginals(["Sex"], 1, epsilon=0.1))
     assert 0 < (tables.root_mean_squared_error or 0) < tables.half_width
-
-
-def test_ranges_of_cumulative_counts(population: sotto.Dataset) -> None:
-    curve = population.cumulative_counts(sotto.col("Age").bins([0, 18, 65, 120]), ranges=[(18, 65)], epsilon=1)
-    upto = [row.values["count"].value for row in curve.rows]
-    between = curve.ranges[18, 65]
-    assert between.value == pytest.approx(upto[1] - upto[0])
-    assert between.half_width > 0
     by_sex = population.group_by("Sex").agg(n=sotto.count(), age=sotto.mean("Age"))
     previewed = by_sex.preview(epsilon=0.1)
     assert previewed.half_widths == {"n": 60, "age": None}
