@@ -22,7 +22,7 @@ import type { Sensitivity } from '../../../privacy/sensitivity.ts'
 import { epsilonOfRho, rhoBoughtBy } from '../../../privacy/zcdp-conversion.ts'
 import { type Dataset, isLive } from '../../dataset/dataset.ts'
 import { addNoise, type Measurement } from '../../mechanisms/measurement.ts'
-import { zeroConcentratedMap } from '../../mechanisms/mechanism.ts'
+import { accuracy as accuracyOf, zeroConcentratedMap } from '../../mechanisms/mechanism.ts'
 import { noiseOf } from '../../mechanisms/noise/combined-noise.ts'
 import { calibrateGaussianByRho } from '../../mechanisms/noise/gaussian.ts'
 import { calibrateLaplace } from '../../mechanisms/noise/laplace.ts'
@@ -203,7 +203,7 @@ export function planTables(
   const ofOneRow = { ...aggregateOf(entry(workload.tables, 0)), bounding: ONE_ROW_PER_PERSON }
   const factor = () =>
     quotient(entry(sensitivities, 0).lInfinity, sensitivityOf({ kind: 'count' }, ofOneRow, dataset).lInfinity)
-  const errorsOf = errorsIn(reconstruction, offer.confidence)
+  const errorsOf = errorsIn(reconstruction, shape, offer.confidence)
   const planAt = (price: Price): MarginalsPlan => {
     const { measurements, ...priced } = measure(shares, sensitivities, price)
     return {
@@ -399,11 +399,11 @@ function divided(whole: bigint, shares: readonly Share[]): readonly bigint[] {
 }
 
 /** Prepares the errors of all tables at any calibration. */
-function errorsIn(reconstruction: Reconstruction, confidence: number) {
+function errorsIn(reconstruction: Reconstruction, shape: NoiseShape, confidence: number) {
   const known = reconstruction.tables.map((set) => ({
     set,
     cells: cellsIn(set, reconstruction.sizes),
-    factors: cellFactors(reconstruction, set),
+    factors: cellFactors(reconstruction, set, shape),
   }))
   return (measurements: readonly Measurement[]): readonly Table[] => {
     const noises = measurements.map((measurement) => noiseOf(measurement, 1))
@@ -518,9 +518,7 @@ export const marginals: PlanKind<MarginalsPlan, MarginalsExact, MarginalsRelease
     if (cellsMeasured > MOST_CELLS) throw refuse(cellsMeasured, 'the tables to measure')
   },
   leastHalfWidthRows({ tables, measurements }) {
-    const ofMeasured = measurements.map((measurement) =>
-      halfWidthOfMany([{ noise: noiseOf(measurement, 1), weight: 1, count: 1 }], 1 - DEFAULT_CONFIDENCE),
-    )
+    const ofMeasured = measurements.map((each) => accuracyOf(each, DEFAULT_CONFIDENCE).halfWidth)
     return Math.min(...ofMeasured, ...tables.map(({ halfWidth }) => halfWidth))
   },
   replacementLoss: (plan) =>
