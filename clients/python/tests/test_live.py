@@ -263,7 +263,7 @@ def test_a_batch_is_planned_together(population: sotto.Dataset) -> None:
 
 
 def test_ranges_of_cumulative_counts(population: sotto.Dataset) -> None:
-    curve = population.cumulative_counts(sotto.col("Age").bins([0, 18, 65, 120]), ranges=[(18, 65)], epsilon=1)
+    curve = population.cumulative_counts(sotto.col("Age").bins([0, 18, 65, 120]), ranges=[(18, 65)], epsilon=0.01)
     upto = [row.values["count"].value for row in curve.rows]
     between = curve.ranges[18, 65]
     assert between.value == pytest.approx(upto[1] - upto[0])
