@@ -2554,6 +2554,12 @@ export interface components {
          *         50,
          *         75
          *       ],
+         *       "ranges": [
+         *         {
+         *           "lower": 18,
+         *           "upper": 65
+         *         }
+         *       ],
          *       "epsilon": 0.1
          *     }
          */
@@ -2569,6 +2575,13 @@ export interface components {
             of?: "rows" | "people";
             /** @description Percentages whose quantiles are read from the cumulative counts, at no cost: the same question with others is a repeat. */
             p?: number[];
+            /** @description Ranges whose counts are read from the curve: from one of the edges to another, or from one period or value through another, as the answer writes them. They cost nothing: the same question with others is a repeat. */
+            ranges?: {
+                /** @description Number, or a date or time in ISO 8601. */
+                lower: number | string;
+                /** @description Number, or a date or time in ISO 8601. */
+                upper: number | string;
+            }[];
             where?: components["schemas"]["Predicate"];
             contribution?: components["schemas"]["Contribution"];
             /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
@@ -2621,7 +2634,7 @@ export interface components {
                 accuracy: components["schemas"]["Accuracy"];
             };
         };
-        /** @description Noisy count from the start of the first cell to the end of each cell, and quantiles. The difference of two counts is the count between them. */
+        /** @description Noisy count from the start of the first cell to the end of each cell, quantiles, and ranges. The difference of two counts is the count between them. */
         CumulativeResult: {
             groups: {
                 key: {
@@ -2652,6 +2665,25 @@ export interface components {
                 value: components["schemas"]["ShownValue"];
                 /** @description The true quantile lies in it, with the stated confidence. */
                 interval: {
+                    lower: components["schemas"]["ShownValue"];
+                    upper: components["schemas"]["ShownValue"];
+                };
+            }[];
+            /** @description Counts of ranges, in the order of the query. */
+            ranges?: {
+                range: {
+                    lower: components["schemas"]["ShownValue"];
+                    upper: components["schemas"]["ShownValue"];
+                    /**
+                     * @description Only in the last bin, which contains its upper edge. Every bin contains its lower edge.
+                     * @constant
+                     */
+                    upperIncluded?: true;
+                };
+                value: number;
+                halfWidth: number;
+                /** @description The measured value less and plus its half-width, cut at what the declaration makes impossible. It contains the true value with the stated confidence, as far as `coverage` allows. */
+                interval?: {
                     lower: components["schemas"]["ShownValue"];
                     upper: components["schemas"]["ShownValue"];
                 };
