@@ -119,20 +119,26 @@ interface WayWithoutCoarse {
 
 /**
  * Ways to bound a combination without its coarsest noises, as if they were 0: P(noise != 0) = 2 q / (1 + q). Each way is a
- * bound, so the least of them is.
+ * bound, so the least of them is. One noise more is always left out where its probability is 0 in floating point.
  */
 function waysWithoutCoarse(terms: readonly WeightedNoise[]): readonly WayWithoutCoarse[] {
-  const coarsestFirst = terms.filter(isCoarse)
-  if (coarsestFirst.length === 0) return []
-  coarsestFirst.sort((a, b) => scaleUnitsOf(a) - scaleUnitsOf(b))
+  const coarsestFirst = terms.filter(isCoarse).sort((a, b) => scaleUnitsOf(a) - scaleUnitsOf(b))
   const ways: WayWithoutCoarse[] = []
-  let [rest, missed] = [terms, 0]
-  for (const coarsest of coarsestFirst) {
-    rest = rest.filter((term) => term !== coarsest)
-    missed += 2 / (1 + Math.exp(1 / scaleUnitsOf(coarsest)))
-    ways.push({ terms: rest, missed })
+  const leftOut = new Set<WeightedNoise>()
+  let missed = 0
+  for (const [place, coarsest] of coarsestFirst.entries()) {
+    leftOut.add(coarsest)
+    missed += notZero(coarsest)
+    if (missed >= 1) break
+    const next = coarsestFirst[place + 1]
+    if (next === undefined || missed + notZero(next) > missed)
+      ways.push({ terms: terms.filter((term) => !leftOut.has(term)), missed })
   }
   return ways
+}
+
+function notZero(noise: WeightedNoise): number {
+  return 2 / (1 + Math.exp(1 / scaleUnitsOf(noise)))
 }
 
 function isCoarse({ noise }: WeightedNoise): boolean {
