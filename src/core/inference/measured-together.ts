@@ -1,4 +1,4 @@
-import { type GroupingColumn, type Query, query as querySchema } from '../../../schemas/answers/query.ts'
+import type { GroupingColumn, Query } from '../../../schemas/answers/query.ts'
 import { defined } from '../../privacy/defined.ts'
 import { entry, must } from '../../privacy/must.ts'
 import { rational } from '../../privacy/rational.ts'
@@ -34,7 +34,10 @@ export function planOfMeasured(
   const others = groupings.filter((grouping) => !columns.includes(nameOf(grouping)))
   const outside = others.map((grouping) => planGrouping(grouping, dataset, 'queries'))
   if (withinBins(outside, dataset).length > 0) return undefined
-  const { where, epsilon, accuracy, delta, mechanism, contribution } = entry(queries, 0) as CountQuery
+  const { where, epsilon, accuracy, delta, mechanism, contribution, postprocess } = entry(
+    queries,
+    0,
+  ) as CountQuery
   const keys = columns.map((column) =>
     must(
       groupings.find((grouping) => nameOf(grouping) === column),
@@ -42,14 +45,16 @@ export function planOfMeasured(
     ),
   )
   const query = {
-    ...defined({ where, epsilon, accuracy, delta, mechanism, contribution }),
+    ...defined({ where, epsilon, accuracy, mechanism, contribution }),
+    delta,
+    postprocess,
     ...(keys.length === 0
       ? { kind: 'count' }
       : keys.length === 1
         ? { kind: 'histogram', column: keys[0] }
         : { kind: 'contingency', columns: keys }),
-  }
-  const planned = plan(querySchema.parse(query), dataset, limits)
+  } as Query
+  const planned = plan(query, dataset, limits)
   if (planned.kind !== 'additive') throw new RangeError('counts are additive')
   // A power of 2, so that the quotient is exact for Gaussian noise, and rounded up for Laplace noise.
   const units = Math.ceil((scale / granularity) * UNIT_PARTS)

@@ -24,7 +24,7 @@ import type { AccuracyReport, Report, Result } from './report-kinds.ts'
 /*
  * Counts and tables of counts that are planned together: they follow from whole tables, which are measured once, as those of
  * a question of kind `marginals` do. What each query asks for by itself says how wide its half-width may be, and the price is
- * the least that keeps all of them.
+ * the least that keeps all of them. See decision 66.
  */
 
 /** What is asked of a batch besides its queries. */

@@ -109,7 +109,6 @@ describe('a batch that is planned together', () => {
       .send({ round: true })
       .expect(200)
     expect(batchAnswer.parse(shown.body).together).toEqual(first.together)
-    await service.as('analyst').get(`/v1/releases/${first.id}/plot`).expect(200)
   })
 
   test('says for free what else follows from it, also in rho', async () => {
