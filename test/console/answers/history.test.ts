@@ -6,12 +6,16 @@ import {
   freshnessText,
   type StoredDocument,
 } from '../../../console/src/pages/answers/answer-text.ts'
-import { KIND_NAMES, predicateText, questionText } from '../../../console/src/pages/answers/question-text.ts'
+import {
+  askAddress,
+  KIND_NAMES,
+  predicateText,
+  questionText,
+} from '../../../console/src/pages/answers/question-text.ts'
 import { asksTheSame, compareAnswers } from '../../../console/src/pages/history/compare/comparison.ts'
 import { wholeCsv } from '../../../console/src/pages/history/history-csv.ts'
 import {
   addressOf,
-  askAgainAddress,
   filterOf,
   type ListedRelease,
   releaseParameters,
@@ -51,7 +55,7 @@ describe('the selection in the address', () => {
 
   test('of a question to ask again contains the question as it was asked', () => {
     const question = { kind: 'count', where: { column: 'A&B', op: '=', value: 'ü' }, epsilon: 0.1 }
-    const { pathname, searchParams } = new URL(askAgainAddress('census', question), 'http://localhost')
+    const { pathname, searchParams } = new URL(askAddress('census', question), 'http://localhost')
     expect(pathname).toBe('/datasets/census/ask')
     expect(JSON.parse(searchParams.get('q') ?? '')).toEqual(question)
   })

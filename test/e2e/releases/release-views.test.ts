@@ -173,5 +173,5 @@ test('a picture of values over time ends at the declared range', async () => {
   const { body } = await service.ask('visits', histogram).expect(200)
   const { text } = await service.as('analyst').get(`/v1/releases/${body.id}/plot?format=vega`).expect(200)
   const middle = (Date.parse(lower) + Date.parse('2024-01-01')) / 2
-  expect(text).toContain(`"atMs":${middle},`)
+  expect(text).toContain(`"at":${middle},`)
 })

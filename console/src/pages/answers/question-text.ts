@@ -170,6 +170,11 @@ function nestedText(predicate: unknown): string {
   return combines ? `(${predicateText(predicate)})` : predicateText(predicate)
 }
 
+/** Returns the address of the form that holds a question. */
+export function askAddress(dataset: string, question: unknown): string {
+  return `/datasets/${encodeURIComponent(dataset)}/ask?${new URLSearchParams({ q: JSON.stringify(question) })}`
+}
+
 /** Joins items, and says how many more there are. */
 export function listed(items: readonly string[], separator: string): string {
   const more = items.length - MOST_ITEMS

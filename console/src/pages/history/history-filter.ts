@@ -38,11 +38,6 @@ export function replaceField(
   return { ...filter, [field]: value.trim() }
 }
 
-/** Returns the address at which a question can be asked again. */
-export function askAgainAddress(dataset: string, question: unknown): string {
-  return `/datasets/${encodeURIComponent(dataset)}/ask?${new URLSearchParams({ q: JSON.stringify(question) })}`
-}
-
 /** Release as the history lists it. */
 export type ListedRelease = Schemas['ListedRelease']
 

@@ -11,12 +11,11 @@ import { DateTime, Pill, Table, type TableProps } from '../../components/tables/
 import { formatAmount } from '../../format/amount.ts'
 import { formatCount } from '../../format/number.ts'
 import { answerText } from '../answers/answer-text.ts'
-import { capitalised, questionText } from '../answers/question-text.ts'
+import { askAddress, capitalised, questionText } from '../answers/question-text.ts'
 import styles from './history.module.css'
 import { wholeCsv } from './history-csv.ts'
 import {
   addressOf,
-  askAgainAddress,
   filterOf,
   type HistoryFilter,
   LARGE_PAGE_SIZE,
@@ -131,7 +130,7 @@ function QuestionCell({ id, question, shared, inferredFrom }: ListedRelease) {
 function AskAgain({ dataset, question, kind }: ListedRelease) {
   if (kind === 'sparseVector') return null
   return (
-    <Link className={styles.again ?? ''} href={askAgainAddress(dataset, question)}>
+    <Link className={styles.again ?? ''} href={askAddress(dataset, question)}>
       Ask again
     </Link>
   )

@@ -9,10 +9,9 @@ import { formatEstimate } from '../../format/number.ts'
 import { freshnessText, type StoredDocument } from '../answers/answer-text.ts'
 import { AnswerView } from '../answers/answer-view.tsx'
 import { DownloadAnswer } from '../answers/downloads.tsx'
-import { type AskedQuestion, capitalised, questionText } from '../answers/question-text.ts'
+import { type AskedQuestion, askAddress, capitalised, questionText } from '../answers/question-text.ts'
 import { SessionTable } from '../answers/session-table.tsx'
 import styles from './history.module.css'
-import { askAgainAddress } from './history-filter.ts'
 
 const PATH = [{ title: 'History', href: '/history' }]
 
@@ -70,7 +69,7 @@ function Actions({ document, question }: ActionsProps) {
   return (
     <>
       {question !== undefined && !isSession && me?.role === 'analyst' && (
-        <ButtonLink href={askAgainAddress(document.dataset, question)}>Ask again</ButtonLink>
+        <ButtonLink href={askAddress(document.dataset, question)}>Ask again</ButtonLink>
       )}
       {!isSession && <ButtonLink href={`/history/compare?one=${document.id}`}>Compare</ButtonLink>}
       <DownloadAnswer id={document.id} />

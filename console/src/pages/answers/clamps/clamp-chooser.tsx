@@ -2,9 +2,8 @@ import { useId, useState } from 'react'
 import { ButtonLink } from '../../../components/forms/button.tsx'
 import { Notice } from '../../../components/notices/notices.tsx'
 import { formatExact, formatHalfWidth, formatShare } from '../../../format/number.ts'
-import { askAgainAddress } from '../../history/history-filter.ts'
 import { type AnswerPart, valueText } from '../answer-text.ts'
-import type { AskedQuestion } from '../question-text.ts'
+import { type AskedQuestion, askAddress } from '../question-text.ts'
 import { clampedQuestion, errorsOf, type Histogram, histogramOf, recommendedEnds } from './clamp-choice.ts'
 import styles from './clamp-chooser.module.css'
 
@@ -78,7 +77,7 @@ function Chooser({ histogram, dataset, question }: ChooserProps) {
               (kind === 'mean' || sum !== undefined) && (
                 <ButtonLink
                   key={kind}
-                  href={askAgainAddress(dataset, clampedQuestion(kind, question, clamp, histogram))}
+                  href={askAddress(dataset, clampedQuestion(kind, question, clamp, histogram))}
                 >
                   Write the {kind} with this clamp
                 </ButtonLink>

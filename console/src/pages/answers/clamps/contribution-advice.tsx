@@ -1,8 +1,8 @@
 import { ButtonLink } from '../../../components/forms/button.tsx'
 import { Pill, Table } from '../../../components/tables/tables.tsx'
 import { formatCount, formatHalfWidth } from '../../../format/number.ts'
-import { askAgainAddress } from '../../history/history-filter.ts'
 import styles from '../answers.module.css'
+import { askAddress } from '../question-text.ts'
 import type { ClampChooserProps } from './clamp-chooser.tsx'
 
 /** Bounds on the rows of a person, weighed from the paid counts of a `contributionProfile`. Nothing for other answers. */
@@ -41,7 +41,7 @@ export function ContributionAdvice({ part: { result }, dataset, question }: Clam
         At epsilon {nextEpsilon} for the next count, estimated from the counts that are paid. It costs
         nothing.
       </p>
-      <ButtonLink href={askAgainAddress(dataset, next)}>Write the count with this bound</ButtonLink>
+      <ButtonLink href={askAddress(dataset, next)}>Write the count with this bound</ButtonLink>
     </div>
   )
 }
