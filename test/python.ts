@@ -1,5 +1,6 @@
 import { execFile, spawnSync } from 'node:child_process'
-import { readdir } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
 
@@ -42,3 +43,23 @@ export async function installPythonClient(python: string, folder: string, extras
   await run(pip, ['install', '--quiet', '--no-compile', `${path.join(folder, wheel)}${extras}`])
   return programs
 }
+
+/**
+ * Installs a package from PyPI into a virtual environment of its own, unless an earlier run did.
+ * @param packaged its name and version, such as `numpy==2.2.6`
+ * @returns the folder of the environment's programs
+ */
+export async function installPythonPackage(python: string, packaged: string): Promise<string> {
+  const environment = path.resolve('node_modules/.cache', packaged.replace('==', '-'))
+  const programs = path.join(environment, 'bin')
+  if (existsSync(path.join(environment, INSTALLED))) return programs
+  await rm(environment, { recursive: true, force: true })
+  await mkdir(path.dirname(environment), { recursive: true })
+  await run(python, ['-m', 'venv', environment])
+  await run(path.join(programs, 'pip'), ['install', '--quiet', packaged])
+  await writeFile(path.join(environment, INSTALLED), '')
+  return programs
+}
+
+/** A file that an environment has once its package is installed. */
+const INSTALLED = 'installed'

@@ -80,7 +80,13 @@ export async function getJson(key: string, url: string): Promise<Record<string, 
   return JSON.parse(text)
 }
 
-async function send(key: string, url: string, body: object, idempotencyKey?: string): Promise<Response> {
+/** Sends a body with a key. */
+export async function send(
+  key: string,
+  url: string,
+  body: object,
+  idempotencyKey?: string,
+): Promise<Response> {
   const response = await fetch(url, {
     method: 'POST',
     headers: {

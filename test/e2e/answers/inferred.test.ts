@@ -134,6 +134,24 @@ test('asking again gains nothing: an inferred answer is the same, and a top-up t
   expect(await spent()).toBe(after)
 })
 
+test('top-ups of one question at once are one measurement', async () => {
+  const paid = { kind: 'count', where: { column: 'Age', op: '<', value: 30 }, epsilon: 0.1 }
+  await ask(paid).expect(200)
+  const topUp = { ...paid, epsilon: 0.2, use: 'topUp' }
+  const price = (await preview({ ...paid, epsilon: 0.2 })).offers.topUp?.price
+  const before = await spent()
+  const both = await Promise.all([ask(topUp), ask(topUp), ask(topUp)])
+  for (const { status, body } of both)
+    if (status !== 200) expect(body).toMatchObject({ status: 409, code: 'query-in-flight' })
+  expect((await spent()) - before).toBeCloseTo(
+    price !== undefined && 'epsilon' in price ? price.epsilon : Number.NaN,
+    9,
+  )
+  const answered = both.filter(({ status }) => status === 200).map(({ body }) => body)
+  expect(answered.length).toBeGreaterThan(0)
+  for (const { result } of answered) expect(result.value).toBeCloseTo(answered[0].result.value, 6)
+})
+
 describe('what nothing follows from', () => {
   const ofHouse = (house: string) => ({
     kind: 'count',

@@ -1,13 +1,12 @@
 import { execFile } from 'node:child_process'
-import { existsSync } from 'node:fs'
-import { mkdir, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import type { OpenAPIV3_1 } from 'openapi-types'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import type { Role } from '../../../src/http/access/principal.ts'
-import { installed } from '../../installed.ts'
+import { must } from '../../../src/privacy/must.ts'
+import { findPython, installPythonPackage } from '../../python.ts'
 import { testService } from '../service.ts'
 
 /*
@@ -18,21 +17,16 @@ import { testService } from '../service.ts'
 type Operation = OpenAPIV3_1.OperationObject
 
 const run = promisify(execFile)
-const VERSION = '4.32.5'
-const ENVIRONMENT = path.resolve('node_modules/.cache', `schemathesis-${VERSION}`)
-const PROGRAM = path.join(ENVIRONMENT, 'bin', 'schemathesis')
+const python = findPython()
 
-/** Installs Schemathesis in a virtual environment, unless an earlier run did. */
-async function install(): Promise<void> {
-  if (existsSync(PROGRAM)) return
-  await rm(ENVIRONMENT, { recursive: true, force: true })
-  await mkdir(path.dirname(ENVIRONMENT), { recursive: true })
-  await run('python3', ['-m', 'venv', ENVIRONMENT])
-  await run(path.join(ENVIRONMENT, 'bin', 'pip'), ['install', '--quiet', `schemathesis==${VERSION}`])
-}
-
-describe.skipIf(!installed('python3'))('generated requests', () => {
-  beforeAll(install)
+describe.skipIf(python === undefined)('generated requests', () => {
+  let program: string
+  beforeAll(async () => {
+    program = path.join(
+      await installPythonPackage(must(python, 'Python'), 'schemathesis==4.32.5'),
+      'schemathesis',
+    )
+  })
 
   const service = testService({ SOTTO_DEMO: 'true' })
   let operations: readonly Operation[]
@@ -56,7 +50,7 @@ describe.skipIf(!installed('python3'))('generated requests', () => {
 
   async function expectSound(role: Role, isTested: (operation: Operation) => boolean) {
     const ids = operations.filter(isTested).map(({ operationId = '' }) => operationId)
-    const { code, output } = await schemathesis(service.url, service.keyOf(role), ids)
+    const { code, output } = await schemathesis(program, service.url, service.keyOf(role), ids)
     expect(code, output).toBe(0)
     expect(Number(/Operations: +(\d+) selected/.exec(output)?.[1])).toBe(ids.length)
     expect(output).toMatch(/\d{3,} generated/)
@@ -71,6 +65,7 @@ function names(security: OpenAPIV3_1.SecurityRequirementObject[], role: Role): b
 }
 
 async function schemathesis(
+  program: string,
   url: string,
   key: string,
   operationIds: readonly string[],
@@ -79,7 +74,7 @@ async function schemathesis(
   args.push(`${url}/openapi.yaml`, '--header', `Authorization: Bearer ${key}`)
   args.push(...operationIds.flatMap((id) => ['--include-operation-id', id]))
   try {
-    const { stdout } = await run(PROGRAM, args, { maxBuffer: 2 ** 28 })
+    const { stdout } = await run(program, args, { maxBuffer: 2 ** 28 })
     return { code: 0, output: stdout }
   } catch (error) {
     const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string }
