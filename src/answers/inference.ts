@@ -123,7 +123,11 @@ function reasonOf(found: NotInferred, planned: AdditivePlan): string {
     case 'unsupported':
       return `this form of ${planned.query.kind} does not follow from other answers`
     case 'too-many-cells':
-      return `its conditions and groups make more than ${INFERENCE_LIMITS.cells} combinations of values`
+      return `its conditions and groups make more than ${INFERENCE_LIMITS.cellsOfQuestion} combinations of values`
+    case 'too-many-terms':
+      return `its estimates would have more than ${INFERENCE_LIMITS.terms} terms`
+    case 'ended':
+      return 'the answers that you have paid for are too many to find out whether it follows: the search has ended without a result'
     case 'missing': {
       const keys = cellKeys(planned.groupings)
       if (planned.groupings.length === 0) return 'it does not follow from the answers that you have paid for'
@@ -269,7 +273,9 @@ export function toppedUpFacts(
     integers: integers.map((cells) => cells.map(BigInt)),
   }
   const parents = parentsAmong(releases, dataset, limits).filter(({ id }) => measured.includes(id))
-  const combined = inferredFrom(planned, [own, ...parents])
+  const together = inferredFrom(planned, [own, ...parents])
+  // Together with the releases it may exceed a limit. What was paid for is answered all the same.
+  const combined = together.kind === 'known' ? together : inferredFrom(planned, [own])
   if (combined.kind === 'unknown') throw new RangeError('a question does not follow from its own measurement')
   return { ...inferredFacts(planned, combined), noise: noiseReport(lacking), integers }
 }

@@ -123,14 +123,15 @@ interface WayWithoutCoarse {
  */
 function waysWithoutCoarse(terms: readonly WeightedNoise[]): readonly WayWithoutCoarse[] {
   const coarsestFirst = terms.filter(isCoarse)
-  if (coarsestFirst.length === 0) return []
   coarsestFirst.sort((a, b) => scaleUnitsOf(a) - scaleUnitsOf(b))
+  const others = terms.filter((term) => !isCoarse(term))
   const ways: WayWithoutCoarse[] = []
-  let [rest, missed] = [terms, 0]
-  for (const coarsest of coarsestFirst) {
-    rest = rest.filter((term) => term !== coarsest)
+  let missed = 0
+  for (const [place, coarsest] of coarsestFirst.entries()) {
     missed += 2 / (1 + Math.exp(1 / scaleUnitsOf(coarsest)))
-    ways.push({ terms: rest, missed })
+    const isLast = place === coarsestFirst.length - 1
+    if (place < MANY_TERMS || isLast)
+      ways.push({ terms: [...others, ...coarsestFirst.slice(place + 1)], missed })
   }
   return ways
 }
@@ -162,12 +163,17 @@ function slackOf(terms: readonly WeightedNoise[]): number {
  * sigma is larger by two units, for a sigma of 2^40 units or more.
  */
 function deviationOf(terms: readonly WeightedNoise[]): number {
-  return Math.hypot(
-    ...terms.map(({ noise, weight }) => {
+  return rootOfSquares(
+    terms.map(({ noise, weight }) => {
       if (noise.kind !== 'normal') throw new RangeError('the noise is not normal')
       return weight * (noise.sigma + 2 * noise.unit)
     }),
   )
+}
+
+/** The root of a sum of squares of numbers that may be more than a call takes as arguments. */
+function rootOfSquares(numbers: readonly number[]): number {
+  return numbers.reduce((root, number) => Math.hypot(root, number), 0)
 }
 
 function normalTail(z: number): number {
@@ -211,8 +217,8 @@ interface ContinuousSum {
 const LARGEST_WEIGHT = 1e6
 
 function sumOf(laplace: readonly WeightedNoise[], normal: readonly WeightedNoise[]): ContinuousSum {
-  const sum = poles(laplace)
-  if (normal.length === 0 && sum.every(({ weight }) => Math.abs(weight) <= LARGEST_WEIGHT))
+  const sum = laplace.length > MANY_TERMS ? undefined : poles(laplace)
+  if (normal.length === 0 && sum?.every(({ weight }) => Math.abs(weight) <= LARGEST_WEIGHT))
     return {
       tail: (threshold) => laplaceTail(sum, threshold).probability,
       halfWidth: (alpha) => laplaceHalfWidth(sum, alpha),
@@ -230,7 +236,7 @@ function sumOf(laplace: readonly WeightedNoise[], normal: readonly WeightedNoise
     halfWidth: (alpha) => halfWidthOfTail(tail, reach, alpha),
     // A sum of Laplace variables is a normal variable of random variance, and the square root is concave.
     expectedAbsolute:
-      Math.hypot(sigma, ...scales.map((scale) => Math.SQRT2 * scale)) * Math.sqrt(2 / Math.PI),
+      rootOfSquares([sigma, ...scales.map((scale) => Math.SQRT2 * scale)]) * Math.sqrt(2 / Math.PI),
   }
 }
 
@@ -275,7 +281,8 @@ function invertedTail(transform: (u: number) => number, reach: number, threshold
  */
 function reachOf(scales: readonly number[], sigma: number): number {
   const exponent = Math.log(1e12)
-  const s = Math.min(0.5 / Math.max(...scales), Math.sqrt(2 * exponent) / sigma)
+  const largest = scales.reduce((most, scale) => Math.max(most, scale), 0)
+  const s = Math.min(0.5 / largest, Math.sqrt(2 * exponent) / sigma)
   return (
     scales.reduce((sum, scale) => sum - Math.log1p(-((scale * s) ** 2)), exponent + 0.5 * (sigma * s) ** 2) /
     s
