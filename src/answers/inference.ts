@@ -14,14 +14,16 @@ import { cellCount } from '../core/planner/language/aggregate.ts'
 import { cellKeys } from '../core/planner/language/grouping.ts'
 import { plan } from '../core/planner/plan.ts'
 import type { PlanLimits } from '../core/planner/plans/plan-kind.ts'
-import type { Plan } from '../core/planner/plans/plan-kinds.ts'
+import { type Plan, planKindOf } from '../core/planner/plans/plan-kinds.ts'
+import { offerOf } from '../core/planner/price/accuracy-first.ts'
 import { priceOf } from '../core/planner/price/price.ts'
+import { requireWithinQueryLimits } from '../core/planner/price/query-limits.ts'
 import { domainOf, noiseReport } from '../core/planner/report.ts'
 import type { NoiseReport } from '../core/planner/report-kinds.ts'
 import type { ListedRelease, Releases } from '../ledger/contract/releases.ts'
 import { type Amount, amountNumbers, noAmount } from '../privacy/accounting.ts'
 import { defined } from '../privacy/defined.ts'
-import { epsilonNumber } from '../privacy/loss.ts'
+import { epsilonNumber, NO_LOSS } from '../privacy/loss.ts'
 import { must } from '../privacy/must.ts'
 import { Refusal, refuseField, refuseQuery } from '../privacy/refusal.ts'
 import { queryShown } from './documents/postprocessing.ts'
@@ -318,6 +320,29 @@ function hasAccuracy({ query }: AdditivePlan, { inferred }: Extract<Known, { kin
   return query.accuracy !== undefined && halfWidth !== null && halfWidth <= query.accuracy.halfWidth
 }
 
+/** Why the limits that a dataset declares for each query do not allow a measurement; `undefined` if they do. */
+function reasonAgainstTopUp(lacking: AdditivePlan): string | undefined {
+  try {
+    requireWithinQueryLimits(lacking, offerOf(lacking.query))
+    return undefined
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    const rules = error.errors.map(({ rule }) => rule).join('; ')
+    return `the epsilon of what they lack, ${epsilonNumber(lacking.loss.epsilonNano)}, ${rules}`
+  }
+}
+
+/** What a top-up costs, or why there is none. */
+function describeTopUp(lacking: AdditivePlan | undefined, { accounting }: Dataset) {
+  if (lacking === undefined) return { epsilon: 0, price: amountNumbers(noAmount(accounting)) }
+  const reason = reasonAgainstTopUp(lacking)
+  if (reason !== undefined) return { reason }
+  return {
+    epsilon: epsilonNumber(lacking.loss.epsilonNano),
+    price: amountNumbers(priceOf(lacking, accounting)),
+  }
+}
+
 /** The three ways to an answer, as a preview states them. */
 function describeOffers(planned: Plan, known: Known, limits: PlanLimits) {
   const { accounting } = planned.dataset
@@ -336,10 +361,7 @@ function describeOffers(planned: Plan, known: Known, limits: PlanLimits) {
       releases: [...new Set(known.parents.map(({ charge }) => charge))],
       statement: describeInference(known.inferred, known.parents).statement,
     },
-    topUp: {
-      epsilon: lacking === undefined ? 0 : epsilonNumber(lacking.loss.epsilonNano),
-      price: amountNumbers(lacking === undefined ? noAmount(accounting) : priceOf(lacking, accounting)),
-    },
+    topUp: describeTopUp(lacking, planned.dataset),
     fresh,
   }
 }
@@ -414,7 +436,20 @@ export function waysOf(inquiry: Inquiry, use: ReturnType<typeof useOf>, planned:
     kind: way.kind,
     price: priceOfWay(way, priceOf(planned, dataset.accounting)),
     accuracy: way.kind === 'free' ? way.known.inferred.report.accuracy : undefined,
+    losses: lossesOf(way),
     offers: describeOffers(planned, known, limits),
+  }
+}
+
+/** The losses of what a way measures; `undefined` for those of a fresh answer. */
+function lossesOf(way: ChosenWay) {
+  switch (way.kind) {
+    case 'fresh':
+      return undefined
+    case 'free':
+      return { loss: NO_LOSS, replacementLoss: NO_LOSS }
+    case 'topUp':
+      return { loss: way.lacking.loss, replacementLoss: planKindOf(way.lacking).replacementLoss(way.lacking) }
   }
 }
 
@@ -430,11 +465,13 @@ function chosenWay(
 ): ChosenWay {
   if (use === 'fresh') return { kind: 'fresh' }
   if (known.kind === 'unknown' || planned.kind !== 'additive') {
-    if (use === 'free' && known.kind === 'unknown') throw notInferred(planned, known)
+    if (use === 'free' && known.kind === 'unknown') throw refusedWay(planned, 'free', known.reason)
     return { kind: 'fresh' }
   }
   if (use === 'free-if-met' && !hasAccuracy(planned, known)) return { kind: 'fresh' }
   const lacking = use === 'topUp' ? topUpOf(planned, known, limits) : undefined
+  const reason = lacking === undefined ? undefined : reasonAgainstTopUp(lacking)
+  if (reason !== undefined) throw refusedWay(planned, 'topUp', reason)
   return lacking === undefined ? { kind: 'free', planned, known } : { kind: 'topUp', known, lacking }
 }
 
@@ -450,11 +487,11 @@ export function priceOfWay(way: ChosenWay | Way, fresh: Amount): Amount {
   }
 }
 
-/** Refusal of a question that does not follow from the releases of its analyst. */
-function notInferred(planned: Plan, { reason }: Extract<Known, { kind: 'unknown' }>): Refusal {
+/** Refusal of a way to an answer. */
+function refusedWay(planned: Plan, way: Use, reason: string): Refusal {
   const { price } = describeFresh(planned)
   const amounts = Object.entries(price).map(([unit, amount]) => `${unit} ${amount}`)
-  return refuseQuery('use', `cannot be "free": ${reason}. A fresh answer costs ${amounts.join(', ')}`)
+  return refuseQuery('use', `cannot be "${way}": ${reason}. A fresh answer costs ${amounts.join(', ')}`)
 }
 
 function describeFresh(planned: Plan) {

@@ -4619,6 +4619,9 @@ export interface components {
                 /** @description Epsilon of the new measurement. */
                 epsilon: number;
                 price: components["schemas"]["Amount"];
+            } | {
+                /** @description Why it cannot be bought. */
+                reason: string;
             };
             /** @description What an answer with noise of its own costs. */
             fresh: {
