@@ -106,7 +106,10 @@ export function knownAbout(planned: Plan, { dataset, limits, releases }: Inquiry
 /** What releases say about a question. */
 function inferredFrom(planned: AdditivePlan, parents: readonly Parent[]): Known {
   const found = infer(planned, parents)
-  if ('kind' in found) return { kind: 'unknown', reason: reasonOf(found, planned), field: 'use' }
+  if ('kind' in found) {
+    const hint = found.kind === 'missing' && planned.dataset.sharing ? SHARING_HINT : ''
+    return { kind: 'unknown', reason: `${reasonOf(found, planned)}${hint}`, field: 'use' }
+  }
   const used = new Set(found.statistics.flat().flatMap(({ terms }) => terms.map(({ release }) => release)))
   if (used.size === 0)
     return {
@@ -116,6 +119,10 @@ function inferredFrom(planned: AdditivePlan, parents: readonly Parent[]): Known 
     }
   return { kind: 'known', inferred: found, parents: parents.filter(({ id }) => used.has(id)) }
 }
+
+/** The same whatever other analysts have asked, because a preview does not reveal that. */
+const SHARING_HINT =
+  '; a question that another analyst has paid for costs your allotment alone, and is among your releases once you have asked it'
 
 /** Largest number of cells that a reason names. */
 const CELLS_NAMED = 5

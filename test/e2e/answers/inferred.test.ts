@@ -240,8 +240,13 @@ describe('what nothing follows from', () => {
     for (const id of ['alone', 'together']) {
       await post(id, north).expect(200)
       await post(id, south, colleague).expect(200)
-      for (const agent of [service.as('analyst'), colleague])
-        expect((await refusal(id, either, agent)).rule).toContain('does not follow')
+      for (const agent of [service.as('analyst'), colleague]) {
+        const { rule } = await refusal(id, either, agent)
+        expect(rule).toContain('does not follow')
+        // It says that sharing helps, and not what others have asked.
+        expect(rule.includes('costs your allotment alone')).toBe(id === 'together')
+        expect(rule).not.toContain('house')
+      }
     }
     const own = (await post('together', south, colleague).expect(200)).body
     const shared = (await post('together', south).expect(200)).body
