@@ -277,6 +277,7 @@ test('stored answers can be recomputed from the answers that they follow from, a
     .send({ queries: [younger, older] })
     .expect(200)
   for (const use of ['free', 'topUp']) await ask({ ...total, epsilon: 0.3, use }).expect(200)
+  const verified = await service.as('auditor').get('/v1/datasets/census/ledger/verification').expect(200)
   await service.stop()
   const ledger = await openLedger({ url: path.join(service.dataDirectory, 'ledger.sqlite') })
   const { inferred, broken } = await verifyInferred(ledger, 'census')
@@ -284,4 +285,5 @@ test('stored answers can be recomputed from the answers that they follow from, a
   await service.restart()
   expect(broken).toBeUndefined()
   expect(inferred).toBeGreaterThan(4)
+  expect(verified.body).toMatchObject({ sound: true, inferred })
 })
