@@ -89,10 +89,10 @@ export const INFERENCE_LIMITS = {
 
 /** The best estimate of a question from paid releases, or why there is none. */
 export function infer(target: AdditivePlan, paid: readonly PaidRelease[]): Inferred | NotInferred {
-  if (
-    !target.estimates.every((estimate) => isLinearEstimate(estimate) || partsOfRatio(estimate) !== undefined)
+  const isMade = target.estimates.every(
+    (estimate) => isLinearEstimate(estimate) || partsOfRatio(estimate) !== undefined,
   )
-    return { kind: 'unsupported' }
+  if (!isMade || !isUnselected(target)) return { kind: 'unsupported' }
   const system = systemOf(target, paid)
   if ('kind' in system) return system
   const { forms, measured, variances } = system

@@ -104,6 +104,14 @@ test('a SELECT that is one query chooses as a query does', async () => {
   expect(refused.body.errors).toEqual([{ field: 'use', rule: 'is not a known field' }])
 })
 
+test('the largest groups are fresh, and no other group is shown', async () => {
+  await ask(bySex).expect(200)
+  const largest = { kind: 'topGroups', keys: ['Sex'], k: 1, epsilon: 0.5, use: 'topUp' }
+  const { body } = await ask(largest).expect(200)
+  expect(body).toMatchObject({ cost: { epsilon: 0.5 }, result: { cells: [{}] } })
+  expect([body.inference, body.integers]).toEqual([undefined, undefined])
+})
+
 test('the answers of a batch are fresh', async () => {
   const before = await spent()
   const queries = [
