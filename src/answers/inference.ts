@@ -139,10 +139,11 @@ function reasonOf(found: NotInferred, planned: AdditivePlan): string {
       return 'the answers that you have paid for are too many to find out whether it follows: the search has ended without a result'
     case 'missing': {
       const keys = cellKeys(planned.groupings)
-      if (planned.groupings.length === 0) return 'it does not follow from the answers that you have paid for'
+      const from = `from the answers that you have paid for${found.leftOut === 0 ? '' : `, of which limits left out ${found.leftOut}`}`
+      if (planned.groupings.length === 0) return `it does not follow ${from}`
       const named = found.cells.slice(0, CELLS_NAMED).map((cell) => JSON.stringify(keys[cell]))
       const more = found.cells.length - named.length
-      return `${found.cells.length} of ${keys.length} cells do not follow from the answers that you have paid for: ${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
+      return `${found.cells.length} of ${keys.length} cells do not follow ${from}: ${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
     }
   }
 }

@@ -74,8 +74,8 @@ export type NotInferred =
   | { readonly kind: 'too-many-terms' }
   /** The steps were used up before it was known which cells follow. */
   | { readonly kind: 'ended' }
-  /** Places of the cells of the question that do not follow. */
-  | { readonly kind: 'missing'; readonly cells: readonly number[] }
+  /** Places of the cells of the question that do not follow, and the number of releases that limits have left out. */
+  | { readonly kind: 'missing'; readonly cells: readonly number[]; readonly leftOut: number }
 
 /** Limits of one inference. */
 export const INFERENCE_LIMITS = {
@@ -93,7 +93,30 @@ export function infer(target: AdditivePlan, paid: readonly PaidRelease[]): Infer
     (estimate) => isLinearEstimate(estimate) || partsOfRatio(estimate) !== undefined,
   )
   if (!isMade || !isUnselected(target)) return { kind: 'unsupported' }
-  const system = systemOf(target, paid)
+  const found = inferAt(target, paid, 'releases')
+  if (!isLimited(found)) return found
+  const coarser = inferAt(target, paid, 'question')
+  return 'kind' in coarser ? found : coarser
+}
+
+/**
+ * The elementary cells of an inference: those of question and releases, or those of the question alone, with releases that add no
+ * others.
+ */
+type Detail = 'releases' | 'question'
+
+/** True if limits may be the reason why a question does not follow. */
+function isLimited(found: Inferred | NotInferred): boolean {
+  if (!('kind' in found)) return false
+  return (
+    found.kind === 'ended' ||
+    found.kind === 'too-many-terms' ||
+    (found.kind === 'missing' && found.leftOut > 0)
+  )
+}
+
+function inferAt(target: AdditivePlan, paid: readonly PaidRelease[], detail: Detail): Inferred | NotInferred {
+  const system = systemOf(target, paid, detail)
   if ('kind' in system) return system
   const { forms, measured, variances } = system
   const missing = new Set<number>()
@@ -112,7 +135,8 @@ export function infer(target: AdditivePlan, paid: readonly PaidRelease[]): Infer
   )
   if (terms > INFERENCE_LIMITS.terms) return { kind: 'too-many-terms' }
   if (missing.size > 0 && steps.left < 0) return { kind: 'ended' }
-  if (missing.size > 0) return { kind: 'missing', cells: [...missing].sort((a, b) => a - b) }
+  if (missing.size > 0)
+    return { kind: 'missing', cells: [...missing].sort((a, b) => a - b), leftOut: system.leftOut }
   const found = weights.map((cells) => cells.map((each) => must(each, 'the weights of a cell')))
   const estimates = estimatesOf(target, found, measured)
   return {
@@ -126,14 +150,15 @@ interface System {
   readonly forms: readonly (readonly LinearForm[])[]
   readonly measured: readonly Measured[]
   readonly variances: readonly number[]
+  readonly leftOut: number
 }
 
-function systemOf(target: AdditivePlan, paid: readonly PaidRelease[]): System | NotInferred {
+function systemOf(target: AdditivePlan, paid: readonly PaidRelease[], detail: Detail): System | NotInferred {
   const { aggregate, dataset } = target
   const own = withConditions(new Map(), aggregate, dataset)
   if (own === undefined) return { kind: 'unsupported' }
   if (!isWithinLimit(own, dataset, INFERENCE_LIMITS.cellsOfQuestion)) return { kind: 'too-many-cells' }
-  const { conditions, chosen } = chosenReleases(target, own, paid)
+  const { conditions, chosen, leftOut } = chosenReleases(target, own, paid, detail)
   const cells = must(elementaryCells(conditions, dataset, Number.POSITIVE_INFINITY), 'elementary cells')
   const unknowns = numberedUnknowns()
   const formsOf = (aggregate: Aggregate) =>
@@ -152,7 +177,7 @@ function systemOf(target: AdditivePlan, paid: readonly PaidRelease[]): System | 
   const variances = measured.map(
     ({ release, statistic, cells }) => cells.length * varianceOf(entry(release.plan.measurements, statistic)),
   )
-  return { forms: known, measured, variances }
+  return { forms: known, measured, variances, leftOut }
 }
 
 /** A release as it takes part: with its own cells, or with sums of them. */
@@ -165,14 +190,20 @@ interface Chosen extends AddedUp {
  * and integers are few enough. Cells are added up over columns that tell nothing more; in a release with too many elementary cells,
  * over whatever the question does not tell apart.
  */
-function chosenReleases({ dataset }: AdditivePlan, own: Conditions, paid: readonly PaidRelease[]) {
-  const usable = paid.slice(0, INFERENCE_LIMITS.releases).filter(({ plan }) => isUnselected(plan))
+function chosenReleases(
+  { dataset }: AdditivePlan,
+  own: Conditions,
+  paid: readonly PaidRelease[],
+  detail: Detail,
+) {
+  const usable = paid.filter(({ plan }) => isUnselected(plan))
   const needed = columnsNeeded(
     usable.map(({ plan }) => plan.aggregate),
     dataset,
   )
   const ofQuestion = must(elementaryCells(own, dataset, Number.POSITIVE_INFINITY), 'elementary cells')
-  const most = Math.max(INFERENCE_LIMITS.cells, ofQuestion.constant * ofQuestion.varying)
+  const size = ofQuestion.constant * ofQuestion.varying
+  const most = detail === 'question' ? size : Math.max(INFERENCE_LIMITS.cells, size)
   const chosen: Chosen[] = []
   let conditions = own
   let left: number = INFERENCE_LIMITS.integers
@@ -187,7 +218,7 @@ function chosenReleases({ dataset }: AdditivePlan, own: Conditions, paid: readon
     chosen.push(candidate)
     return true
   }
-  const candidates = usable.map((release): Chosen => {
+  const candidates = usable.slice(0, INFERENCE_LIMITS.releases).map((release): Chosen => {
     const sums = addedUp(
       release.plan.aggregate,
       { isNeeded: (column) => own.has(column) || needed.has(column) },
@@ -203,7 +234,7 @@ function chosenReleases({ dataset }: AdditivePlan, own: Conditions, paid: readon
     const isNeeded = (column: string) => own.has(column)
     isTaken({ release, ...addedUp(release.plan.aggregate, { isNeeded, conditions: own }, dataset) })
   }
-  return { conditions, chosen }
+  return { conditions, chosen, leftOut: usable.length - chosen.length }
 }
 
 function isWithinLimit(conditions: Conditions, dataset: Dataset, most: number): boolean {
