@@ -169,7 +169,12 @@ function systemOf(target: AdditivePlan, paid: readonly PaidRelease[], detail: De
   const all = chosen.flatMap(({ release, aggregate, groups }) =>
     formsOf(aggregate).flatMap((forms, statistic) =>
       (forms ?? []).map(
-        (form, cell): Measured => ({ release, statistic, cells: groups?.[cell] ?? [cell], form }),
+        (form, cell): Measured => ({
+          release,
+          statistic,
+          cells: groups === undefined ? [cell] : entry(groups, cell),
+          form,
+        }),
       ),
     ),
   )

@@ -65,8 +65,8 @@ function placesWithin(forms: readonly LinearForm[], wanted: readonly LinearForm[
   return [...forms.keys()].filter((place) => {
     const unknowns = [...entry(forms, place).keys()]
     const [first] = unknowns
-    const candidates = first === undefined ? [] : (wantedBy.get(first) ?? [])
-    return candidates.some((form) => unknowns.every((unknown) => form.has(unknown)))
+    const candidates = first === undefined ? undefined : wantedBy.get(first)
+    return candidates?.some((form) => unknowns.every((unknown) => form.has(unknown))) === true
   })
 }
 
@@ -89,7 +89,10 @@ function systemsOf(
 /** True if all estimates of the wanted forms together have few terms. */
 function isSmall({ componentOf, termsIn }: Systems, wanted: readonly LinearForm[]): boolean {
   const sizeOf = (form: LinearForm) =>
-    [...partsOf(form, componentOf).keys()].reduce((sum, each) => sum + (termsIn[each] ?? 0), 0)
+    [...partsOf(form, componentOf).keys()].reduce(
+      (sum, each) => sum + (each === NOT_MEASURED ? 0 : entry(termsIn, each)),
+      0,
+    )
   return wanted.reduce((sum, form) => sum + sizeOf(form), 0) <= MOST_TERMS
 }
 
@@ -170,14 +173,17 @@ function componentsOf(forms: readonly LinearForm[], among: readonly number[]): C
   return { components, componentOf }
 }
 
-/** The parts of a form by component; -1 for that of unknowns which no measurement has. */
+/** The place of the part of a form whose unknowns no measurement has. */
+const NOT_MEASURED = -1
+
+/** The parts of a form by component, or by {@link NOT_MEASURED}. */
 function partsOf(
   form: LinearForm,
   componentOf: ReadonlyMap<number, number>,
 ): ReadonlyMap<number, ReadonlyMap<number, bigint>> {
   const parts = new Map<number, Map<number, bigint>>()
   for (const [unknown, coefficient] of form) {
-    const component = componentOf.get(unknown) ?? -1
+    const component = componentOf.get(unknown) ?? NOT_MEASURED
     const part = parts.get(component)
     if (part === undefined) parts.set(component, new Map([[unknown, coefficient]]))
     else part.set(unknown, coefficient)
