@@ -114,6 +114,8 @@ function typescriptType({ type, whole, choices }: KindField): string {
     case 'candidates':
       return 'Candidates'
     case 'percentages':
+    case 'numbers':
+    case 'weights':
       return 'Decimal | readonly Decimal[]'
     case 'number':
       return whole ? 'number' : 'Decimal'
@@ -127,6 +129,8 @@ function typescriptType({ type, whole, choices }: KindField): string {
       return 'Clamp'
     case 'clamps':
       return 'Readonly<Record<string, Clamp>>'
+    case 'ranges':
+      return 'readonly Clamp[]'
     default:
       throw new TypeError(`a parameter of type ${type} is written by hand`)
   }
@@ -229,7 +233,11 @@ function plainPythonType({ type, whole, choices, least = 0 }: KindField): string
       return 'Clamp'
     case 'clamps':
       return 'Mapping[str, Clamp]'
+    case 'ranges':
+      return 'Iterable[Clamp]'
     case 'percentages':
+    case 'numbers':
+    case 'weights':
       return 'Any'
     case 'number':
       return whole ? 'int' : 'Any'

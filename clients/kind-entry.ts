@@ -24,10 +24,13 @@ export type FieldType =
   | 'statistics'
   | 'candidates'
   | 'percentages'
+  | 'numbers'
+  | 'weights'
   | 'counted'
   | 'perPerson'
   | 'clamp'
   | 'clamps'
+  | 'ranges'
   | 'number'
   | 'flag'
   | 'choice'
@@ -53,7 +56,7 @@ export interface KindField {
   /** True for a whole number. */
   readonly whole?: true
   readonly choices?: readonly string[]
-  /** Another field, which must have this value or be left out. */
+  /** Another field, which must have this value or be left out. No field has the empty text, so that it must be left out. */
   readonly onlyWith?: readonly [field: string, value: string]
 }
 

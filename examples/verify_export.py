@@ -49,11 +49,12 @@ def fault(line, heads):
 
 
 def integers_of(answer, measurement):
-    """The integers of a measurement; in a batch it is named after the place of its answer, too."""
+    """The integers of a measurement; in a batch it is named after the place of its answer, or of its table, too."""
     if measurement == answer["measurement"]:
         return answer["integers"]
     place = measurement.removeprefix(answer["measurement"] + ".")
-    return answer["answers"][int(place)]["integers"]
+    parts = answer["together"]["measured"] if "together" in answer else answer["answers"]
+    return parts[int(place)]["integers"]
 
 
 def wrong_estimate(answer, answers, parents):

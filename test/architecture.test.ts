@@ -98,8 +98,8 @@ const VERIFIER = 'src/ledger/protocol/verifier'
 
 /**
  * Files outside its sources that the console may import: the icon, the verifier that shares no code, the types of the
- * generated table of kinds, and functions for optional fields, for the labels of bins, for what a clamp cuts off and for the
- * time series of an answer.
+ * generated table of kinds, and functions for optional fields, for the labels of bins, for what a clamp cuts off, for the order of
+ * tables of marginals and for the time series of an answer.
  */
 const CONSOLE_FILES = [
   'console/src/icon.svg',
@@ -108,6 +108,7 @@ const CONSOLE_FILES = [
   'src/privacy/defined.ts',
   'src/core/planner/language/bin-text.ts',
   'src/core/planner/kinds/bounds/clamping-error.ts',
+  'src/core/workloads/column-sets.ts',
   'src/studies/plots/time-series.ts',
 ]
 

@@ -1,7 +1,7 @@
 import { describe } from 'vitest'
 
 /** True in `npm run test:all`, which runs all cases of the files `*.cases.test.ts`; `npm test` runs a part of them. */
-const ALL = process.env.SOTTO_TEST_CASES === 'all'
+export const ALL = process.env.SOTTO_TEST_CASES === 'all'
 
 /** The number of random cases to run, out of this number: a tenth in `npm test`. */
 export function cases(all: number): number {

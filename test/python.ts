@@ -1,6 +1,7 @@
 import { execFile, spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
 
@@ -27,13 +28,35 @@ export function findPython(): string | undefined {
 }
 
 /**
+ * Makes a virtual environment with the source of the Python client, or takes the one that an earlier file or run made for the
+ * same packages.
+ *
+ * @returns the folder of the environment's programs
+ */
+export async function pythonWithClient(python: string): Promise<string> {
+  const packages = await readFile(path.join(PYTHON_CLIENT, 'pyproject.toml'))
+  const digest = createHash('sha256').update(packages).digest('hex').slice(0, 16)
+  const cache = path.resolve(import.meta.dirname, '../node_modules/.cache')
+  const kept = path.join(cache, `python-client-${digest}`)
+  if (!existsSync(kept)) {
+    await mkdir(cache, { recursive: true })
+    const made = await mkdtemp(`${kept}-`)
+    await run(python, ['-m', 'venv', made])
+    await run(path.join(made, 'bin/pip'), ['install', '--quiet', '--no-compile', '--editable', PYTHON_CLIENT])
+    // Another file of the run may have been faster.
+    await rename(made, kept).catch(() => rm(made, { recursive: true }))
+  }
+  return path.join(kept, 'bin')
+}
+
+/**
  * Builds the wheel of the Python client, and installs it into a new virtual environment below a folder. Pip keeps its
  * downloads between runs.
  *
  * @param extras of the client's packages, such as `[test]`
  * @returns the folder of the environment's programs
  */
-export async function installPythonClient(python: string, folder: string, extras = ''): Promise<string> {
+export async function installPythonClient(python: string, folder: string, extras: string): Promise<string> {
   const programs = path.join(folder, 'environment/bin')
   const pip = path.join(programs, 'pip')
   await run(python, ['-m', 'venv', path.join(folder, 'environment')])

@@ -89,13 +89,12 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, 
     async (request, reply) => {
       const { dataset } = requireDataset(catalog, principalOf(request), request.params.dataset)
       const caller = callerOf(request, reply, request.headers)
-      const { queries } = request.body
       if (request.query.on === 'dummy') {
-        const asked = { ...caller, dataset, queries, size: sizeOf(request.query) }
+        const asked = { ...caller, dataset, batch: request.body, size: sizeOf(request.query) }
         const balances = await requireBalances(ledger, principalOf(request), dataset.id)
         return sendAnswer(reply, await answerBatchOnDummy(dependencies, asked, balances))
       }
-      const asked = { ...caller, dataset, queries }
+      const asked = { ...caller, dataset, ...request.body }
       return sendAnswer(reply, await versionUses.during(dataset, () => answerBatch(dependencies, asked)))
     },
   )
@@ -121,10 +120,9 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, 
       const principal = principalOf(request)
       const givenUp = givenUpSignal(reply)
       const { dataset } = requireDataset(catalog, principal, request.params.dataset)
-      const { queries } = request.body
       const balances = await requireBalances(ledger, principal, dataset.id)
       return previewBatch(
-        { principal: principal.name, dataset, queries, givenUp },
+        { principal: principal.name, dataset, ...request.body, givenUp },
         dependencies,
         balances,
         request.query,

@@ -11,6 +11,7 @@ import { sendAnswer, termsOf } from '../../src/http/caller.ts'
 import type { Releases } from '../../src/ledger/contract/releases.ts'
 import type { StudyPool } from '../../src/studies/pools.ts'
 import { PLOT_TIMEOUT_MS, sendPicture } from '../studies/plots.ts'
+import { TABLES_TIMEOUT_MS } from './release-tables.ts'
 import { requireRelease } from './releases.ts'
 
 interface ReleaseViewsOptions {
@@ -63,9 +64,9 @@ export const releaseViewsRoutes: FastifyPluginAsyncZod<ReleaseViewsOptions> = as
         summary: 'Plot a stored release',
         description:
           'Plots the values of a release with their half-widths as error bars. Costs nothing and reads no data. A release with ' +
-          'several values of different units, and a batch, has a panel for each, at most 12. Values by consecutive periods are ' +
+          'several values of different units, and a batch, has a panel for each, at most 12. Values by consecutive periods and cumulative counts are ' +
           'lines with bands, cut at the declared range. Of more than 60 values the largest ' +
-          'are drawn. With `round` or `nonNegative` the values are post-processed first. The error of a quantile is a rank, and stated in words. Analysts plot their own releases, auditors and ' +
+          'are drawn, and of tables of every few columns the first 12, or the one whose `columns` are given. With `round` or `nonNegative` the values are post-processed first. The error of a quantile is a rank, and stated in words. Analysts plot their own releases, auditors and ' +
           'custodians all.',
         params: releaseParameters,
         querystring: releasePlotQuery,
@@ -73,12 +74,13 @@ export const releaseViewsRoutes: FastifyPluginAsyncZod<ReleaseViewsOptions> = as
       },
     },
     async (request, reply) => {
-      const asked = termsOf(request, reply, PLOT_TIMEOUT_MS)
-      const { theme, format, ...processing } = request.query
+      const { theme, format, columns: table, ...processing } = request.query
+      const timeoutMs = table === undefined ? PLOT_TIMEOUT_MS : TABLES_TIMEOUT_MS
+      const asked = termsOf(request, reply, timeoutMs)
       const { dataset, answer } = await requireRelease(ledger, principalOf(request), request.params.id)
       const stored = drawnRelease(answer, processing)
       const columns = catalog.get(dataset)?.declaration.columns.filter((column) => 'lower' in column) ?? []
-      const drawing = { picture: { picture: 'release', stored, columns }, theme } as const
+      const drawing = { picture: { picture: 'release', stored, columns, table }, theme } as const
       if (format === 'vega')
         return reply.type('application/json').send(await plotPool.run('interactivePicture', drawing, asked))
       return sendPicture(reply, await plotPool.run('draw', drawing, asked))

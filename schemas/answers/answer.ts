@@ -3,7 +3,7 @@ import { amount, debit, priceOfReplay, receipt } from '../budgets/budget.ts'
 import { coverage, datasetId } from '../datasets/dataset.ts'
 import { listOf, neighbours, time } from '../values.ts'
 import { releaseRisk } from './disclosure.ts'
-import { MAX_BATCH_QUERIES, QUERY_KINDS } from './query.ts'
+import { batch, MAX_BATCH_QUERIES, QUERY_KINDS } from './query.ts'
 
 type QueryKind = (typeof QUERY_KINDS)[number]
 
@@ -261,12 +261,15 @@ const cumulativeResult = groupsResult
     )
       .optional()
       .describe('Quantiles that follow from the counts, in the order of the query.'),
+    ranges: listOf(z.strictObject({ range: bin, value: z.number(), halfWidth: z.number(), interval }))
+      .optional()
+      .describe('Counts of ranges, in the order of the query.'),
   })
   .meta({
     id: 'CumulativeResult',
     description:
-      'Noisy count from the start of the first cell to the end of each cell, and quantiles. The difference of two counts is the count ' +
-      'between them.',
+      'Noisy count from the start of the first cell to the end of each cell, quantiles, and ranges. The difference of two counts is ' +
+      'the count between them.',
   })
 
 export const result = z
@@ -314,7 +317,11 @@ const additive = {
   neighbours,
 }
 
-const share = z.number().describe('Share of the epsilon.')
+const share = z
+  .number()
+  .describe(
+    'Share of the epsilon. Where no person moves all statistics as far as each, shares add up to more than the whole.',
+  )
 
 const statisticName = {
   statistic: z
@@ -361,6 +368,25 @@ const quantileNoise = z
   })
   .meta({ id: 'QuantileNoise', description: 'Noise of quantiles.' })
 
+const marginalsNoise = z
+  .strictObject({
+    mechanism: z.literal('marginals'),
+    neighbours,
+    distribution: z.enum(['gaussian', 'laplace']),
+    tables: listOf(
+      z.strictObject({
+        columns: listOf(z.string()),
+        scale: statisticNoise.scale,
+        sensitivity: statisticNoise.sensitivity,
+        granularity: statisticNoise.granularity,
+        share: z.number().describe('Share of the price.'),
+      }),
+    ),
+  })
+  .describe(
+    'Marginals: the tables that are measured, and the noise of their cells. Estimates are made from all of them.',
+  )
+
 export const noise = z
   .union([
     ...additiveNoise,
@@ -398,25 +424,10 @@ export const noise = z
     z.strictObject({ mechanism: z.literal('near-truncated-geometric'), neighbours }),
     z
       .strictObject({ mechanism: z.literal('combined'), neighbours })
-      .describe('The answer follows from paid releases, which `inference` names.'),
-    z
-      .strictObject({
-        mechanism: z.literal('marginals'),
-        neighbours,
-        distribution: z.enum(['gaussian', 'laplace']),
-        tables: listOf(
-          z.strictObject({
-            columns: listOf(z.string()),
-            scale: statisticNoise.scale,
-            sensitivity: statisticNoise.sensitivity,
-            granularity: statisticNoise.granularity,
-            share: z.number().describe('Share of the price.'),
-          }),
-        ),
-      })
       .describe(
-        'Marginals: the tables that are measured, and the noise of their cells. Estimates are made from all of them.',
+        'The answer follows from several releases, which `inference` names, or from the tables that a batch measures `together`.',
       ),
+    marginalsNoise,
   ])
   .meta({
     id: 'Noise',
@@ -861,6 +872,30 @@ export const batchFacts = {
   sumOfPrices: amount.describe('Cost of the queries if each is asked separately.'),
 }
 
+const planOfBatch = batch.shape.plan.unwrap().describe('How the queries are planned.')
+
+const together = z
+  .strictObject({
+    noise: marginalsNoise,
+    measured: listOf(z.strictObject({ integers: integers.unwrap() })).describe(
+      'What was measured, in the order of the tables of `noise`. Later answers can follow from it at no cost.',
+    ),
+  })
+  .meta({
+    id: 'MeasuredTogether',
+    description: 'What the queries of a batch that is planned together are estimated from.',
+  })
+
+const plans = z
+  .strictObject({
+    separate: z.strictObject({ price: amount }),
+    together: z.union([
+      z.strictObject({ price: amount }),
+      z.strictObject({ reason: z.string().describe('Why the queries cannot be planned together.') }),
+    ]),
+  })
+  .meta({ id: 'BatchPlans', description: 'Price of the queries under each plan; `plan` chooses one.' })
+
 /** Response to a batch, also of GET /v1/releases/{id}. */
 export const batchAnswer = z
   .strictObject({
@@ -869,7 +904,14 @@ export const batchAnswer = z
     answers: listOf(answerByKind('AnswerOfBatch', queryOfBatch)).describe(
       'Answers in the order of the queries.',
     ),
-    question: z.strictObject({ queries: listOf(askedQuery) }).optional(),
+    plan: planOfBatch,
+    together: together.optional().describe('Present if the plan is `together`.'),
+    question: z
+      .strictObject({
+        ...batch.shape,
+        queries: listOf(askedQuery),
+      })
+      .optional(),
     measurement,
     ...debit,
     price: priceOfReplay,
@@ -885,6 +927,9 @@ export const batchPreview = z
   .strictObject({
     ...batchFacts,
     answers: listOf(z.strictObject({ kind, ...queryOfBatch })),
+    plan: planOfBatch,
+    together: together.pick({ noise: true }).optional().describe('Present if the plan is `together`.'),
+    plans,
     ...offered,
     disclosureRisk: releaseRisk,
   })

@@ -13,10 +13,13 @@ export const formFields = z.registry<{
     | 'statistics'
     | 'candidates'
     | 'percentages'
+    | 'numbers'
+    | 'weights'
     | 'counted'
     | 'perPerson'
     | 'clamp'
     | 'clamps'
+    | 'ranges'
   /** Label of the field. Default: its name. */
   readonly title?: string
   readonly hint?: string
@@ -841,7 +844,7 @@ const marginalsQuery = z
         'Number of columns of each table: all tables of so many of the columns. A list gives tables of several sizes.',
       )
       .register(formFields, {
-        type: 'percentages',
+        type: 'numbers',
         title: 'Columns of each table',
         hint: '2: every pair of columns. 1, 2: each column, and every pair.',
         initial: 2,
@@ -854,7 +857,7 @@ const marginalsQuery = z
           'half-width (`largest`). Default: `largest` if `accuracy` is given, otherwise `total`.',
       )
       .register(formFields, {
-        title: 'Smallest',
+        title: 'Objective',
         hint: 'The error of all cells together, or that of the worst cell.',
       }),
     weights: z
@@ -865,9 +868,10 @@ const marginalsQuery = z
           'smaller errors. At least 0, and not all 0.',
       )
       .register(formFields, {
-        type: 'percentages',
-        title: 'Weights',
-        hint: 'One for each table, in the order of the answer. A table of larger weight has a smaller error.',
+        type: 'weights',
+        title: 'Weights of the tables',
+        hint: 'In place of the objective. A table of larger weight has a smaller error.',
+        onlyWith: ['objective', ''],
       }),
     ...rows,
     rho: z
@@ -917,6 +921,20 @@ const cumulativeCountsQuery = z
         title: 'Quantiles',
         hint: 'Percentages. Read from the counts, at no cost. 50 is the median.',
       }),
+    ranges: z
+      .array(z.strictObject({ lower: gridValue, upper: gridValue }))
+      .min(1)
+      .max(100)
+      .optional()
+      .describe(
+        'Ranges whose counts are read from the curve: from one of the edges to another, or from one period or value through another, ' +
+          'as the answer writes them. They cost nothing: the same question with others is a repeat.',
+      )
+      .register(formFields, {
+        type: 'ranges',
+        title: 'Ranges',
+        hint: 'Such as 18 to 65, 65 to 80: read from the curve, at no cost.',
+      }),
     ...rows,
     delta: delta.default(0).register(formFields, {
       title: 'Delta',
@@ -930,6 +948,7 @@ const cumulativeCountsQuery = z
         kind: 'cumulativeCounts',
         column: { column: 'Age', edges: [0, 18, 30, 45, 65, 120] },
         p: [25, 50, 75],
+        ranges: [{ lower: 18, upper: 65 }],
         epsilon: 0.1,
       },
     ],
@@ -1022,6 +1041,35 @@ export const batch = z
       .max(MAX_BATCH_QUERIES)
       .readonly()
       .describe('Queries. None depends on the answer of another.'),
+    plan: z
+      .enum(['together', 'separate'])
+      .optional()
+      .meta({
+        id: 'BatchPlan',
+        description:
+          '`separate`: every query has noise of its own. `together`: the queries are counts and tables of counts of the same rows, ' +
+          'and follow from tables that are measured once, at the least price at which no half-width is larger than under `separate`. ' +
+          'Their answers agree with each other. Default: `together` where it costs less. A preview states both prices.',
+      }),
+    objective: z
+      .enum(['largest', 'total'])
+      .optional()
+      .meta({
+        id: 'BatchObjective',
+        description:
+          'Only with `"plan": "together"`. What the measured tables are chosen for: the largest half-width, compared with that ' +
+          'under `separate`, which costs least (`largest`, the default), or the mean squared error of all cells (`total`).',
+      }),
+    weights: z
+      .array(z.number())
+      .min(1)
+      .max(MAX_BATCH_QUERIES)
+      .readonly()
+      .optional()
+      .describe(
+        'Only with `"plan": "together"`, instead of `objective`: weights of the queries in the total error, in their order. At ' +
+          'least 0, and not all 0.',
+      ),
   })
   .meta({
     id: 'Batch',
@@ -1036,6 +1084,7 @@ export const batch = z
     ],
   })
 
+export type BatchRequest = z.output<typeof batch>
 export type Query = z.output<typeof query>
 /** A query as a client writes it, without the fields that have their defaults. */
 export type QueryRequest = z.input<typeof query>

@@ -119,13 +119,14 @@ export const postprocessing = z
     examples: [{ round: true, nonNegative: true }],
   })
 
+/** The table of a release that is asked for. */
+export const tableColumns = z.string().max(4_000).optional()
+
 /** GET /v1/releases/{id}/tables */
 export const tablesQuery = z.strictObject({
-  columns: z
-    .string()
-    .max(4_000)
-    .optional()
-    .describe('Names of the columns of one table, separated by commas. Default: all tables.'),
+  columns: tableColumns.describe(
+    'Names of the columns of one table, separated by commas. Default: all tables.',
+  ),
   format: z
     .enum(['json', 'csv'])
     .optional()

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { tableColumns } from '../answers/releases.ts'
 import { listOf } from '../values.ts'
 import { comparedMechanism, comparisonRequest } from './mechanisms.ts'
 import { LARGEST_RISK_EPSILON } from './risk.ts'
@@ -83,6 +84,9 @@ export const releasePlotQuery = z.strictObject({
   nonNegative: flag.describe(
     '`true`: draws 0 in place of negative values. If this or `round` is given, and neither is `true`, the values are drawn as ' +
       'they were measured. Without both they are drawn as they are stored.',
+  ),
+  columns: tableColumns.describe(
+    'Only for `marginals`: names of the columns of the one table to draw, separated by commas. Default: the first tables.',
   ),
 })
 

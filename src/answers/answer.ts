@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type Dataset, isLive } from '../core/dataset/dataset.ts'
 import type { UniformSource } from '../core/mechanisms/samplers/uniform-source.ts'
+import type { BatchQueries } from '../core/planner/together.ts'
 import type { Engine } from '../engines/engine.ts'
 import type { Charge } from '../ledger/contract/charges.ts'
 import type { StoredRelease } from '../ledger/contract/releases.ts'
@@ -57,10 +58,8 @@ export interface Question extends DatasetRequest {
   readonly query: Query
 }
 
-/** Several queries by one principal, charged once and answered together. */
-export interface Batch extends DatasetRequest {
-  readonly queries: readonly Query[]
-}
+/** Several queries by one principal, charged once. */
+export interface Batch extends DatasetRequest, BatchQueries {}
 
 /** A response body. */
 export interface Answer {
@@ -99,12 +98,12 @@ export function answer(dependencies: AnswerDependencies, question: Question): Pr
  * @throws Refusal, AnswerFailure as {@link answer} does.
  */
 export function answerBatch(dependencies: AnswerDependencies, batch: Batch): Promise<Answer> {
-  const { principal, dataset, queries } = batch
+  const { principal, dataset, queries, plan, objective, weights } = batch
   // In sequence: each query has its own time limit, and takes a turn of its own.
   const withLongerLease = { ...dependencies, leaseMs: dependencies.leaseMs * queries.length }
   return answerUnderCharge(withLongerLease, batch, { name: 'batch' }, async (trace) => {
     const asked = await trace.step('plan', () =>
-      askBatch(queries, dataset, dependencies, batch, () => pace(principal)),
+      askBatch({ queries, plan, objective, weights }, dataset, dependencies, batch, () => pace(principal)),
     )
     return orderOf(dependencies, asked, trace)
   })

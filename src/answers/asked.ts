@@ -1,6 +1,6 @@
 import type { Dataset } from '../core/dataset/dataset.ts'
 import type { UniformSource } from '../core/mechanisms/samplers/uniform-source.ts'
-import { type BatchPlan, batchReport, priceReport } from '../core/planner/batch.ts'
+import { priceReport } from '../core/planner/batch.ts'
 import { coverageReport } from '../core/planner/coverage.ts'
 import { shortestQuery } from '../core/planner/identity/asked-query.ts'
 import { normalForm } from '../core/planner/identity/normal-form.ts'
@@ -8,6 +8,7 @@ import type { plan } from '../core/planner/plan.ts'
 import { type Plan, planKindOf } from '../core/planner/plans/plan-kinds.ts'
 import { priceOf } from '../core/planner/price/price.ts'
 import { domainOf, measuredReporter, noiseReport } from '../core/planner/report.ts'
+import { type BatchQueries, normalTogether } from '../core/planner/together.ts'
 import type { Engine } from '../engines/engine.ts'
 import { type Trace, UNTRACED } from '../platform/tracing/trace.ts'
 import type { Amount } from '../privacy/accounting.ts'
@@ -16,8 +17,9 @@ import { entry } from '../privacy/must.ts'
 import { withinField } from '../privacy/refusal.ts'
 import { batchShown, queryShown } from './documents/postprocessing.ts'
 import { integersOf } from './inference.ts'
-import { type Planning, planAllAside, planAside, type Waiting } from './planning.ts'
+import { type PlannedBatch, type Planning, planAside, planBatchAside, type Waiting } from './planning.ts'
 import { release, requireAccepted, yieldIfLarge } from './release.ts'
+import { describeTogether, priceOfBatch, reportOfBatch } from './together.ts'
 
 export type Query = Parameters<typeof plan>[0]
 
@@ -72,26 +74,29 @@ export async function askQuery(
  * @throws Refusal as {@link askQuery} does, with the place of the query.
  */
 export async function askBatch(
-  queries: readonly Query[],
+  batch: BatchQueries,
   dataset: Dataset,
   limits: Limits,
   waiting: Waiting,
   between?: () => Promise<unknown>,
 ): Promise<Asked> {
-  const planned = await planAllAside(queries, dataset, limits, waiting, between)
+  const planned = await planBatchAside(batch, dataset, limits, waiting, defined({ between }))
   requireAllAccepted(planned, limits.engine)
-  const { plans, price } = planned
-  const prices = plans.map(priceReport)
+  const { separate, chosen } = planned
+  const { queries, ...terms } = batch
+  const prices = separate.plans.map(priceReport)
+  const described = (answers: readonly object[]) => ({
+    answers: answers.map((each, place) => ({ ...each, ...entry(prices, place) })),
+    ...reportOfBatch(planned),
+  })
   return {
     kind: 'batch',
-    canonical: canonicalBatch(plans),
-    question: { queries: queries.map(shortestQuery) },
-    price,
-    plans,
-    describe: (releases) => ({
-      answers: releases.map((each, place) => ({ ...each, ...entry(prices, place) })),
-      ...batchReport(planned),
-    }),
+    canonical: canonicalBatch(planned),
+    question: { queries: queries.map(shortestQuery), ...defined(terms) },
+    price: priceOfBatch(planned),
+    plans: chosen === undefined ? separate.plans : [chosen.workload],
+    describe: (releases) =>
+      chosen === undefined ? described(releases) : describeTogether(chosen, entry(releases, 0), described),
     show: (document) => batchShown(document, queries),
   }
 }
@@ -102,8 +107,10 @@ export function canonicalQuery(planned: Plan) {
 }
 
 /** The part of a request that identifies a batch. */
-export function canonicalBatch(plans: readonly Plan[]) {
-  return { batch: plans.map(normalForm) }
+export function canonicalBatch({ separate, chosen }: PlannedBatch) {
+  return chosen === undefined
+    ? { batch: separate.plans.map(normalForm) }
+    : { batchTogether: normalTogether(chosen) }
 }
 
 /** A stored answer may have been recorded before the coverage of its version was measured. */
@@ -112,9 +119,14 @@ function withCoverage(document: object, planned: Plan): object {
 }
 
 /** @throws Refusal as {@link requireAccepted} does, with the place of the query. */
-export function requireAllAccepted({ plans }: BatchPlan, engine: Pick<Engine, 'accepts'>): void {
-  for (const [place, each] of plans.entries())
-    withinField(`queries.${place}`, () => requireAccepted(each, engine))
+export function requireAllAccepted(
+  { separate, chosen }: PlannedBatch,
+  engine: Pick<Engine, 'accepts'>,
+): void {
+  if (chosen === undefined)
+    for (const [place, each] of separate.plans.entries())
+      withinField(`queries.${place}`, () => requireAccepted(each, engine))
+  else requireAccepted(chosen.workload, engine)
 }
 
 /** Reads data, and adds noise to it. */

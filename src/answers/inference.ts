@@ -1,12 +1,16 @@
+import type { batchAnswer } from '../../schemas/answers/answer.ts'
 import { type Query, query as querySchema } from '../../schemas/answers/query.ts'
 import { type Dataset, isLive } from '../core/dataset/dataset.ts'
 import {
   INFERENCE_LIMITS,
   type Inferred,
   infer,
+  isUnselected,
   type NotInferred,
+  type PaidPlan,
   type PaidRelease,
 } from '../core/inference/infer.ts'
+import { planOfMeasured } from '../core/inference/measured-together.ts'
 import { planTopUp } from '../core/inference/top-up.ts'
 import type { AdditivePlan } from '../core/planner/additive/shape.ts'
 import { coverageReport } from '../core/planner/coverage.ts'
@@ -24,8 +28,9 @@ import type { ListedRelease, Releases } from '../ledger/contract/releases.ts'
 import { type Amount, amountNumbers, noAmount } from '../privacy/accounting.ts'
 import { defined } from '../privacy/defined.ts'
 import { epsilonNumber, NO_LOSS } from '../privacy/loss.ts'
-import { must } from '../privacy/must.ts'
+import { entry, must } from '../privacy/must.ts'
 import { Refusal, refuseField, refuseQuery } from '../privacy/refusal.ts'
+import type { Wire } from '../privacy/wire.ts'
 import { queryShown } from './documents/postprocessing.ts'
 
 /*
@@ -170,7 +175,7 @@ async function paidReleases(
   return found
 }
 
-/** The releases of sums and counts. */
+/** The releases of sums and counts, and of nodes. */
 function parentsAmong(
   releases: readonly StoredTexts[],
   dataset: Dataset,
@@ -182,42 +187,71 @@ function parentsAmong(
   return [...found.values()]
 }
 
+type MeasuredTogether = NonNullable<Wire<typeof batchAnswer>['together']>
+
 /** A stored answer with measured integers. */
 interface Measured {
   readonly measurement?: string
   readonly integers?: readonly (readonly string[])[]
   readonly answers?: readonly { readonly integers?: readonly (readonly string[])[] }[]
+  readonly together?: MeasuredTogether
+}
+
+/** The request of a stored answer. */
+interface StoredRequest {
+  readonly query?: unknown
+  readonly batch?: readonly unknown[]
+  readonly batchTogether?: { readonly queries: readonly unknown[] }
 }
 
 function parentsIn(release: StoredTexts, dataset: Dataset, limits: PlanLimits): readonly Parent[] {
-  const { measurement, integers, answers = [] }: Measured = JSON.parse(release.answer)
-  const request: { readonly query?: unknown; readonly batch?: readonly unknown[] } = JSON.parse(
-    release.request,
-  )
+  const { measurement, integers, answers = [], together }: Measured = JSON.parse(release.answer)
+  const request: StoredRequest = JSON.parse(release.request)
   if (measurement === undefined) return []
-  const parts = request.batch?.map((query, place) => ({
-    query,
+  const asked = (query: unknown) => planOfStored(query, dataset, limits)
+  const queries = request.batchTogether?.queries.map((query) => querySchema.parse(query)) ?? []
+  const parts = together?.measured.map((table, place) => ({
+    ...table,
     place,
-    integers: answers[place]?.integers,
-  })) ?? [{ query: request.query, place: undefined, integers }]
-  return parts.flatMap(({ query, place, integers }) => {
+    planned: () =>
+      unlessRefused(() => {
+        const { tables, distribution } = together.noise
+        return planOfMeasured(queries, entry(tables, place), distribution, dataset, limits)
+      }),
+  })) ??
+    request.batch?.map((query, place) => ({
+      integers: answers[place]?.integers,
+      place,
+      planned: () => asked(query),
+    })) ?? [{ integers, place: undefined, planned: () => asked(request.query) }]
+  return parts.flatMap(({ place, planned, integers }) => {
     if (integers === undefined) return []
-    const planned = planOfStored(query, dataset, limits)
-    if (planned === undefined) return []
+    const found = planned()
+    if (found === undefined) return []
     const id = place === undefined ? measurement : `${measurement}.${place}`
-    return [{ id, charge: release.id, plan: planned, integers: integers.map((cells) => cells.map(BigInt)) }]
+    return [{ id, charge: release.id, plan: found, integers: integers.map((cells) => cells.map(BigInt)) }]
   })
 }
 
 /** The plan of a stored question; `undefined` if it could not be asked any more, such as after a limit was lowered. */
-function planOfStored(query: unknown, dataset: Dataset, limits: PlanLimits): AdditivePlan | undefined {
-  try {
+function planOfStored(query: unknown, dataset: Dataset, limits: PlanLimits): PaidPlan | undefined {
+  return unlessRefused(() => {
     const planned = plan(querySchema.parse(query), dataset, limits)
-    return planned.kind === 'additive' ? planned : undefined
+    return isPaidPlan(planned) ? planned : undefined
+  })
+}
+
+function unlessRefused<Result>(task: () => Result): Result | undefined {
+  try {
+    return task()
   } catch (error) {
     if (error instanceof Refusal) return undefined
     throw error
   }
+}
+
+function isPaidPlan(planned: Plan): planned is PaidPlan {
+  return planned.kind === 'additive' || planned.kind === 'cumulative'
 }
 
 /** The measured integers of a release, which later answers can follow from; none if noise has selected what is shown. */
@@ -225,8 +259,7 @@ export function integersOf(
   planned: Plan,
   released: { readonly kind: string },
 ): readonly (readonly string[])[] | undefined {
-  if (planned.kind !== 'additive' || !('noisy' in released)) return undefined
-  if (planned.shown.kind === 'cells' && planned.shown.largest !== undefined) return undefined
+  if (!isPaidPlan(planned) || !isUnselected(planned) || !('noisy' in released)) return undefined
   const { noisy } = released as { readonly noisy: readonly (readonly bigint[])[] }
   return noisy.map((cells) => cells.map(String))
 }

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import type { Dataset } from '../core/dataset/dataset.ts'
 import type { UniformSource } from '../core/mechanisms/samplers/uniform-source.ts'
+import type { BatchQueries } from '../core/planner/together.ts'
 import type { DummySize } from '../datasets/dummy/declaration.ts'
 import type { Dummies, DummyCaller } from '../datasets/dummy/dummies.ts'
 import { SOFTWARE_VERSION } from '../platform/software-version.ts'
@@ -48,10 +49,10 @@ export function answerOnDummy(
  */
 export function answerBatchOnDummy(
   dependencies: DummyDependencies,
-  { queries, ...request }: DummyRequest & { readonly queries: readonly Query[] },
+  { batch, ...request }: DummyRequest & { readonly batch: BatchQueries },
   balances: Balances,
 ): Promise<Answer> {
-  return practise(dependencies, request, balances, (...over) => askBatch(queries, ...over, request))
+  return practise(dependencies, request, balances, (...over) => askBatch(batch, ...over, request))
 }
 
 /**

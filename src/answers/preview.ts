@@ -1,11 +1,13 @@
 import type { Dataset } from '../core/dataset/dataset.ts'
-import { type BatchPlan, batchReport, priceReport } from '../core/planner/batch.ts'
+import { priceReport } from '../core/planner/batch.ts'
 import { coverageReport } from '../core/planner/coverage.ts'
 import { normalSession } from '../core/planner/identity/normal-form.ts'
+import { noiseOfMarginals } from '../core/planner/plans/marginals.ts'
 import { type Plan, planKindOf } from '../core/planner/plans/plan-kinds.ts'
 import { priceOf } from '../core/planner/price/price.ts'
 import { accuracyReport, noiseReport } from '../core/planner/report.ts'
 import { planSession, priceOfSession, type SessionRequest, sessionReport } from '../core/planner/session.ts'
+import type { BatchQueries } from '../core/planner/together.ts'
 import type { Chain } from '../ledger/contract/chain.ts'
 import type { Releases } from '../ledger/contract/releases.ts'
 import { pace } from '../platform/concurrency/pace.ts'
@@ -18,8 +20,9 @@ import { describeReleaseRisk } from './documents/disclosure.ts'
 import { findRepeat } from './identity.ts'
 import { combinedNoise, inquiryOf, useOf } from './inference.ts'
 import { findWays } from './inferring.ts'
-import { planAllAside, planAside } from './planning.ts'
+import { planAside, planBatchAside } from './planning.ts'
 import { requireAccepted } from './release.ts'
+import { describePlans, previewTogether, priceOfBatch, reportOfBatch } from './together.ts'
 
 /** Principal of a preview, and the dataset that it is about. */
 interface PreviewRequest {
@@ -83,38 +86,45 @@ export async function preview(
  * @throws Refusal if a question does not fit the dataset or its database.
  */
 export async function previewBatch(
-  batch: PreviewRequest & { readonly queries: readonly Query[] },
+  { principal, dataset, givenUp, ...batch }: PreviewRequest & BatchQueries,
   dependencies: Limits & PaidRequests,
   balances: Balances,
   adversary: AssumedAdversary = {},
 ) {
-  const { principal, dataset } = batch
   const { engine, ledger } = dependencies
-  const planned = await planAllAside(batch.queries, dataset, dependencies, batch, () => pace(principal))
+  const between = () => pace(principal)
+  const waiting = { principal, givenUp }
+  const planned = await planBatchAside(batch, dataset, dependencies, waiting, { between, both: true })
   requireAllAccepted(planned, engine)
+  const { separate, chosen } = planned
+  const price = priceOfBatch(planned)
   const { granted } = balances.budget
-  const loss = lossOfAmount(planned.price, granted.deltaAtto)
-  const release = { loss, replacementLoss: replacementLossOfBatch(planned, loss, dataset) }
+  const loss = lossOfAmount(price, granted.deltaAtto)
+  const plans = chosen === undefined ? separate.plans : [chosen.workload]
+  const release = { loss, replacementLoss: replacementLossOfBatch(plans, loss, dataset) }
   const answers: (ReturnType<typeof describePlan> & ReturnType<typeof priceReport>)[] = []
-  for (const each of planned.plans) {
-    await pace(principal)
-    answers.push({ ...describePlan(each), ...priceReport(each) })
+  for (const [place, each] of separate.plans.entries()) {
+    await between()
+    const described = chosen === undefined ? describePlan(each) : previewTogether(chosen, place)
+    answers.push({ ...described, ...priceReport(each) })
   }
-  const request = { principal, dataset, request: canonicalBatch(planned.plans) }
+  const request = { principal, dataset, request: canonicalBatch(planned) }
   const repeat = await findRepeat(ledger, request, Date.now())
   return {
     dataset: dataset.id,
     datasetVersion: dataset.version,
     answers,
-    ...batchReport(planned),
-    ...describeOffer(planned.price, repeat, balances),
+    ...reportOfBatch(planned),
+    ...defined({ together: chosen && { noise: noiseOfMarginals(chosen.workload) } }),
+    plans: describePlans(planned),
+    ...describeOffer(price, repeat, balances),
     disclosureRisk: describeReleaseRisk({ dataset, granted, ...adversary }, release),
   }
 }
 
 /** The smaller of two bounds: the loss of the batch as a whole, and the sum of the losses of its queries. */
 function replacementLossOfBatch(
-  { plans }: BatchPlan,
+  plans: readonly Plan[],
   loss: PrivacyLoss,
   { neighbours }: Dataset,
 ): PrivacyLoss {

@@ -72,7 +72,7 @@ export const interactivePicture = computation(
 
 /** Estimates the tables of a stored release of marginals. */
 export const tables = computation(
-  ({ stored, only }: { readonly stored: string; readonly only?: readonly string[] | undefined }) =>
+  ({ stored, only }: { readonly stored: string; readonly only?: string | undefined }) =>
     tablesOfRelease(stored, only),
 )
 

@@ -354,7 +354,7 @@ test.each([[[]], [[[]]], [[[1n, 2n]]]])(
 
 describe('a batch', () => {
   const queries = [1, 2, 3].map((epsilon) => querySchema.parse({ kind: 'count', epsilon }))
-  const batch = { principal: 'analyst', dataset: question.dataset, queries }
+  const batch = { principal: 'analyst', dataset: question.dataset, queries, plan: 'separate' as const }
 
   test('is charged before anything is read, and its queries are read one after the other', async () => {
     const order: string[] = []

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { pythonOf } from '../../console/src/pages/answers/code/question-code.ts'
 import { QUESTIONS, UNUSUAL_QUESTIONS } from '../console/ask/question-examples.ts'
 import { type RecordedService, startRecordedService } from '../console/ask/recorded-service.ts'
-import { findPython, installPythonClient } from '../python.ts'
+import { findPython, pythonWithClient } from '../python.ts'
 
 const ALL = [...QUESTIONS, ...UNUSUAL_QUESTIONS]
 const DATASETS = ['class', 'count', 'lambda', 'two-words', 'a-1', 'client', 'sotto', 'col', 'print']
@@ -36,7 +36,7 @@ describe.skipIf(python === undefined)(
     let programs = ''
     beforeAll(async () => {
       service = await startRecordedService()
-      programs = await installPythonClient(python ?? '', folder)
+      programs = await pythonWithClient(python ?? '')
       writeFileSync(path.join(folder, 'runner.py'), RUNNER)
     })
     afterAll(async () => {
@@ -68,7 +68,7 @@ describe.skipIf(python === undefined)(
     })
 
     test('asks the same batch', async () => {
-      const batch = { queries: ALL }
+      const batch = { queries: ALL, plan: 'separate' }
       expect(await sentBy([pythonOf(batch, { dataset: 'census', origin: service.origin })])).toEqual([
         request('POST /v1/datasets/census/queries/batch', batch),
       ])

@@ -9,7 +9,7 @@ import { curlOf, pythonOf, typescriptOf } from '../../console/src/pages/answers/
 import { QUERY_KINDS } from '../../schemas/answers/query.ts'
 import { CLINIC_QUESTIONS, CLINICS, CLINICS_CSV } from '../console/answers/clinic-questions.ts'
 import { startTestService, type TestService } from '../e2e/service.ts'
-import { findPython, installPythonClient } from '../python.ts'
+import { findPython, pythonWithClient } from '../python.ts'
 
 /*
  * The code that the console shows beside an answer, sent to a service that has answered the question: each way of asking
@@ -57,7 +57,7 @@ describe.skipIf(python === undefined)(
     beforeAll(async () => {
       service = await startTestService({}, { files: { 'visits.csv': CLINICS_CSV } })
       await service.register(CLINICS).expect(201)
-      programs = await installPythonClient(python ?? '', folder)
+      programs = await pythonWithClient(python ?? '')
       writeFileSync(path.join(folder, 'analyst.key'), `${service.keyOf('analyst')}\n`)
     })
     afterAll(async () => {

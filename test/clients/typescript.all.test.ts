@@ -88,6 +88,10 @@ test('asks about groups, batches, sessions, SQL and made-up rows', async () => {
     median('Age', { epsilon: 0.1 }),
   ])
   expect(answers.map(({ kind }) => kind)).toEqual(['count', 'median'])
+  const counts = [count({ epsilon: 0.01 }), histogram('Sex', { epsilon: 0.01 })] as const
+  const { plan, plans } = await census.previewBatch(counts)
+  expect([plan, plans.separate.price]).toEqual(['together', { epsilon: 0.02, delta: 0 }])
+  expect((await census.batch(counts, { plan: 'separate' })).raw.plan).toBe('separate')
   const session = await census.session({ threshold: 100, positives: 1, epsilon: 0.5 })
   expect(await session.above(col('Age').gte(18))).toMatchObject({ above: true, positivesLeft: 0 })
   expect(await session.state()).toMatchObject({ answered: 1 })

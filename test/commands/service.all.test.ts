@@ -258,6 +258,7 @@ test('datasets are listed with their state: open, unreachable, or suspended with
     expect(shown).not.toMatch(/suspended|BIGINT/)
 
     database.fail('EngineUnavailable')
+    database.isReachable = false
     await other.restart()
     const unreachable = (await listed('custodian')).output
     expect(unreachable).toMatch(/^one +1 +unreachable /m)

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { createKey } from '../api-key.ts'
 import { type ServiceProcess, startServiceProcess } from '../e2e/process.ts'
 import { installed } from '../installed.ts'
-import { findPython, installPythonClient } from '../python.ts'
+import { findPython, pythonWithClient } from '../python.ts'
 import { describeOwnPostgres } from '../servers/postgres.ts'
 
 const run = promisify(execFile)
@@ -85,7 +85,7 @@ describeOwnPostgres('The processes of the compose file', { obstacle }, (own) => 
     ports = await freePorts(4)
     site = ports[2] ?? 0
     auditorKey = await createKey(data, { name: 'auditor', role: 'auditor' })
-    programs = await installPythonClient(python ?? '', folder)
+    programs = await pythonWithClient(python ?? '')
     // The first replica creates the keys and the demo.
     for (const place of [0, 1]) replicas.push(await startReplica(place))
   })

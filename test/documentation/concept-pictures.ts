@@ -1,4 +1,4 @@
-import { haarShares, varianceOfPrefix } from '../../src/core/workloads/ordered.ts'
+import { haarPrecisions, levelsFor, varianceOfPrefix } from '../../src/core/workloads/ordered.ts'
 import { entry } from '../../src/privacy/must.ts'
 import { ADULT, deviationsOf, rootMeanSquare, WORKLOADS, waysOf } from '../core/workloads/known-errors.ts'
 
@@ -150,7 +150,8 @@ function rowsOfErrors(): readonly Row[] {
 
 /** Cumulative counts beside the added counts of a histogram, and the least error of any Gaussian noise for 1,024 of them. */
 function rowOfCumulativeCounts(cells: number): Row {
-  const variances = haarShares(cells).map((share) => 1 / share)
+  const oneRow = Array.from({ length: levelsFor(cells) + 1 }, () => 1)
+  const variances = haarPrecisions(cells, 'gaussian', [oneRow]).map((each) => 1 / each)
   const prefixes = Array.from({ length: cells }, (_, cell) => varianceOfPrefix(cell + 1, variances))
   const together = Math.sqrt(prefixes.reduce((sum, variance) => sum + variance, 0) / cells)
   return {

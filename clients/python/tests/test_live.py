@@ -245,6 +245,31 @@ def test_a_batch_shares_a_price(population: sotto.Dataset) -> None:
     assert population.batch(queries).replayed
 
 
+def test_a_batch_is_planned_together(population: sotto.Dataset) -> None:
+    queries = [sotto.count(epsilon=0.01), sotto.histogram("Sex", epsilon=0.01)]
+    preview = population.preview(queries)
+    assert preview.plan == "together"
+    assert preview.plans is not None
+    assert preview.plans.together == preview.price
+    assert repr(preview.plans).startswith("together: epsilon 0.01")
+    assert population.preview(queries, plan="separate").price == preview.plans.separate
+    batch = population.batch(queries, plan="together", objective="largest")
+    assert batch.plan == "together"
+    assert sum(batch[1].to_frame()["count"]) == pytest.approx(batch[0].value)
+    with pytest.raises(sotto.Problem, match=r"weights\.1: must be at least 0"):
+        population.batch(queries, plan="together", weights=[1, -1])
+    with pytest.raises(TypeError, match="belong to a list"):
+        population.preview(queries[0], plan="together")
+
+
+def test_ranges_of_cumulative_counts(population: sotto.Dataset) -> None:
+    curve = population.cumulative_counts(sotto.col("Age").bins([0, 18, 65, 120]), ranges=[(18, 65)], epsilon=0.01)
+    upto = [row.values["count"].value for row in curve.rows]
+    between = curve.ranges[18, 65]
+    assert between.value == pytest.approx(upto[1] - upto[0])
+    assert between.half_width > 0
+
+
 def test_previews(population: sotto.Dataset) -> None:
     before = spent(population)
     preview = population.preview(sotto.count(epsilon=0.1))
@@ -254,6 +279,8 @@ def test_previews(population: sotto.Dataset) -> None:
     assert population.group_by("Sex").agg(n=sotto.count()).preview(epsilon=0.1).affordable
     assert "depends on the number of rows" in repr(population.preview(sotto.mean("Age", epsilon=0.1)))
     assert population.preview(sotto.count(half_width=20, confidence=0.99)).half_width == 20
+    tables = population.preview(sotto.marginals(["Sex"], 1, epsilon=0.1))
+    assert 0 < (tables.root_mean_squared_error or 0) < tables.half_width
     by_sex = population.group_by("Sex").agg(n=sotto.count(), age=sotto.mean("Age"))
     previewed = by_sex.preview(epsilon=0.1)
     assert previewed.half_widths == {"n": 60, "age": None}

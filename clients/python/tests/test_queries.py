@@ -62,6 +62,8 @@ def test_clamps_are_pairs_or_objects() -> None:
     by_column: list[Any] = [{"cost": (0, 80)}, {"cost": bounds}]
     for clamp in by_column:
         assert sotto.covariance("age", "cost", clamp=clamp, epsilon=1).body["clamp"] == {"cost": bounds}
+    ranges: list[Any] = [(0, 80), bounds]
+    assert sotto.cumulative_counts("cost", ranges=ranges, epsilon=1).body["ranges"] == [bounds, bounds]
 
 
 def test_options_have_the_names_and_shapes_of_the_service() -> None:

@@ -20,9 +20,17 @@ read_answer <- function(document, names, replayed) {
     inference = released[["inference"]][["statement"]],
     question = released[["question"]], notes = unlist(document[["notes"]])
   )
+  answer$ranges <- ranges_of(released$result[["ranges"]])
   answer$table <- if (is_sql) sql_table(document) else table_of(answer, released, names)
   answer$document <- document
   structure(answer, class = "sotto_answer")
+}
+
+# Returns the counts of ranges of cumulative counts as a data frame.
+ranges_of <- function(ranges) {
+  if (is.null(ranges)) return(NULL)
+  ends <- function(name) read_column(lapply(ranges, function(part) part$range[[name]]))
+  data.frame(lower = ends("lower"), upper = ends("upper"), estimates("count", ranges))
 }
 
 as.data.frame.sotto_answer <- function(x, row.names = NULL, optional = FALSE, ...) x$table
@@ -159,6 +167,7 @@ read_preview <- function(document, names) {
     price = amount(document$price), cost = amount(document$cost), paid = document$paid, affordable = document$affordable,
     half_width = read_half_width(accuracy[["halfWidth"]], accuracy[["unit"]], NULL),
     half_widths = lapply(parts, function(part) read_half_width(part[["halfWidth"]], part[["unit"]], NULL)),
+    root_mean_squared_error = accuracy[["rootMeanSquaredError"]],
     reason = accuracy[["reason"]], coverage = document[["coverage"]][["statement"]], risk = document$disclosureRisk$statement,
     offers = document[["offers"]],
     budget_left = amount(document$budget$remaining), document = document

@@ -20,8 +20,8 @@ sotto_marginals <- function(columns, ways, weights = NULL, rho = NULL, delta = N
   question("marginals", list(columns = groupings(columns), ways = ways, weights = weights, rho = rho, delta = delta, objective = objective), ...)
 }
 
-sotto_cumulative_counts <- function(column, of = NULL, p = NULL, delta = NULL, ...) {
-  question("cumulativeCounts", list(column = column, of = of, p = p, delta = delta), ...)
+sotto_cumulative_counts <- function(column, of = NULL, p = NULL, ranges = NULL, delta = NULL, ...) {
+  question("cumulativeCounts", list(column = column, of = of, p = p, ranges = ranges, delta = delta), ...)
 }
 
 sotto_mean <- function(column, per_person = NULL, clamp = NULL, ...) {

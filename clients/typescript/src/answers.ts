@@ -136,12 +136,14 @@ export interface MarginalTable {
   readonly rows?: readonly Row<'count', number>[]
 }
 
-/** Counts from the start of the first cell to the end of each cell, and quantiles of that curve. */
+/** Counts from the start of the first cell to the end of each cell, and quantiles and ranges of that curve. */
 export interface CumulativeAnswer extends Facts {
   readonly kind: 'cumulativeCounts'
   readonly rows: readonly Row<'count', number>[]
   /** Only those that were asked for. The true quantile lies in the interval. */
   readonly percentiles?: NonNullable<Schemas['CumulativeResult']['percentiles']>
+  /** Only those that were asked for, each with its half-width. */
+  readonly ranges?: NonNullable<Schemas['CumulativeResult']['ranges']>
 }
 
 type NumberKind = Schemas['NumberAnswer']['kind']
@@ -298,8 +300,13 @@ function valuesOf(document: Content, accuracy: Schemas['Accuracy'], asked: Asked
       const each = Object.entries(values).map(([name, estimate]) => [name, held(estimate)])
       return printableRow({ key, values: Object.fromEntries(each) })
     })
-    const { percentiles } = result as Partial<Schemas['CumulativeResult']>
-    return { kind, rows, ...(percentiles === undefined ? {} : { percentiles }) }
+    const { percentiles, ranges } = result as Partial<Schemas['CumulativeResult']>
+    return {
+      kind,
+      rows,
+      ...(percentiles === undefined ? {} : { percentiles }),
+      ...(ranges === undefined ? {} : { ranges }),
+    }
   }
   if ('tables' in result) {
     const labelsOf = (name: string) => result.columns.find(({ column }) => column === name)?.labels ?? []

@@ -145,6 +145,17 @@ type Asking = {
     : never
 }
 
+/** How the queries of a batch are planned: `together` where that costs less, by default. */
+export type BatchTerms = Pick<Schemas['Batch'], 'plan' | 'objective' | 'weights'>
+
+function termsOf({ plan, objective, weights }: BatchTerms): BatchTerms {
+  return {
+    ...(plan === undefined ? {} : { plan }),
+    ...(objective === undefined ? {} : { objective }),
+    ...(weights === undefined ? {} : { weights }),
+  }
+}
+
 /** A dataset of a service. Its methods answer queries, and charge them unless their answer is stored. */
 export interface Dataset extends Asking {
   readonly id: string
@@ -155,7 +166,7 @@ export interface Dataset extends Asking {
   /** Answers several queries for one charge, all or none. */
   batch<const Queries extends readonly Query[]>(
     queries: Queries,
-    options?: CallOptions,
+    options?: CallOptions & BatchTerms,
   ): Promise<Batch<{ readonly [Place in keyof Queries]: Answer<Queries[Place]['kind']> }>>
   /** Answers a SELECT statement. */
   sql(statement: string, options: SqlOptions): Promise<SqlAnswer>
@@ -164,7 +175,7 @@ export interface Dataset extends Asking {
   /** Returns cost, accuracy and disclosure risk of a batch, without a charge. */
   previewBatch(
     queries: readonly Query[],
-    options?: Pick<CallOptions, 'signal'>,
+    options?: Pick<CallOptions, 'signal'> & BatchTerms,
   ): Promise<Schemas['BatchPreview']>
   /** Returns the query that a SELECT statement is translated to, and its preview. */
   previewSql(statement: string, options: SqlOptions): Promise<Schemas['SqlPreview']>
@@ -226,7 +237,7 @@ function datasetOf(send: Connection, id: string, practice?: Practice): Dataset {
     groupBy: (...keys) => groupsOf(ask, keys, {}),
     batch: async (batch, options = {}) => {
       const bodies = batch.map(({ body }) => body)
-      const reply = await post('queries/batch', { queries: bodies }, options)
+      const reply = await post('queries/batch', { queries: bodies, ...termsOf(options) }, options)
       return readBatch(jsonOf(reply), reply.replayed, bodies) as Batch<never>
     },
     sql: async (statement, options) => {
@@ -236,7 +247,14 @@ function datasetOf(send: Connection, id: string, practice?: Practice): Dataset {
     preview: async (query) =>
       jsonOf(await post('queries/preview', query.body, { ...signalOf(query) }, false)),
     previewBatch: async (batch, options = {}) =>
-      jsonOf(await post('queries/batch/preview', { queries: batch.map(({ body }) => body) }, options, false)),
+      jsonOf(
+        await post(
+          'queries/batch/preview',
+          { queries: batch.map(({ body }) => body), ...termsOf(options) },
+          options,
+          false,
+        ),
+      ),
     previewSql: async (statement, options) =>
       jsonOf(await post('sql/preview', bodyOf(statement, options), { ...signalOf(options) }, false)),
     describe: ({ signal } = {}) => get('', signal),

@@ -60,7 +60,12 @@ export const marginals = (
  */
 export const cumulativeCounts = (
   column: Grouping,
-  options: Options & Counted & { readonly p?: Decimal | readonly Decimal[]; readonly delta?: Decimal } = {},
+  options: Options &
+    Counted & {
+      readonly p?: Decimal | readonly Decimal[]
+      readonly ranges?: readonly Clamp[]
+      readonly delta?: Decimal
+    } = {},
 ) => query('cumulativeCounts', { column }, options)
 
 /** Mean of a column of numbers, dates or timestamps, or of one value per person. NULL values are ignored. */

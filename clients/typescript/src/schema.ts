@@ -1176,7 +1176,7 @@ export interface paths {
         };
         /**
          * Plot a stored release
-         * @description Plots the values of a release with their half-widths as error bars. Costs nothing and reads no data. A release with several values of different units, and a batch, has a panel for each, at most 12. Values by consecutive periods are lines with bands, cut at the declared range. Of more than 60 values the largest are drawn. With `round` or `nonNegative` the values are post-processed first. The error of a quantile is a rank, and stated in words. Analysts plot their own releases, auditors and custodians all.
+         * @description Plots the values of a release with their half-widths as error bars. Costs nothing and reads no data. A release with several values of different units, and a batch, has a panel for each, at most 12. Values by consecutive periods and cumulative counts are lines with bands, cut at the declared range. Of more than 60 values the largest are drawn, and of tables of every few columns the first 12, or the one whose `columns` are given. With `round` or `nonNegative` the values are post-processed first. The error of a quantile is a rank, and stated in words. Analysts plot their own releases, auditors and custodians all.
          */
         get: operations["plotRelease"];
         put?: never;
@@ -1488,8 +1488,19 @@ export interface components {
             sumOfPrices: components["schemas"]["Amount"];
             /** @description Answers in the order of the queries. */
             answers: (components["schemas"]["NumberAnswerOfBatch"] | components["schemas"]["ValueAnswerOfBatch"] | components["schemas"]["TableAnswerOfBatch"] | components["schemas"]["GroupsAnswerOfBatch"] | components["schemas"]["RegressionAnswerOfBatch"] | components["schemas"]["SelectionAnswerOfBatch"] | components["schemas"]["PercentilesAnswerOfBatch"] | components["schemas"]["KeysAnswerOfBatch"] | components["schemas"]["MarginalsAnswerOfBatch"] | components["schemas"]["CumulativeAnswerOfBatch"])[];
+            /**
+             * @description How the queries are planned.
+             * @enum {string}
+             */
+            plan: "together" | "separate";
+            /** @description Present if the plan is `together`. */
+            together?: components["schemas"]["MeasuredTogether"];
             question?: {
                 queries: components["schemas"]["AskedQuery"][];
+                plan?: components["schemas"]["BatchPlan"];
+                objective?: components["schemas"]["BatchObjective"];
+                /** @description Only with `"plan": "together"`, instead of `objective`: weights of the queries in the total error, in their order. At least 0, and not all 0. */
+                weights?: number[];
             };
             /** @description Identifies what was measured. Releases that show the same measurement, such as shared ones, state the same. */
             measurement?: string;
@@ -1603,6 +1614,10 @@ export interface components {
         BatchEvaluationRequest: {
             /** @description Queries. None depends on the answer of another. */
             queries: components["schemas"]["Query"][];
+            plan?: components["schemas"]["BatchPlan"];
+            objective?: components["schemas"]["BatchObjective"];
+            /** @description Only with `"plan": "together"`, instead of `objective`: weights of the queries in the total error, in their order. At least 0, and not all 0. */
+            weights?: number[];
             /**
              * @description How many times each query is answered, with fresh noise every time.
              * @default 1
@@ -1643,6 +1658,32 @@ export interface components {
         Batch: {
             /** @description Queries. None depends on the answer of another. */
             queries: components["schemas"]["Query"][];
+            plan?: components["schemas"]["BatchPlan"];
+            objective?: components["schemas"]["BatchObjective"];
+            /** @description Only with `"plan": "together"`, instead of `objective`: weights of the queries in the total error, in their order. At least 0, and not all 0. */
+            weights?: number[];
+        };
+        /**
+         * @description Only with `"plan": "together"`. What the measured tables are chosen for: the largest half-width, compared with that under `separate`, which costs least (`largest`, the default), or the mean squared error of all cells (`total`).
+         * @enum {string}
+         */
+        BatchObjective: "largest" | "total";
+        /**
+         * @description `separate`: every query has noise of its own. `together`: the queries are counts and tables of counts of the same rows, and follow from tables that are measured once, at the least price at which no half-width is larger than under `separate`. Their answers agree with each other. Default: `together` where it costs less. A preview states both prices.
+         * @enum {string}
+         */
+        BatchPlan: "together" | "separate";
+        /** @description Price of the queries under each plan; `plan` chooses one. */
+        BatchPlans: {
+            separate: {
+                price: components["schemas"]["Amount"];
+            };
+            together: {
+                price: components["schemas"]["Amount"];
+            } | {
+                /** @description Why the queries cannot be planned together. */
+                reason: string;
+            };
         };
         /** @description Cost, accuracy and disclosure risk of a batch. */
         BatchPreview: {
@@ -1661,6 +1702,35 @@ export interface components {
                 /** @description Cost of the query on its own. */
                 price: components["schemas"]["Amount"];
             }[];
+            /**
+             * @description How the queries are planned.
+             * @enum {string}
+             */
+            plan: "together" | "separate";
+            /** @description Present if the plan is `together`. */
+            together?: {
+                /** @description Marginals: the tables that are measured, and the noise of their cells. Estimates are made from all of them. */
+                noise: {
+                    /** @constant */
+                    mechanism: "marginals";
+                    /** @enum {string} */
+                    neighbours: "add-remove" | "change-one";
+                    /** @enum {string} */
+                    distribution: "gaussian" | "laplace";
+                    tables: {
+                        columns: string[];
+                        /** @description Scale b of geometric and Laplace noise; standard deviation sigma of Gaussian noise. */
+                        scale: number;
+                        /** @description Largest change of the statistic by one person: L1 for geometric and Laplace noise, L2 for Gaussian noise. */
+                        sensitivity: number;
+                        /** @description Noisy values are multiples of this number. */
+                        granularity: number;
+                        /** @description Share of the price. */
+                        share: number;
+                    }[];
+                };
+            };
+            plans: components["schemas"]["BatchPlans"];
             cost: components["schemas"]["Amount"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
@@ -2484,6 +2554,12 @@ export interface components {
          *         50,
          *         75
          *       ],
+         *       "ranges": [
+         *         {
+         *           "lower": 18,
+         *           "upper": 65
+         *         }
+         *       ],
          *       "epsilon": 0.1
          *     }
          */
@@ -2499,6 +2575,13 @@ export interface components {
             of?: "rows" | "people";
             /** @description Percentages whose quantiles are read from the cumulative counts, at no cost: the same question with others is a repeat. */
             p?: number[];
+            /** @description Ranges whose counts are read from the curve: from one of the edges to another, or from one period or value through another, as the answer writes them. They cost nothing: the same question with others is a repeat. */
+            ranges?: {
+                /** @description Number, or a date or time in ISO 8601. */
+                lower: number | string;
+                /** @description Number, or a date or time in ISO 8601. */
+                upper: number | string;
+            }[];
             where?: components["schemas"]["Predicate"];
             contribution?: components["schemas"]["Contribution"];
             /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
@@ -2551,7 +2634,7 @@ export interface components {
                 accuracy: components["schemas"]["Accuracy"];
             };
         };
-        /** @description Noisy count from the start of the first cell to the end of each cell, and quantiles. The difference of two counts is the count between them. */
+        /** @description Noisy count from the start of the first cell to the end of each cell, quantiles, and ranges. The difference of two counts is the count between them. */
         CumulativeResult: {
             groups: {
                 key: {
@@ -2582,6 +2665,25 @@ export interface components {
                 value: components["schemas"]["ShownValue"];
                 /** @description The true quantile lies in it, with the stated confidence. */
                 interval: {
+                    lower: components["schemas"]["ShownValue"];
+                    upper: components["schemas"]["ShownValue"];
+                };
+            }[];
+            /** @description Counts of ranges, in the order of the query. */
+            ranges?: {
+                range: {
+                    lower: components["schemas"]["ShownValue"];
+                    upper: components["schemas"]["ShownValue"];
+                    /**
+                     * @description Only in the last bin, which contains its upper edge. Every bin contains its lower edge.
+                     * @constant
+                     */
+                    upperIncluded?: true;
+                };
+                value: number;
+                halfWidth: number;
+                /** @description The measured value less and plus its half-width, cut at what the declaration makes impossible. It contains the true value with the stated confidence, as far as `coverage` allows. */
+                interval?: {
                     lower: components["schemas"]["ShownValue"];
                     upper: components["schemas"]["ShownValue"];
                 };
@@ -2811,8 +2913,19 @@ export interface components {
             sumOfPrices: components["schemas"]["Amount"];
             /** @description Answers in the order of the queries. */
             answers: (components["schemas"]["NumberAnswerOfBatch"] | components["schemas"]["ValueAnswerOfBatch"] | components["schemas"]["TableAnswerOfBatch"] | components["schemas"]["GroupsAnswerOfBatch"] | components["schemas"]["RegressionAnswerOfBatch"] | components["schemas"]["SelectionAnswerOfBatch"] | components["schemas"]["PercentilesAnswerOfBatch"] | components["schemas"]["KeysAnswerOfBatch"] | components["schemas"]["MarginalsAnswerOfBatch"] | components["schemas"]["CumulativeAnswerOfBatch"])[];
+            /**
+             * @description How the queries are planned.
+             * @enum {string}
+             */
+            plan: "together" | "separate";
+            /** @description Present if the plan is `together`. */
+            together?: components["schemas"]["MeasuredTogether"];
             question?: {
                 queries: components["schemas"]["AskedQuery"][];
+                plan?: components["schemas"]["BatchPlan"];
+                objective?: components["schemas"]["BatchObjective"];
+                /** @description Only with `"plan": "together"`, instead of `objective`: weights of the queries in the total error, in their order. At least 0, and not all 0. */
+                weights?: number[];
             };
             /** @description Identifies what was measured. Releases that show the same measurement, such as shared ones, state the same. */
             measurement?: string;
@@ -4233,6 +4346,33 @@ export interface components {
             postprocess?: components["schemas"]["PostprocessingChoice"];
             supposed?: components["schemas"]["Suppositions"];
         };
+        /** @description What the queries of a batch that is planned together are estimated from. */
+        MeasuredTogether: {
+            /** @description Marginals: the tables that are measured, and the noise of their cells. Estimates are made from all of them. */
+            noise: {
+                /** @constant */
+                mechanism: "marginals";
+                /** @enum {string} */
+                neighbours: "add-remove" | "change-one";
+                /** @enum {string} */
+                distribution: "gaussian" | "laplace";
+                tables: {
+                    columns: string[];
+                    /** @description Scale b of geometric and Laplace noise; standard deviation sigma of Gaussian noise. */
+                    scale: number;
+                    /** @description Largest change of the statistic by one person: L1 for geometric and Laplace noise, L2 for Gaussian noise. */
+                    sensitivity: number;
+                    /** @description Noisy values are multiples of this number. */
+                    granularity: number;
+                    /** @description Share of the price. */
+                    share: number;
+                }[];
+            };
+            /** @description What was measured, in the order of the tables of `noise`. Later answers can follow from it at no cost. */
+            measured: {
+                integers: string[][];
+            }[];
+        };
         /** @description Noise of the mechanisms for a workload. */
         MechanismComparison: {
             epsilon: number;
@@ -5118,7 +5258,7 @@ export interface components {
                 scale: number;
                 /** @description Largest change of a score by one person. */
                 sensitivity: number;
-                /** @description Share of the epsilon. */
+                /** @description Share of the epsilon. Where no person moves all statistics as far as each, shares add up to more than the whole. */
                 epsilon: number;
             }[];
         };
@@ -6153,7 +6293,7 @@ export interface components {
                 granularity: number;
                 /** @description Only for geometric noise: success probability 1 - exp(-granularity / scale) of the geometric distribution. The noise is `granularity` times the difference of two independent draws from it; for a count, p = 1 - exp(-epsilon / sensitivity). */
                 p?: number;
-                /** @description Share of the epsilon. */
+                /** @description Share of the epsilon. Where no person moves all statistics as far as each, shares add up to more than the whole. */
                 epsilon?: number;
             }[];
         };
@@ -8852,6 +8992,8 @@ export interface operations {
                 round?: "true" | "false";
                 /** @description `true`: draws 0 in place of negative values. If this or `round` is given, and neither is `true`, the values are drawn as they were measured. Without both they are drawn as they are stored. */
                 nonNegative?: "true" | "false";
+                /** @description Only for `marginals`: names of the columns of the one table to draw, separated by commas. Default: the first tables. */
+                columns?: string;
             };
             header?: {
                 /** @description The `ETag` of a document that the client has. If it is still the same, the response is 304. */

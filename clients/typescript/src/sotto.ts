@@ -18,6 +18,7 @@ export type {
 } from './answers.ts'
 export { offersText, records } from './answers.ts'
 export type {
+  BatchTerms,
   Client,
   Dataset,
   Groups,

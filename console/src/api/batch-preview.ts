@@ -6,12 +6,13 @@ import type { Schemas } from './schemas.ts'
 export function useBatchPreview(
   dataset: string,
   queries: readonly Schemas['Query'][],
+  terms: Pick<Schemas['Batch'], 'plan' | 'objective' | 'weights'>,
   options: { readonly staleTime?: number } = {},
 ) {
   return api.useQuery(
     'post',
     '/v1/datasets/{dataset}/queries/batch/preview',
-    { ...at({ dataset }), body: { queries: [...queries] } },
+    { ...at({ dataset }), body: { queries: [...queries], ...terms } },
     { enabled: queries.length > 0, placeholderData: keepPreviousData, ...options },
   )
 }

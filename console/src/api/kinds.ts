@@ -86,7 +86,7 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
   },
   marginals: {
     title: 'Counts by every few of several columns',
-    phrase: 'counts by {ways} of {columns}',
+    phrase: 'counts by every {ways} of {columns}',
     fields: {
       columns: {
         type: 'groupings',
@@ -96,23 +96,24 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
         most: 30,
       },
       ways: {
-        type: 'percentages',
+        type: 'numbers',
         title: 'Columns of each table',
         hint: '2: every pair of columns. 1, 2: each column, and every pair.',
         initial: 2,
       },
       objective: {
         type: 'choice',
-        title: 'Smallest',
+        title: 'Objective',
         hint: 'The error of all cells together, or that of the worst cell.',
         optional: true,
         choices: ['total', 'largest'],
       },
       weights: {
-        type: 'percentages',
-        title: 'Weights',
-        hint: 'One for each table, in the order of the answer. A table of larger weight has a smaller error.',
+        type: 'weights',
+        title: 'Weights of the tables',
+        hint: 'In place of the objective. A table of larger weight has a smaller error.',
         optional: true,
+        onlyWith: ['objective', ''],
       },
       rho: {
         type: 'number',
@@ -152,6 +153,12 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
         type: 'percentages',
         title: 'Quantiles',
         hint: 'Percentages. Read from the counts, at no cost. 50 is the median.',
+        optional: true,
+      },
+      ranges: {
+        type: 'ranges',
+        title: 'Ranges',
+        hint: 'Such as 18 to 65, 65 to 80: read from the curve, at no cost.',
         optional: true,
       },
       delta: {

@@ -15,7 +15,8 @@ const second = new Intl.DateTimeFormat('en-GB', {
  */
 export function formatTime(iso: string): string {
   const time = new Date(iso)
-  if (Number.isNaN(time.getTime())) return iso
+  // A year or a month is the name of a period.
+  if (!/^\d{4}-\d{2}-\d{2}/.test(iso) || Number.isNaN(time.getTime())) return iso
   return (iso.includes('T') ? second : date).format(time)
 }
 

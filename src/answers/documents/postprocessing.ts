@@ -4,7 +4,7 @@ import { isSome, postprocess, requirePostprocessable } from '../../core/planner/
 import { clampsAt } from '../../core/planner/kinds/bounds/candidates.ts'
 import { contributionsAt } from '../../core/planner/kinds/contribution-profile/candidates.ts'
 import type { Bin } from '../../core/planner/language/bin-text.ts'
-import { quantileOf } from '../../core/planner/plans/cumulative-curve.ts'
+import { quantileOf, type Range, rangeCountOf } from '../../core/planner/plans/cumulative-curve.ts'
 import type {
   AccuracyReport,
   NoiseReport,
@@ -26,6 +26,7 @@ interface ShownQuery {
   readonly kind: string
   readonly postprocess?: Postprocessing
   readonly p?: number | readonly number[] | undefined
+  readonly ranges?: readonly Range[] | undefined
   readonly nextEpsilon?: number | undefined
 }
 
@@ -85,13 +86,13 @@ function questionWith({ question }: Questioned, asked: Postprocessing): Question
 
 /**
  * Returns the document of an answer as a query asks for it. Queries with one identity have one release, but can ask for
- * different post-processing, for a percentile alone or in a list, and for other quantiles of cumulative counts.
+ * different post-processing, for a percentile alone or in a list, and for other quantiles and ranges of cumulative counts.
  */
 export function queryShown(document: object, query: ShownQuery): object {
   if (!hasValues(document)) return document
   const { postprocess: asked, p } = query
   if (query.kind === 'cumulativeCounts')
-    return { ...document, result: curveShown(document, [p ?? []].flat()) }
+    return { ...document, result: curveShown(document, [p ?? []].flat(), query.ranges ?? []) }
   const processed = asked === undefined ? document : withPostprocessing(document, asked)
   if (p !== undefined) return { ...processed, result: percentilesShown(processed.result, p) }
   return { ...processed, result: weighedShown(processed, query) }
@@ -126,14 +127,14 @@ function percentilesShown(result: Result, p: number | readonly number[]): Result
   return result
 }
 
-/** Shows cumulative counts with these quantiles. */
+/** Shows cumulative counts with these quantiles and ranges. */
 function curveShown(
   { result, noise, accuracy: { confidence } }: Released,
   percentages: readonly number[],
+  ranges: readonly Range[],
 ): Result {
   if (!('groups' in result) || noise === undefined || !('statistics' in noise)) return result
   const { groups } = result
-  if (percentages.length === 0) return { groups }
   const curve = {
     spans: groups.map(({ key }) => Object.values(key)[0] as Bin<GridValue>),
     counts: groups.map(({ values }) => Number(values.count?.value)),
@@ -145,7 +146,11 @@ function curveShown(
     ),
     confidence,
   }
-  return { groups, percentiles: percentages.map((p) => quantileOf(curve, p)) }
+  return {
+    groups,
+    ...(percentages.length > 0 && { percentiles: percentages.map((p) => quantileOf(curve, p)) }),
+    ...(ranges.length > 0 && { ranges: ranges.map((range) => rangeCountOf(curve, range)) }),
+  }
 }
 
 /** Returns the document of a batch as its queries ask for it. */

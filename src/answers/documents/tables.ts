@@ -17,7 +17,7 @@ import type { Wire } from '../../privacy/wire.ts'
 type MarginalsDocument = Extract<Wire<typeof answer>, { kind: 'marginals' }>
 
 /** A table of a release. */
-interface ReleasedTable {
+export interface ReleasedTable {
   readonly columns: readonly string[]
   readonly labels: readonly (readonly CellLabel[])[]
   readonly halfWidth: number
@@ -33,20 +33,17 @@ export interface ReleasedTables {
 
 /**
  * Returns the tables of a stored release.
- * @param only names of the columns of the one table to return; default: all tables
+ * @param only names of the columns of the one table to return, separated by commas; default: all tables
  * @throws Refusal `query-does-not-fit` for a release of another kind, or a table that it does not have.
  */
-export function tablesOfRelease(stored: string, only?: readonly string[]): ReleasedTables {
+export function tablesOfRelease(stored: string, only?: string): ReleasedTables {
   const { kind, result, noise, measured } = JSON.parse(stored) as MarginalsDocument
   if (kind !== 'marginals' || noise.mechanism !== 'marginals')
     throw refuseField('query-does-not-fit', 'id', 'must be a release of kind marginals')
   const names = result.columns.map(({ column }) => column)
   const setOf = (columns: readonly string[]): ColumnSet =>
     columns.reduce((set, name) => set | (1 << names.indexOf(name)), 0)
-  const wanted = result.tables.filter(
-    ({ columns }) =>
-      only === undefined || (only.length === columns.length && columns.every((each) => only.includes(each))),
-  )
+  const wanted = result.tables.filter(({ columns }) => only === undefined || isNamed(columns, only))
   if (wanted.length === 0) {
     const rule = `must be the columns of a table of the release, such as ${entry(result.tables, 0).columns.join(',')}`
     throw refuseField('query-does-not-fit', 'columns', rule)
@@ -55,7 +52,11 @@ export function tablesOfRelease(stored: string, only?: readonly string[]): Relea
     sizes: result.columns.map(({ labels }) => labels.length),
     tables: result.tables.map(({ columns }) => setOf(columns)),
   }
-  const shares = noise.tables.map(({ columns, share }) => ({ set: setOf(columns), share }))
+  const shares = noise.tables.map(({ columns, share, sensitivity }) => ({
+    set: setOf(columns),
+    share,
+    sensitivity,
+  }))
   const valuesOf = valuesFrom(
     reconstructionBy(shares, noise.distribution, workload),
     measured.map((integers) =>
@@ -74,6 +75,15 @@ export function tablesOfRelease(stored: string, only?: readonly string[]): Relea
       values: Float64Array.from(valuesOf(setOf(columns))),
     })),
   }
+}
+
+/** True if a text names these columns, in any order. The name of a column may contain commas itself. */
+function isNamed(columns: readonly string[], text: string): boolean {
+  const names = text.split(',')
+  return (
+    columns.join(',') === text ||
+    (names.length === columns.length && columns.every((each) => names.includes(each)))
+  )
 }
 
 /** Cells in a piece of a text that is sent. */

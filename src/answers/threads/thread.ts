@@ -1,6 +1,7 @@
 import type { Dataset } from '../../core/dataset/dataset.ts'
 import { plan } from '../../core/planner/plan.ts'
 import type { PlanLimits } from '../../core/planner/plans/plan-kind.ts'
+import { planTogether } from '../../core/planner/together.ts'
 import { computation } from '../../platform/threads/computation.ts'
 import { type Inquiry, type ToppedUp, toppedUpFacts, type useOf, wayOf, waysOf } from '../inference.ts'
 
@@ -30,6 +31,18 @@ export const planning = computation(({ query, dataset, limits }: PlanningInput) 
 
 interface PlanningInput {
   readonly query: Parameters<typeof plan>[0]
+  readonly dataset: Dataset
+  readonly limits: PlanLimits
+}
+
+/** Plans queries together. */
+export const together = computation(({ wanted, price, dataset, limits }: TogetherInput) =>
+  planTogether(wanted, price, dataset, limits),
+)
+
+interface TogetherInput {
+  readonly wanted: Parameters<typeof planTogether>[0]
+  readonly price: Parameters<typeof planTogether>[1]
   readonly dataset: Dataset
   readonly limits: PlanLimits
 }

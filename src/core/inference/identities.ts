@@ -27,6 +27,9 @@ export interface Identities {
 /** The place of the form that an identity is about. */
 export const TARGET = -1
 
+/** Variances that differ by fewer bits are of about the same precision. */
+const SAME_PRECISION_BITS = 10
+
 /** A number of steps of elimination that several computations share. A step changes one coefficient. */
 export interface Steps {
   left: number
@@ -37,7 +40,8 @@ export interface Steps {
  * makes none false. The work is bounded in steps and not in time, so that equal requests have equal results.
  *
  * The precise forms come first, so that the identities have little noise in common: each of them is about one form that is less
- * precise than the others in it. Otherwise least squares over the identities would be ill-conditioned.
+ * precise than the others in it. Otherwise least squares over the identities would be ill-conditioned. Among forms of about the
+ * same precision, those of few unknowns come first: the reduction of nodes of a tree then takes few steps.
  * @param variances of the measured forms
  */
 export function identitiesOf(
@@ -65,7 +69,11 @@ export function identitiesOf(
     }
     return reduced
   }
-  const preciseFirst = [...forms.entries()].sort(([a], [b]) => entry(variances, a) - entry(variances, b))
+  const magnitude = (place: number) => Math.round(Math.log2(entry(variances, place)) / SAME_PRECISION_BITS)
+  const preciseFirst = [...forms.entries()].sort(
+    ([a, one], [b, other]) =>
+      magnitude(a) - magnitude(b) || one.size - other.size || entry(variances, a) - entry(variances, b),
+  )
   for (const [place, form] of preciseFirst) {
     const reduced = form.size === 0 ? undefined : reduce(form, place)
     if (reduced === undefined) continue

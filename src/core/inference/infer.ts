@@ -2,20 +2,34 @@ import { entry, must } from '../../privacy/must.ts'
 import type { Dataset } from '../dataset/dataset.ts'
 import type { Measurement } from '../mechanisms/measurement.ts'
 import { accuracy } from '../mechanisms/mechanism.ts'
-import { expectedAbsoluteBound, halfWidthBound } from '../mechanisms/noise/combined-noise.ts'
+import { expectedAbsoluteBound, halfWidthBound, noiseOf } from '../mechanisms/noise/combined-noise.ts'
 import type { WeightedNoise } from '../mechanisms/noise/weighted-noise.ts'
 import { estimatorsOf, isLinear } from '../planner/additive/estimates/estimate-kinds.ts'
 import { columnRange } from '../planner/additive/estimates/estimator.ts'
-import { noiseAt, unitOf } from '../planner/additive/estimates/noisy-statistic.ts'
+import { unitOf } from '../planner/additive/estimates/noisy-statistic.ts'
 import { type OtherEstimate, reportOfEstimates } from '../planner/additive/report.ts'
 import type { AdditivePlan, Estimate } from '../planner/additive/shape.ts'
 import { type Aggregate, cellCount } from '../planner/language/aggregate.ts'
 import type { CellIntegers } from '../planner/language/reading.ts'
+import type { CumulativePlan } from '../planner/plans/cumulative.ts'
 import type { Report } from '../planner/report-kinds.ts'
+import { nodesOf } from '../workloads/ordered.ts'
 import { type AddedUp, addedUp, columnsNeeded } from './added-up.ts'
-import { type Conditions, elementaryCells, mostElementaryCells, withConditions } from './elementary-cells.ts'
+import {
+  type Conditions,
+  type ElementaryCells,
+  elementaryCells,
+  mostElementaryCells,
+  withConditions,
+} from './elementary-cells.ts'
 import type { Steps } from './identities.ts'
-import { type LinearForm, linearForms, numberedUnknowns } from './linear-forms.ts'
+import {
+  combinedForms,
+  type LinearForm,
+  linearForms,
+  numberedUnknowns,
+  type Unknowns,
+} from './linear-forms.ts'
 import { type Interval, intervalOfRatio, partsOfRatio } from './ratios.ts'
 import { bestWeights, type Weights } from './weights.ts'
 
@@ -25,13 +39,16 @@ import { bestWeights, type Weights } from './weights.ts'
  * half-widths hold. Proof and limits: src/core/inference/inference.md.
  */
 
-/** A paid release of sums and counts. */
+/** The plans of releases that answers can follow from: those of sums and counts, and of the nodes of cumulative counts. */
+export type PaidPlan = AdditivePlan | CumulativePlan
+
+/** A paid release of sums and counts, or of nodes. */
 export interface PaidRelease {
   /** Identifies what was measured: one id, however many releases show it. */
   readonly id: string
   /** The plan by which it was released, of the same version of the dataset as the question. */
-  readonly plan: AdditivePlan
-  /** Noisy integers as `integers[statistic][cell]`, in output units. */
+  readonly plan: PaidPlan
+  /** Noisy integers as `integers[statistic][cell]`, in output units; of nodes, as `integers[level][node]`. */
   readonly integers: CellIntegers
 }
 
@@ -161,13 +178,12 @@ function systemOf(target: AdditivePlan, paid: readonly PaidRelease[], detail: De
   const { conditions, chosen, leftOut } = chosenReleases(target, own, paid, detail)
   const cells = must(elementaryCells(conditions, dataset, Number.POSITIVE_INFINITY), 'elementary cells')
   const unknowns = numberedUnknowns()
-  const formsOf = (aggregate: Aggregate) =>
-    linearForms(aggregate, cellCount(aggregate), cells, unknowns, dataset)
-  const forms = formsOf(aggregate)
+  const formsOf = (plan: PaidPlan) => formsOfPlan(plan, cells, unknowns)
+  const forms = formsOf(target)
   const known = forms.filter((each) => each !== undefined)
   if (known.length < forms.length) return { kind: 'unsupported' }
   const all = chosen.flatMap(({ release, aggregate, groups }) =>
-    formsOf(aggregate).flatMap((forms, statistic) =>
+    formsOf({ ...release.plan, aggregate }).flatMap((forms, statistic) =>
       (forms ?? []).map(
         (form, cell): Measured => ({
           release,
@@ -190,6 +206,26 @@ interface Chosen extends AddedUp {
   readonly release: PaidRelease
 }
 
+/** The forms of the measured integers of a plan, as its releases have them; `undefined` for those that are no sums. */
+function formsOfPlan(
+  { kind, aggregate, dataset }: PaidPlan,
+  cells: ElementaryCells,
+  unknowns: Unknowns,
+): readonly (readonly LinearForm[] | undefined)[] {
+  const forms = linearForms(aggregate, cellCount(aggregate), cells, unknowns, dataset)
+  return kind === 'additive' ? forms : nodesOf(must(entry(forms, 0), 'counts'), new Map(), combinedForms)
+}
+
+/** Number of measured integers of a plan. */
+function integersOf({ kind, aggregate, measurements }: PaidPlan): number {
+  return kind === 'additive' ? cellCount(aggregate) * measurements.length : 2 ** (measurements.length - 1)
+}
+
+/** One grid unit of a measured statistic, in the unit that people read; of a node, one row or person. */
+function paidUnitOf(plan: PaidPlan, statistic: number): number {
+  return plan.kind === 'additive' ? unitOf(plan, statistic) : 1
+}
+
 /**
  * Chooses releases, those about the question's columns first and otherwise in the order given, as long as their elementary cells
  * and integers are few enough. Cells are added up over columns that tell nothing more; in a release with too many elementary cells,
@@ -202,9 +238,13 @@ function chosenReleases(
   detail: Detail,
 ) {
   const usable = paid.filter(({ plan }) => isUnselected(plan))
-  const needed = columnsNeeded(
-    usable.map(({ plan }) => plan.aggregate),
-    dataset,
+  const needed = new Set(
+    usable.flatMap(({ plan }) => (plan.kind === 'additive' ? [] : columnsIn(plan.aggregate, dataset))),
+  ).union(
+    columnsNeeded(
+      usable.flatMap(({ plan }) => (plan.kind === 'additive' ? [plan.aggregate] : [])),
+      dataset,
+    ),
   )
   const ofQuestion = must(elementaryCells(own, dataset, Number.POSITIVE_INFINITY), 'elementary cells')
   const size = ofQuestion.constant * ofQuestion.varying
@@ -213,8 +253,8 @@ function chosenReleases(
   let conditions = own
   let left: number = INFERENCE_LIMITS.integers
   const isTaken = (candidate: Chosen): boolean => {
-    const { aggregate } = candidate
-    const integers = cellCount(aggregate) * aggregate.statistics.length
+    const { aggregate, release } = candidate
+    const integers = integersOf({ ...release.plan, aggregate })
     if (integers > left) return false
     const more = withConditions(conditions, aggregate, dataset)
     if (more === undefined || !isWithinLimit(more, dataset, most)) return false
@@ -224,6 +264,8 @@ function chosenReleases(
     return true
   }
   const candidates = usable.slice(0, INFERENCE_LIMITS.releases).map((release): Chosen => {
+    // The nodes of cumulative counts are differences of cells, which depend on where each cell is.
+    if (release.plan.kind !== 'additive') return { release, aggregate: release.plan.aggregate }
     const sums = addedUp(
       release.plan.aggregate,
       { isNeeded: (column) => own.has(column) || needed.has(column) },
@@ -231,15 +273,20 @@ function chosenReleases(
     )
     return { release, ...sums }
   })
-  const isWithin = ({ aggregate }: Chosen) =>
-    [...(withConditions(new Map(), aggregate, dataset)?.keys() ?? [])].every((column) => own.has(column))
+  const isWithin = ({ aggregate }: Chosen) => columnsIn(aggregate, dataset).every((column) => own.has(column))
   for (const each of [...candidates.filter(isWithin), ...candidates.filter((each) => !isWithin(each))]) {
     if (isTaken(each)) continue
     const { release } = each
+    if (release.plan.kind !== 'additive') continue
     const isNeeded = (column: string) => own.has(column)
     isTaken({ release, ...addedUp(release.plan.aggregate, { isNeeded, conditions: own }, dataset) })
   }
   return { conditions, chosen, leftOut: usable.length - chosen.length }
+}
+
+/** The columns that the conditions of an aggregate are about. */
+function columnsIn(aggregate: Aggregate, dataset: Dataset): readonly string[] {
+  return [...(withConditions(new Map(), aggregate, dataset) ?? new Map()).keys()]
 }
 
 function isWithinLimit(conditions: Conditions, dataset: Dataset, most: number): boolean {
@@ -250,8 +297,8 @@ function isWithinLimit(conditions: Conditions, dataset: Dataset, most: number): 
 }
 
 /** False for a release that shows some of its cells because their noisy values are large. */
-function isUnselected({ shown }: AdditivePlan): boolean {
-  return !(shown.kind === 'cells' && shown.largest !== undefined)
+export function isUnselected(plan: PaidPlan): boolean {
+  return !(plan.kind === 'additive' && plan.shown.kind === 'cells' && plan.shown.largest !== undefined)
 }
 
 /** The measured integers that are linked to some forms by common unknowns. */
@@ -437,12 +484,10 @@ function combinedNoise(
   }
   return Array.from(factors).flatMap(([place, factor]) => {
     const { release, statistic, cells } = entry(measured, place)
+    const unit = paidUnitOf(release.plan, statistic)
+    const noise = noiseOf(entry(release.plan.measurements, statistic), unit)
     // The factor is for one grid unit of the measured statistic.
-    const noise = {
-      noise: noiseAt(release.plan, statistic),
-      weight: factor / unitOf(release.plan, statistic),
-    }
-    return cells.map(() => noise)
+    return cells.map(() => ({ noise, weight: factor / unit }))
   })
 }
 

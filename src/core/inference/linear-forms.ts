@@ -46,6 +46,16 @@ export function linearForms(
   return aggregate.statistics.map((statistic) => formsOf(statistic, size, selection, cells, unknowns))
 }
 
+/** A form, and another one added to it or subtracted from it. */
+export function combinedForms(form: LinearForm, other: LinearForm, sign: 1n | -1n): LinearForm {
+  const combined = new Map(form)
+  for (const [unknown, coefficient] of other) {
+    combined.set(unknown, (combined.get(unknown) ?? 0n) + sign * coefficient)
+    if (combined.get(unknown) === 0n) combined.delete(unknown)
+  }
+  return combined
+}
+
 /** The rows that an aggregate selects. */
 interface Selection {
   /** The cell of the aggregate that an elementary cell belongs to; `undefined` if its rows are not selected. */

@@ -47,3 +47,10 @@ export function setsOf(ways: number, columns: number, from = 0): readonly Column
     for (const rest of setsOf(ways - 1, columns, first + 1)) sets.push((1 << first) | rest)
   return sets
 }
+
+/** Number of sets of `ways` of some columns. */
+export function combinations(columns: number, ways: number): number {
+  let count = 1
+  for (let place = 1; place <= ways; place += 1) count = (count * (columns - ways + place)) / place
+  return Math.round(count)
+}

@@ -18,15 +18,30 @@ export function levelsFor(cells: number): number {
  * those of two cells. Cells beyond the last one are empty.
  */
 export function haarNodes(counts: readonly bigint[]): readonly (readonly bigint[])[] {
-  const levels = levelsFor(counts.length)
-  const empty = Array.from({ length: 2 ** levels - counts.length }, () => 0n)
-  let sums: readonly bigint[] = [...counts, ...empty]
-  const nodes: (readonly bigint[])[] = []
+  return nodesOf(counts, 0n, (first, second, sign) => first + sign * second)
+}
+
+/**
+ * The nodes of any quantities that can be added and subtracted, as {@link haarNodes}.
+ * @param none the quantity of an empty cell
+ * @param combine adds the second quantity to the first, or subtracts it where the sign is -1
+ */
+export function nodesOf<Quantity>(
+  cells: readonly Quantity[],
+  none: Quantity,
+  combine: (first: Quantity, second: Quantity, sign: 1n | -1n) => Quantity,
+): readonly (readonly Quantity[])[] {
+  const levels = levelsFor(cells.length)
+  const empty = Array.from({ length: 2 ** levels - cells.length }, () => none)
+  let sums: readonly Quantity[] = [...cells, ...empty]
+  const nodes: (readonly Quantity[])[] = []
   for (let level = 0; level < levels; level += 1) {
     const halves = sums
     const pairs = Array.from({ length: halves.length / 2 }, (_, node) => 2 * node)
-    nodes.unshift(pairs.map((first) => entry(halves, first) - entry(halves, first + 1)))
-    sums = pairs.map((first) => entry(halves, first) + entry(halves, first + 1))
+    const each = (sign: 1n | -1n) =>
+      pairs.map((first) => combine(entry(halves, first), entry(halves, first + 1), sign))
+    nodes.unshift(each(-1n))
+    sums = each(1n)
   }
   return [sums, ...nodes]
 }
@@ -74,23 +89,36 @@ export function factorsOf(prefix: number, levels: number): readonly number[] {
   return factors
 }
 
+/** Rounds in which the worst moves are found. One move needs one. */
+const ROUNDS = 100
+
 /**
- * Shares of the price for the total and for each level, with the least variance of all cumulative counts together: of rho for
- * Gaussian noise, of epsilon for Laplace noise.
- * @param noise how variance follows from a share: gaussian, 1 / share; laplace, 1 / share^2
- * @param sensitivities of the total and of each level, to which the noise is proportional; 1 by default
+ * Precisions of the total and of each level, with the least variance of all cumulative counts together among those where no
+ * move costs more than 1: of Gaussian noise, 1 / variance; of Laplace noise, 1 / scale. Any precisions are private at their own
+ * price; these are best up to the rounds that find which moves cost most.
+ * @param moves how far a unit moves the total and each level, for all the ways in which it can: L2^2 for Gaussian noise, L1 for
+ * Laplace noise
  */
-export function haarShares(
+export function haarPrecisions(
   cells: number,
-  noise: NoiseShape = 'gaussian',
-  sensitivities: readonly number[] = [],
+  noise: NoiseShape,
+  moves: readonly (readonly number[])[],
 ): readonly number[] {
-  const roots = squaresByLevel(cells).map((square, level) => {
-    const variance = square * (sensitivities[level] ?? 1) ** 2
-    return noise === 'gaussian' ? Math.sqrt(variance) : Math.cbrt(variance)
-  })
-  const total = roots.reduce((sum, root) => sum + root, 0)
-  return roots.map((root) => root / total)
+  const squares = squaresByLevel(cells)
+  let multipliers = moves.map(() => 1)
+  let precisions: readonly number[] = []
+  for (let round = 0; round < (moves.length === 1 ? 1 : ROUNDS); round += 1) {
+    // The least variance if the moves, weighted by their multipliers, cost 1 together (Lagrange).
+    const roots = squares.map((square, level) => {
+      const cost = moves.reduce((sum, move, place) => sum + entry(multipliers, place) * entry(move, level), 0)
+      return noise === 'gaussian' ? Math.sqrt(square / cost) : Math.cbrt(square / cost)
+    })
+    const costs = moves.map((move) => move.reduce((sum, own, level) => sum + own * entry(roots, level), 0))
+    const most = Math.max(...costs)
+    precisions = roots.map((root) => root / most)
+    multipliers = multipliers.map((each, place) => each * (entry(costs, place) / most))
+  }
+  return precisions
 }
 
 /** The variance of the count of the first `prefix` cells, by the variance of each level's nodes. */

@@ -12,19 +12,27 @@ export interface Workload {
   /** Number of cells of each column. */
   readonly sizes: readonly number[]
   readonly tables: readonly ColumnSet[]
+  /** Beyond this number of cells a table is measured only if it is part of one that is asked for. */
+  readonly mostCells?: number
 }
 
 /** A table to measure, and its share of the price. */
 export interface Share {
   readonly set: ColumnSet
   readonly share: number
+  /** To which its noise is proportional. */
+  readonly sensitivity: number
 }
 
 /**
- * What to minimise: the variance of all cells together (`total`), that of the worst cell (`largest`), or the sum over all
- * cells of variance times the weight of the table.
+ * What to minimise: the variance of all cells together (`total`), that of the worst cell (`largest`), the sum over all
+ * cells of variance times the weight of the table, or the largest quotient of a cell's deviation and what its table may have.
  */
-export type Objective = 'total' | 'largest' | readonly number[]
+export type Objective =
+  | 'total'
+  | 'largest'
+  | readonly number[]
+  | { readonly largestAgainst: readonly number[] }
 
 /** How variance follows from a share: gaussian, 1 / share (of rho); laplace, 1 / share^2 (of epsilon). */
 export type NoiseShape = 'gaussian' | 'laplace'
@@ -37,21 +45,32 @@ const ENOUGH = 1e-5
 const NEGLIGIBLE = 2e-3
 /** All combinations of this number of columns or fewer may be measured, not only parts of the tables asked for. */
 const FEW_COLUMNS = 6
-/** Beyond this number of cells a table is measured only if it is part of one that is asked for. */
+/** Default of {@link Workload.mostCells}. */
 const MANY_CELLS = 1_000_000
 /** With Laplace noise there are many local minima, and a workload of few columns is solved from several starts. */
 const STARTS = 12
 
-/** Chooses the tables to measure and their shares, which add up to 1. The result depends on its arguments alone. */
-export function sharesOf(workload: Workload, noise: NoiseShape, objective: Objective): readonly Share[] {
-  const problem = problemOf(workload, objective)
+/**
+ * Chooses the tables to measure and their shares, which add up to 1. The result depends on its arguments alone.
+ * @param sensitivityOf the sensitivity of each table, to which its noise is proportional
+ */
+export function sharesOf(
+  workload: Workload,
+  noise: NoiseShape,
+  objective: Objective,
+  sensitivityOf: (set: ColumnSet) => number = () => 1,
+): readonly Share[] {
+  const problem = problemOf(workload, objective, sensitivityOf)
   const few = workload.sizes.length <= FEW_COLUMNS
   const starts = noise === 'laplace' && few ? STARTS : 1
   const found = Array.from({ length: starts }, (_, start) =>
     solve(problem, noise, objective, startAt(problem, start)),
   )
   const { shares } = found.reduce((best, next) => (next.loss < best.loss ? next : best))
-  return withoutNegligible(workload, problem, shares)
+  return withoutNegligible(workload, problem, shares).map((share) => ({
+    ...share,
+    sensitivity: sensitivityOf(share.set),
+  }))
 }
 
 interface Problem {
@@ -69,18 +88,34 @@ interface Problem {
   readonly tableStarts: Int32Array
   /** Weight of each table: of its cells, times their number. */
   readonly tableWeights: Float64Array
+  /** The variance that counts as 1 in the cells of each table, where the worst one is what matters. */
+  readonly tableUnits: Float64Array
 }
 
-function problemOf({ sizes, tables }: Workload, objective: Objective): Problem {
+function problemOf(
+  { sizes, tables, mostCells = MANY_CELLS }: Workload,
+  objective: Objective,
+  sensitivityOf: (set: ColumnSet) => number,
+): Problem {
   const needed = [...new Set(tables.flatMap(subsetsOf))]
   const further = sizes.length > FEW_COLUMNS ? [] : subsetsOf(2 ** sizes.length - 1)
-  const extra = further.filter((set) => !needed.includes(set) && cellsIn(set, sizes) <= MANY_CELLS)
+  const extra = further.filter((set) => !needed.includes(set) && cellsIn(set, sizes) <= mostCells)
   const candidates = [...needed, ...extra]
   const places = new Map(needed.map((set, place) => [set, place]))
   // A table of S says about component T what a table of T with that many times the variance would say.
-  const measured = partsOf(candidates, places, (set, part) => 1 / cellsIn(set & ~part, sizes))
+  const precisions = new Map(candidates.map((set) => [set, sensitivityOf(set) ** -2]))
+  const measured = partsOf(
+    candidates,
+    places,
+    (set, part) => (precisions.get(set) ?? 1) / cellsIn(set & ~part, sizes),
+  )
   const estimated = partsOf(tables, places, (set, part) => componentFactor(set, part, sizes))
-  const weightOf = (place: number) => (typeof objective === 'string' ? 1 : entry(objective, place))
+  const weightOf = (place: number) =>
+    isOfWorst(objective) || objective === 'total' ? 1 : entry(objective, place)
+  const deviationOf = (place: number) =>
+    typeof objective === 'object' && 'largestAgainst' in objective
+      ? entry(objective.largestAgainst, place)
+      : 1
   return {
     candidates,
     ...measured,
@@ -89,7 +124,15 @@ function problemOf({ sizes, tables }: Workload, objective: Objective): Problem {
     tableFactors: estimated.factors,
     tableStarts: estimated.starts,
     tableWeights: Float64Array.from(tables, (set, place) => weightOf(place) * cellsIn(set, sizes)),
+    tableUnits: Float64Array.from(tables, (_, place) => deviationOf(place) ** 2),
   }
+}
+
+/** True if the worst cell is what matters. */
+function isOfWorst(
+  objective: Objective,
+): objective is 'largest' | { readonly largestAgainst: readonly number[] } {
+  return objective === 'largest' || (typeof objective === 'object' && 'largestAgainst' in objective)
 }
 
 /** The part of a cell's variance that a component of information 1 has. */
@@ -180,7 +223,7 @@ function solve(problem: Problem, noise: NoiseShape, objective: Objective, start:
  * tables are weighted by what makes their weighted sum largest: the dual of the minimax problem.
  */
 function needsOf(
-  { tableParts, tableFactors, tableStarts }: Problem,
+  { tableParts, tableFactors, tableStarts, tableUnits }: Problem,
   objective: Objective,
   information: Float64Array,
   weights: Float64Array,
@@ -188,7 +231,7 @@ function needsOf(
 ): number {
   needs.fill(0)
   let [total, largest] = [0, 0]
-  const adapts = objective === 'largest'
+  const adapts = isOfWorst(objective)
   for (let table = 0; table < weights.length; table += 1) {
     const weight = entry(weights, table)
     let variance = 0
@@ -198,8 +241,9 @@ function needsOf(
       needs[part] = entry(needs, part) + weight * factor
     }
     total += weight * variance
-    largest = Math.max(largest, variance)
-    if (adapts) weights[table] = weight * Math.sqrt(variance)
+    const excess = variance / entry(tableUnits, table)
+    largest = Math.max(largest, excess)
+    if (adapts) weights[table] = weight * Math.sqrt(excess)
   }
   if (adapts) normalised(weights)
   return adapts ? largest : total
@@ -219,7 +263,7 @@ function withoutNegligible(
   { tables }: Workload,
   { candidates }: Problem,
   shares: Float64Array,
-): readonly Share[] {
+): readonly Pick<Share, 'set' | 'share'>[] {
   const least = NEGLIGIBLE / candidates.length
   const all = candidates.map((set, place) => ({ set, share: entry(shares, place) }))
   const kept = all.filter(({ share }) => share > least)

@@ -12,7 +12,9 @@ export function reconstructionBy(
   return reconstructionOf(
     workload,
     shares.map(({ set }) => set),
-    shares.map(({ share }) => (shape === 'gaussian' ? 1 / share : share ** -2)),
+    shares.map(
+      ({ share, sensitivity }) => sensitivity ** 2 * (shape === 'gaussian' ? 1 / share : share ** -2),
+    ),
   )
 }
 

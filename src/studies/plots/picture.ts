@@ -37,7 +37,13 @@ export type Picture =
       readonly truth: number
     }
   /** The panels of a stored release. Series over time are cut at the ranges of the declared columns that are known. */
-  | { readonly picture: 'release'; readonly stored: string; readonly columns: readonly SeriesColumn[] }
+  | {
+      readonly picture: 'release'
+      readonly stored: string
+      readonly columns: readonly SeriesColumn[]
+      /** Names of the columns of the one table of marginals to draw, separated by commas. */
+      readonly table?: string | undefined
+    }
   /** A table of synthetic data with fresh noise, of one run that is shown. */
   | { readonly picture: 'noisy-table'; readonly trial: EvaluationInput }
 
@@ -63,7 +69,7 @@ export async function plotsOf(picture: Picture, noiseSource: UniformSource): Pro
         ),
       ]
     case 'release':
-      return plotsOfRelease(picture.stored, picture.columns)
+      return plotsOfRelease(picture.stored, picture.columns, picture.table)
   }
 }
 

@@ -113,7 +113,7 @@ export interface NoisyTablePlot {
   readonly confidence: number
 }
 
-/** Noisy values by consecutive periods. */
+/** Noisy values by consecutive periods, or cumulative counts over the numbers of a column. */
 export interface TimeSeriesPlot {
   readonly plot: 'time-series'
   readonly title: string
@@ -121,9 +121,11 @@ export interface TimeSeriesPlot {
   readonly name: string
   /** Lines below the title. */
   readonly notes: readonly string[]
-  /** Range of the time axis in milliseconds since 1970. */
-  readonly fromMs: number
-  readonly toMs: number
+  /** Column whose numbers the axis has; absent for time. */
+  readonly over?: string
+  /** Range of the axis: in milliseconds since 1970, or in the numbers of the column. */
+  readonly from: number
+  readonly to: number
   /** As many as there are colours at most; each with its values in the order of time. */
   readonly lines: readonly { readonly name: string; readonly points: readonly SeriesPoint[] }[]
   /** Confidence of the intervals, strictly between 0 and 1. */

@@ -1,6 +1,7 @@
 import type { answer, batchAnswer } from '../../../schemas/answers/answer.ts'
 import type { QueryPredicate } from '../../../schemas/answers/query.ts'
 import type { openedSession } from '../../../schemas/answers/sparse-vector.ts'
+import { type ReleasedTable, tablesOfRelease } from '../../answers/documents/tables.ts'
 import { binText } from '../../core/planner/language/bin-text.ts'
 import type { CellLabel } from '../../core/planner/language/grouping.ts'
 import type { AccuracyReport, MeasuredTables, Result } from '../../core/planner/report-kinds.ts'
@@ -27,11 +28,23 @@ type Answered = Pick<Wire<typeof answer>, 'dataset' | 'kind' | 'result' | 'accur
  * Returns the panels that show a release.
  * @param stored the stored document of an answer, a batch or a session
  * @param columns columns that the dataset declares, as far as they are known
- * @throws Refusal `query-does-not-fit` for a release with too many panels.
+ * @param table names of the columns of the one table of marginals to draw, separated by commas; default: the first tables
+ * @throws Refusal `query-does-not-fit` for a release with too many panels or without any, or a table that it does not have.
  */
-export function plotsOfRelease(stored: string, columns: readonly SeriesColumn[]): readonly Plot[] {
+export function plotsOfRelease(
+  stored: string,
+  columns: readonly SeriesColumn[],
+  table?: string,
+): readonly Plot[] {
   const document: object = JSON.parse(stored)
-  const panels = panelsOf(document, columns)
+  const panels =
+    table === undefined ? panelsOf(document, columns) : panelsOfTable(document as Answered, stored, table)
+  if (panels.length === 0)
+    throw refuseField(
+      'query-does-not-fit',
+      'columns',
+      'must name a table: all together are too large to draw',
+    )
   if (panels.length <= MOST_PANELS) return panels
   const rule = `must need at most ${MOST_PANELS} panels to be drawn; this release needs ${panels.length}: ask for smaller batches`
   throw refuseField('query-does-not-fit', 'id', rule)
@@ -123,24 +136,43 @@ function panelsOfTables(
   answer: Answered,
   { columns, tables }: Extract<Result, { tables: unknown }>,
 ): readonly Plot[] {
-  const { accuracy } = answer
-  return tables.slice(0, MOST_PANELS).flatMap(({ columns: names, values = [], halfWidth }) => {
-    if (values.length === 0) return []
+  return tables.slice(0, MOST_PANELS).flatMap(({ columns: names, values, halfWidth }) => {
+    if (values === undefined) return []
     const labels = names.map((name) => columns.find(({ column }) => column === name)?.labels ?? [])
-    const keys = labels.reduce<readonly (readonly CellLabel[])[]>(
-      (rows, own) => rows.flatMap((row) => own.map((label) => [...row, label])),
-      [[]],
-    )
-    const cells = keys.map((key, cell) => ({
-      key: labelsOf(Object.fromEntries(names.map((name, place) => [name, entry(key, place)]))),
-      shown: entry(values, cell),
-      halfWidth,
-    }))
-    return [tableOf(answer, names, cells, 'count', { ...accuracy, halfWidth }, unitOfCount(answer))]
+    return [panelOfCells(answer, { columns: names, labels, values, halfWidth })]
   })
 }
 
-function panelOfSeries(answer: Answered, { name, fromMs, toMs, lines, omitted }: TimeSeries): Plot {
+/** Largest number of cells of a table of which the largest are drawn. */
+const MOST_TABLE_CELLS = 100_000
+
+/** One table of a stored answer of marginals, whether that has its values or not. */
+function panelsOfTable(answer: Omit<Answered, 'columns'>, stored: string, table: string): readonly Plot[] {
+  return tablesOfRelease(stored, table).tables.map((each) => {
+    const cells = each.values.length
+    if (cells <= MOST_TABLE_CELLS) return panelOfCells({ ...answer, columns: [] }, each)
+    const rule = `must name a table of at most ${MOST_TABLE_CELLS} cells to be drawn; this has ${cells}`
+    throw refuseField('query-does-not-fit', 'columns', rule)
+  })
+}
+
+type ValuedTable = Omit<ReleasedTable, 'values'> & { readonly values: ArrayLike<number> }
+
+/** The cells of a table in the order of the cross product of its labels. */
+function panelOfCells(answer: Answered, { columns: names, labels, values, halfWidth }: ValuedTable): Plot {
+  const keys = labels.reduce<readonly (readonly CellLabel[])[]>(
+    (rows, own) => rows.flatMap((row) => own.map((label) => [...row, label])),
+    [[]],
+  )
+  const cells = keys.map((key, cell) => ({
+    key: key.map(labelText),
+    shown: entry(values, cell),
+    halfWidth,
+  }))
+  return tableOf(answer, names, cells, 'count', { ...answer.accuracy, halfWidth }, unitOfCount(answer))
+}
+
+function panelOfSeries(answer: Answered, { name, over, from, to, lines, omitted }: TimeSeries): Plot {
   const { accuracy, dataset } = answer
   const stated = accuracy.estimates?.[name] ?? accuracy
   return {
@@ -153,8 +185,9 @@ function panelOfSeries(answer: Answered, { name, fromMs, toMs, lines, omitted }:
         ? [`The ${lines.length} lines with the largest values of ${lines.length + omitted}`]
         : []),
     ],
-    fromMs,
-    toMs,
+    ...defined({ over }),
+    from,
+    to,
     lines: lines.map(({ labels, points }) => ({ name: labels.map(labelText).join(' · '), points })),
     confidence: accuracy.confidence,
   }
@@ -318,8 +351,8 @@ function subjectOf({ kind, question }: Answered): string {
   return of === '' ? `${which}${words}` : `${which}${words} of ${of}`
 }
 
-function unitOfCount({ question }: Answered): string {
-  return question?.of === 'people' ? 'people' : 'rows'
+function unitOfCount({ kind, question }: Answered): string {
+  return kind === 'contributionProfile' || question?.of === 'people' ? 'people' : 'rows'
 }
 
 function columnOf({ question }: Answered): string {

@@ -3,19 +3,21 @@ import type { CellLabel } from '../../core/planner/language/grouping.ts'
 import { must } from '../../privacy/must.ts'
 
 /*
- * Time series of answers, for plots and for the charts of the console, which imports this file.
+ * Series of answers over time, or over the numbers of a column, for plots and for the charts of the console, which imports this file.
  */
 
 /** Largest number of lines; further ones could not be told apart. */
 export const MOST_LINES = 6
 
-/** Estimates of one statistic by consecutive periods, as lines over time. */
+/** Estimates of one statistic by consecutive periods, as lines over time; cumulative counts also over the numbers of a column. */
 export interface TimeSeries {
   /** Name of the statistic, such as `count` or `mean_age`. */
   readonly name: string
-  /** Range of the time axis in milliseconds since 1970. */
-  readonly fromMs: number
-  readonly toMs: number
+  /** Column whose numbers the axis has; absent for time. */
+  readonly over?: string
+  /** Range of the axis: in milliseconds since 1970, or in the numbers of the column. */
+  readonly from: number
+  readonly to: number
   /** At most {@link MOST_LINES}. */
   readonly lines: readonly SeriesLine[]
   /** Number of lines that are left out, those with the smallest values. */
@@ -29,10 +31,10 @@ export interface SeriesLine {
 }
 
 export interface SeriesPoint {
-  /** Name of the period, such as `2024-Q1`. */
+  /** Name of the period, such as `2024-Q1`, or of the edge up to which rows are counted. */
   readonly period: string
-  /** Middle of the period within the declared range of its column. */
-  readonly atMs: number
+  /** Middle of the period within the declared range of its column, or the edge. */
+  readonly at: number
   readonly value: number
   /** Where the true value lies, with the confidence of the answer; absent if that is not known. */
   readonly around?: Range
@@ -80,11 +82,37 @@ export function seriesOf(
   columns: readonly SeriesColumn[],
 ): readonly TimeSeries[] {
   const [time] = [question.column, question.columns, question.keys].flat().flatMap(divisionOf)
-  if (time === undefined) return []
+  if (time === undefined) return question.kind === 'cumulativeCounts' ? curvesOf(answer, question) : []
   const range = timesOf(columns.find(({ name }) => name === time.column))
   return statisticsOf(answer, question).flatMap(({ name, entries }) =>
     chartOf(name, entries, { ...time, range }),
   )
+}
+
+/** Returns cumulative counts as a curve through the edges up to which they count: numbers, dates or instants. */
+function curvesOf(answer: SeriesAnswer, question: Readonly<Record<string, unknown>>): readonly TimeSeries[] {
+  return statisticsOf(answer, question).flatMap(({ name, entries }) => {
+    const points = entries.flatMap(({ key, ...point }) => {
+      const [label] = Object.values(key)
+      if (typeof label !== 'object' || label === null) return []
+      const edge = label.upper
+      return [{ period: String(edge), at: typeof edge === 'number' ? edge : Date.parse(edge), ...point }]
+    })
+    const [first, last] = [points[0], points.at(-1)]
+    if (first === undefined || last === undefined || first === last) return []
+    const [column = ''] = Object.keys(entries[0]?.key ?? {})
+    const isOfTime = Number.isNaN(Number(first.period))
+    return [
+      {
+        name,
+        ...(isOfTime ? {} : { over: column }),
+        from: first.at,
+        to: last.at,
+        lines: [{ labels: [], points }],
+        omitted: 0,
+      },
+    ]
+  })
 }
 
 interface Division {
@@ -159,11 +187,11 @@ function chartOf(
     const period = typeof label === 'object' && label?.upperIncluded ? label.upper : label
     if (typeof period !== 'string') return []
     const number = must(parsePeriod(by, period), 'a cell has the name of its period')
-    const [fromMs, toMs] = [
+    const [from, to] = [
       Math.max(1000 * Number(startOf(by, number)), range[0]),
       Math.min(1000 * Number(startOf(by, number + 1)), range[1]),
     ]
-    return [{ labels: Object.values(others), fromMs, toMs, period, atMs: (fromMs + toMs) / 2, ...point }]
+    return [{ labels: Object.values(others), from, to, period, at: (from + to) / 2, ...point }]
   })
   const lines = [...Map.groupBy(placed, ({ labels }) => JSON.stringify(labels)).values()]
   if (lines.every((points) => points.length < 2)) return []
@@ -172,13 +200,13 @@ function chartOf(
   return [
     {
       name,
-      fromMs: Math.min(...placed.map(({ fromMs }) => fromMs)),
-      toMs: Math.max(...placed.map(({ toMs }) => toMs)),
+      from: Math.min(...placed.map(({ from }) => from)),
+      to: Math.max(...placed.map(({ to }) => to)),
       lines: lines
         .filter((points) => kept.has(points))
         .map((points) => ({
           labels: points[0]?.labels ?? [],
-          points: points.map(({ labels: _, fromMs: __, toMs: ___, ...point }) => point),
+          points: points.map(({ labels: _, from: __, to: ___, ...point }) => point),
         })),
       omitted: lines.length - kept.size,
     },

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { csvOf, csvOfPart, tableOf } from '../../../console/src/pages/answers/answer-table.ts'
 import type { AnswerDocument } from '../../../console/src/pages/answers/answer-text.ts'
+import { heatOf, tableAnswer } from '../../../console/src/pages/answers/marginals.ts'
 import { askedProcessing, offeredProcessing } from '../../../console/src/pages/answers/processing.ts'
 import { boundOfNormal, errorDensity } from '../../../console/src/pages/ask/sketch.ts'
 
@@ -58,6 +59,33 @@ describe('an answer as a table', () => {
     expect(table?.columns.map(({ title }) => title)).toEqual(['Sex', 'mean_Age', '±', 'median_Age', '± rows'])
     expect(table?.rows[0]?.map(({ shown }) => shown)).toEqual(['F', '41.23', '0.31', '41', '40'])
     expect(table?.rows[0]?.map(({ value }) => value)).toEqual(['F', 41.23456, 0.31, 41, 40])
+  })
+
+  test('of marginals has the cells of one table, with the half-width of that table', () => {
+    const labels = [
+      { column: 'Sex', labels: ['F', 'M'] },
+      { column: 'Age', labels: [{ lower: 0, upper: 18 }, { lower: 18, upper: 65 }, null] },
+    ]
+    const chosen = { columns: ['Sex', 'Age'], cells: 6, halfWidth: 3, rootMeanSquaredError: 1.5 }
+    const values = [10, 20, 30, 40, -50, 60.25]
+    const part = { accuracy, result: { columns: labels, tables: [chosen] } } as unknown as Part
+    const answer = tableAnswer(part, { columns: labels, tables: [chosen] }, chosen, values)
+    if (answer === undefined) throw new Error('the table has values')
+    expect(csvOfPart(answer)).toBe(
+      'Sex,Age,count,±\r\n' +
+        'F,"[0, 18)",10,3\r\nF,"[18, 65)",20,3\r\nF,missing,30,3\r\n' +
+        'M,"[0, 18)",40,3\r\nM,"[18, 65)",-50,3\r\nM,missing,60.25,3\r\n',
+    )
+    expect(tableAnswer(part, { columns: labels, tables: [chosen] }, chosen, undefined)).toBeUndefined()
+    expect(heatOf(answer)).toMatchObject({
+      title: 'Age by Sex',
+      across: ['F', 'M'],
+      rows: [
+        { label: '[0, 18)', values: [10, 40] },
+        { label: '[18, 65)', values: [20, -50] },
+        { label: 'missing', values: [30, 60.25] },
+      ],
+    })
   })
 
   test('is not made of one value', () => {

@@ -72,7 +72,13 @@ export const CLINIC_QUESTIONS: readonly Readonly<Record<string, unknown>>[] = [
   { kind: 'histogram', column: 'Region', epsilon: 0.5 },
   { kind: 'bounds', column: 'cost (EUR)', nextEpsilon: 0.2, epsilon: 0.5 },
   { kind: 'histogram', column: { column: 'day', by: 'month' }, of: 'people', epsilon: 0.5 },
-  { kind: 'cumulativeCounts', column: { column: 'age', edges: [0, 18, 65, 120] }, p: [50], epsilon: 0.5 },
+  {
+    kind: 'cumulativeCounts',
+    column: { column: 'age', edges: [0, 18, 65, 120] },
+    p: [50],
+    ranges: [{ lower: 18, upper: 120 }],
+    epsilon: 0.5,
+  },
   { kind: 'histogram', column: { column: 'age', edges: [0, 18, 65, 120] }, epsilon: 0.5 },
   {
     kind: 'contingency',

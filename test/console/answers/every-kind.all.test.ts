@@ -1,6 +1,7 @@
+import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startTestService, type TestService } from '../../e2e/service.ts'
-import { CHROMIUM, keepScreenshot, openTab } from '../browser.ts'
+import { CHROMIUM, expectAccessible, keepScreenshot, openTab } from '../browser.ts'
 import { CLINIC_QUESTIONS, CLINICS, CLINICS_CSV } from './clinic-questions.ts'
 
 /** Kinds whose answers have no numbers that could be subtracted. */
@@ -79,5 +80,37 @@ describe.skipIf(CHROMIUM === undefined)(
         expect(complaints).toEqual([])
       },
     )
+
+    test('show the tables of marginals, the curve of cumulative counts, and what bounds and profiles recommend', async () => {
+      const { page, complaints } = await openTab(service, 'analyst')
+      const main = page.getByRole('main')
+      const open = (wanted: string) => page.goto(`/history/${pairs.find(({ kind }) => kind === wanted)?.one}`)
+
+      await open('marginals')
+      await main.getByLabel('Table, of 3 tables').selectOption({ index: 2 })
+      const heat = main.getByRole('region', { name: 'Heat table: Region by urgent' })
+      await heat.getByRole('columnheader', { name: 'true' }).waitFor()
+      const download = page.waitForEvent('download')
+      await main.getByRole('button', { name: 'Download CSV of this table' }).click()
+      expect(await readFile(await (await download).path(), 'utf8')).toMatch(
+        /^table,Region,urgent,value,halfWidth\r\nRegion and urgent,north,false,/,
+      )
+      await expectAccessible(page)
+
+      await open('cumulativeCounts')
+      await main.getByRole('img', { name: 'Chart: count from 18 to 120' }).waitFor()
+      await keepScreenshot(page, 'cumulative-counts')
+
+      await open('bounds')
+      await main.getByText('No clamp can be recommended').waitFor()
+
+      await open('contributionProfile')
+      const advice = main.getByRole('region', { name: 'Bounds on the rows of a person' })
+      await advice.getByText('recommended').waitFor()
+      await expectAccessible(page)
+      await main.getByRole('link', { name: 'Write the count with this bound' }).click()
+      await page.waitForURL(/contribution.*rows/)
+      expect(complaints).toEqual([])
+    })
   },
 )

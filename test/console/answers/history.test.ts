@@ -113,6 +113,7 @@ describe('questions in a line', () => {
       'count of rows, mean of Age by Sex',
     ],
     [{ kind: 'percentile', column: 'Age', p: [25, 50] }, 'percentiles 25, 50 of Age'],
+    [{ kind: 'marginals', columns: ['A', 'B'], ways: [1, 2] }, 'counts by every 1 or 2 of A and B'],
     [{ kind: 'noisyMax', candidates: { column: 'Job' } }, 'most frequent Job'],
     [{ kind: 'topGroups', keys: ['Job'], k: 3 }, 'largest 3 by Job'],
     [{ kind: 'topGroups', keys: ['Job'], k: 1 }, 'largest 1 by Job'],
@@ -166,7 +167,7 @@ describe('answers in a line', () => {
   test('times are shown in UTC', () => {
     expect(formatTime('2026-01-31T23:30:05.000Z')).toBe('31 Jan 2026, 23:30:05')
     expect(formatTime('2026-01-31')).toBe('31 Jan 2026')
-    expect(formatTime('2026-W05')).toBe('2026-W05')
+    for (const period of ['2026-W05', '2026-03', '2026']) expect(formatTime(period)).toBe(period)
     expect(formatMinute('2026-11-27T14:05:09.000Z')).toBe('27 Nov 2026, 14:05')
   })
 })
@@ -221,6 +222,32 @@ describe('the comparison of two answers', () => {
       '1. count of rows',
       '2. count of rows',
     ])
+  })
+
+  test('matches the cells of every table of marginals, each with the half-width of its table', () => {
+    const marginals = (count: number) =>
+      answer(
+        {
+          columns: [
+            { column: 'Sex', labels: ['F', 'M'] },
+            { column: 'Age', labels: [{ lower: 0, upper: 18 }] },
+          ],
+          tables: [
+            { columns: ['Sex'], cells: 2, halfWidth: 3, values: [count, 2] },
+            { columns: ['Sex', 'Age'], cells: 2, halfWidth: 5, values: [1, count] },
+            { columns: ['Age'], cells: 1, halfWidth: 4 },
+          ],
+        },
+        { halfWidth: 5 },
+      )
+    const { differences, unmatched } = compareAnswers(marginals(10), marginals(17))
+    expect(differences.map(({ label, difference, halfWidth }) => [label, difference, halfWidth])).toEqual([
+      ['Sex: F', 7, 6],
+      ['Sex: M', 0, 6],
+      ['Sex: F, Age: [0, 18)', 0, 10],
+      ['Sex: M, Age: [0, 18)', 7, 10],
+    ])
+    expect(unmatched).toEqual([])
   })
 
   test('an answer without numbers has nothing to compare', () => {
@@ -339,6 +366,9 @@ test('two questions ask the same if only price, noise and post-processing differ
   expect(asksTheSame(asked(one), asked({ kind: 'count', epsilon: 0.1 }))).toBe(false)
   expect(asksTheSame(asked({ queries: [one] }), asked({ queries: [one, one] }))).toBe(false)
   expect(asksTheSame(asked(one), asked({ ...one, contribution: { rows: 2 } }))).toBe(false)
+  const tables = { kind: 'marginals', columns: ['A', 'B'], ways: [1, 2] }
+  const weighed = { ...tables, weights: [1, 1, 3], rho: 0.5 }
+  expect(asksTheSame(asked({ ...tables, objective: 'largest' }), asked(weighed))).toBe(true)
 })
 
 test('an answer about a live table says how old its rows can be, and until when a repeat is free', () => {

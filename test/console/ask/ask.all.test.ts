@@ -52,7 +52,7 @@ describe.skipIf(CHROMIUM === undefined)('Asking in Chromium (skipped if it is no
     await page.getByRole('button', { name: 'Add to a batch' }).click()
     await page.getByLabel('Operator').selectOption('less than')
     await page.getByRole('button', { name: 'Add to a batch' }).click()
-    await page.getByText('Together epsilon 0.1; one by one epsilon 0.2.').waitFor()
+    await page.getByText('The batch costs epsilon 0.1; one by one epsilon 0.2.').waitFor()
     await keepScreenshot(page, 'ask-batch-1440-light')
     await expectAccessible(page)
     await page.setViewportSize({ width: 375, height: 812 })
@@ -63,6 +63,22 @@ describe.skipIf(CHROMIUM === undefined)('Asking in Chromium (skipped if it is no
     await page.getByRole('button', { name: 'Ask the batch for epsilon 0.1' }).click()
     await page.getByText('Cost epsilon 0.1.').waitFor()
     expect(await spentEpsilon()).toBe(0.2)
+
+    // Tables of the same rows are planned together, unless the analyst says otherwise.
+    const price = { epsilon: 0.1 }
+    const queries = [
+      { kind: 'count', ...price },
+      { kind: 'histogram', column: 'Sex', ...price },
+    ]
+    const batch = new URLSearchParams({ batch: JSON.stringify({ queries }) })
+    await page.goto(`${service.url}/datasets/census/ask?${batch}`)
+    const together = page.getByRole('radio', { name: /^Together for epsilon 0\.1\d/ })
+    await together.waitFor()
+    expect(await together.isChecked()).toBe(true)
+    await page.getByRole('radio', { name: /^Each by itself for epsilon 0\.2/ }).check()
+    await page.getByRole('button', { name: 'Ask the batch for epsilon 0.2' }).waitFor()
+    await page.waitForURL((address) => address.searchParams.get('batch')?.includes('separate') === true)
+    await expectAccessible(page)
     expect(complaints).toEqual([])
   })
 

@@ -66,7 +66,7 @@ describe('a question as TypeScript', () => {
   })
 
   test('asks the same batch', async () => {
-    const batch = { queries: QUESTIONS }
+    const batch = { queries: QUESTIONS, plan: 'together', weights: [1, 2] }
     await runTypescript(typescriptOf(batch, { dataset: 'census', origin: service.origin }) ?? '')
     expect(service.requests).toEqual(sentTo(`${QUERIES}/batch`, batch))
   })

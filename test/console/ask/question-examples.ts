@@ -89,7 +89,13 @@ export const QUESTIONS: readonly Readonly<Record<string, unknown>>[] = [
   { kind: 'countDistinct', column: 'Occupation', epsilon: 1 },
   { kind: 'countDistinct', column: { column: 'day', by: 'dayOfWeek' }, epsilon: 1 },
   { kind: 'histogram', column: { column: 'Age', edges: [0, 18, 30.5, 120] }, of: 'people', epsilon: 0.1 },
-  { kind: 'cumulativeCounts', column: { column: 'Age', edges: [0, 18, 120] }, p: [25, 50], epsilon: 0.1 },
+  {
+    kind: 'cumulativeCounts',
+    column: { column: 'Age', edges: [0, 18, 120] },
+    p: [25, 50],
+    ranges: [{ lower: 18, upper: 120 }],
+    epsilon: 0.1,
+  },
   { kind: 'histogram', column: { column: 'day', by: 'month', from: '2023-07', to: '2024-06' }, epsilon: 0.1 },
   {
     kind: 'contingency',
@@ -106,6 +112,7 @@ export const QUESTIONS: readonly Readonly<Record<string, unknown>>[] = [
     ways: [1, 2],
     epsilon: 0.5,
   },
+  { kind: 'marginals', columns: ['Sex', 'Married'], ways: [2, 1], weights: [3, 1, 0.5], epsilon: 0.5 },
   {
     kind: 'noisyMax',
     candidates: {

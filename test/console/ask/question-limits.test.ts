@@ -15,6 +15,7 @@ import {
   statisticFields,
   statisticOf,
 } from '../../../console/src/pages/ask/kinds/statistics.ts'
+import { isMisfit, tablesAsked } from '../../../console/src/pages/ask/kinds/weights.ts'
 import { type Question, type Statistic, withField } from '../../../console/src/pages/ask/question/question.ts'
 import {
   boundedBy,
@@ -257,5 +258,35 @@ describe('a dataset with few columns', () => {
   ])('offers only questions that the service accepts: %s', (_, known) => {
     for (const [kind] of offeredKinds(known.facts))
       expect([kind, refusalOf(questionOf(kind, known.facts), known)]).toEqual([kind, undefined])
+  })
+})
+
+describe('weights of marginals', () => {
+  const asked = {
+    kind: 'marginals',
+    columns: [
+      'Region',
+      'urgent',
+      groupingOf(PEOPLE.facts.columns.find(({ name }) => name === 'age') as never),
+    ],
+    ways: [2, 1],
+  } as const
+
+  test('have the tables in the order in which the service takes them', () => {
+    const names = tablesAsked(asked).map((columns) => columns.join())
+    expect(names).toEqual(['Region,urgent', 'Region,age', 'urgent,age', 'Region', 'urgent', 'age'])
+    const { data } = querySchema.safeParse({ ...asked, weights: [1, 1, 1, 1, 1, 100], epsilon: 1 })
+    const planned = data && plan(data, PEOPLE.dataset, { maxCells: 10_000 })
+    if (planned?.kind !== 'marginals') throw new Error('tables are planned')
+    const errors = planned.tables.map(({ deviation }) => deviation)
+    expect(Math.min(...errors)).toBe(errors[names.indexOf('age')])
+  })
+
+  test('of other tables do not fit, and too many tables are never listed', () => {
+    expect(isMisfit([1, 2], asked)).toBe(true)
+    expect(isMisfit([1, 1, 1, 1, 1, 2], asked)).toBe(false)
+    const columns = Array.from({ length: 30 }, (_, place) => `c${place}`)
+    expect(tablesAsked({ columns, ways: 15 })).toEqual([])
+    expect(tablesAsked({ columns, ways: ['x', 31, 1.5] })).toEqual([])
   })
 })

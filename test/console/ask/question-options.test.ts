@@ -25,6 +25,7 @@ const EXAMPLES = {
   rho: { rho: 0.1 },
   ridge: { ridge: 3 },
   supposed: { supposed: { rows: 100 } },
+  weights: { weights: [1] },
 } as const
 
 describe('further options of a question', () => {

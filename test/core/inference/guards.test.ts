@@ -12,8 +12,7 @@ const ofRows = people('add-remove')
 const ofPatients = patients('add-remove')
 const count = { kind: 'count' }
 const rowsEach = (rows: number) => ({ kind: 'count', of: 'rows', contribution: { rows } })
-const release = (wire: object, dataset: Dataset, id = 'paid'): PaidRelease =>
-  exactRelease(wire, dataset, [], id)
+const release = (wire: object, dataset: Dataset, id = 'paid') => exactRelease(wire, dataset, [], id)
 const follows = (target: object, paid: object, dataset: Dataset) =>
   isInferred(infer(planned(target, dataset), [release(paid, dataset)]))
 

@@ -6,7 +6,7 @@ import { aggregateRows, type StoredRow } from '../../engines/reference-engine.ts
 import { PERSON, RANK } from '../../engines/reference-people.ts'
 import { rowOf } from '../planner/arbitraries.ts'
 import { patients, people } from '../planner/neighbours/people.ts'
-import { exactRelease, isInferred, planned } from './inferred.ts'
+import { exactNodes, exactRelease, isInferred, planned } from './inferred.ts'
 
 const rowsOfPeople = people('add-remove')
 const ofPatients = patients('add-remove')
@@ -113,7 +113,20 @@ function identityHolds(
   dataset: Dataset,
   rows: readonly StoredRow[],
 ): boolean {
-  const releases = paid.map((each, place) => exactRelease(each, dataset, rows, String(place)))
+  return identityHoldsFor(
+    target,
+    paid.map((each, place) => exactRelease(each, dataset, rows, String(place))),
+    dataset,
+    rows,
+  )
+}
+
+function identityHoldsFor(
+  target: object,
+  releases: readonly PaidRelease[],
+  dataset: Dataset,
+  rows: readonly StoredRow[],
+): boolean {
   const question = planned(target, dataset)
   const found = infer(question, releases)
   if (!isInferred(found)) return false
@@ -160,6 +173,30 @@ describe('the identity behind every estimate holds on the exact integers', () =>
       { numRuns: 300 },
     )
     expect(estimates).toBeGreaterThan(20)
+  })
+
+  test.each([
+    ['rows', rowsOfPeople, fc.array(rowOf(rowsOfPeople), { maxLength: 30 })],
+    ['rows of people', ofPatients, rowsOfPatients],
+  ] as const)('of any range of a paid curve: %s', (_, dataset, someRows) => {
+    const inside = { column: 'Age', op: 'between', lower: 18, upper: 64 }
+    const member = { column: 'Member', op: '=', value: true }
+    fc.assert(
+      fc.property(someRows, fc.boolean(), (rows, isFiltered) => {
+        const where = isFiltered ? member : undefined
+        const curve = exactNodes({ column: 'Age', ...(where && { where }) }, dataset, rows, '0')
+        const parts = exactRelease(
+          { kind: 'histogram', column: { column: 'Age', edges: [0, 18, 120] } },
+          dataset,
+          rows,
+          '1',
+        )
+        const target = { kind: 'count', where: where ? { op: 'and', predicates: [inside, where] } : inside }
+        expect(identityHoldsFor(target, [curve, { ...parts, id: '1' }], dataset, rows)).toBe(true)
+        expect(identityHoldsFor({ kind: 'count' }, [curve], dataset, rows)).toBe(!isFiltered)
+      }),
+      { numRuns: 10 },
+    )
   })
 })
 

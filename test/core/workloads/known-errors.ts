@@ -42,7 +42,7 @@ export function deviationsOf(
     shares.map(({ set }) => set),
     variances,
   )
-  return tables.map((table) => deviationOfMany(errorOf(cellFactors(reconstruction, table), noises)))
+  return tables.map((table) => deviationOfMany(errorOf(cellFactors(reconstruction, table, noise), noises)))
 }
 
 /** The root mean squared error of all cells of all tables. */

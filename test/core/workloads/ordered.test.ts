@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import {
   cumulativeCounts,
   haarNodes,
-  haarShares,
+  haarPrecisions,
   levelsFor,
   varianceOfPrefix,
 } from '../../../src/core/workloads/ordered.ts'
@@ -62,7 +62,9 @@ test('the variance of a cumulative count is that of the nodes it follows from', 
 })
 
 test('1,024 cumulative counts at rho = 1/2: 3.55, where counts of the cells have 22.6', () => {
-  const variances = haarShares(1024).map((share) => 1 / share)
+  const variances = haarPrecisions(1024, 'gaussian', [Array.from({ length: 11 }, () => 1)]).map(
+    (each) => 1 / each,
+  )
   const squares = Array.from({ length: 1024 }, (_, cell) => varianceOfPrefix(cell + 1, variances))
   const error = Math.sqrt(squares.reduce((sum, square) => sum + square, 0) / 1024)
   expect(error).toBeGreaterThan(2.91)

@@ -198,8 +198,10 @@ describe('estimates of tables', () => {
             }
           }
         for (const table of tables) {
-          const stated = deviationOfMany(errorOf(cellFactors(reconstruction, table), noises))
-          for (const square of squares.get(table) ?? []) expect(stated).toBeCloseTo(Math.sqrt(square), 9)
+          for (const shape of ['gaussian', 'laplace'] as const) {
+            const stated = deviationOfMany(errorOf(cellFactors(reconstruction, table, shape), noises))
+            for (const square of squares.get(table) ?? []) expect(stated).toBeCloseTo(Math.sqrt(square), 9)
+          }
         }
       }),
       { numRuns: 150 },

@@ -111,3 +111,70 @@ test('other quantiles of an answer are a repeat, which costs nothing', async () 
   expect(Number(lower?.interval.lower)).toBeLessThan(Number(lower?.interval.upper))
   expect(Number(lower?.value)).toBeLessThan(Number(upper?.value))
 })
+
+test('ranges of an answer are counts between its edges, with less noise than two counts, and cost nothing', async () => {
+  const column = { column: 'minutes', edges: [0, 100, 101, 512, 1_023] }
+  const ranges = [
+    { lower: 0, upper: 100 },
+    { lower: 101, upper: 1_023 },
+  ]
+  const first = await ask({ ...WAITS, column, epsilon: 1_000 })
+  const { cost, result, id } = await ask({ ...WAITS, column, epsilon: 1_000, ranges })
+  expect([id, cost]).toEqual([first.id, { epsilon: 0, delta: 0 }])
+  if (!('groups' in result && 'ranges' in result)) throw new Error('ranges are shown')
+  const truths = [[0, 100] as const, [101, 1_024] as const].map(
+    ([lower, end]) => visits.filter(({ minutes = -1 }) => minutes >= lower && minutes < end).length,
+  )
+  const found = result.ranges ?? []
+  expect(found.map(({ range }) => range)).toEqual([ranges[0], { ...ranges[1], upperIncluded: true }])
+  expect(found.map(({ value }) => Math.round(value))).toEqual(truths)
+  const [firstCell] = groupsOf(first)
+  expect(found[0]).toMatchObject({
+    value: firstCell?.value,
+    halfWidth: expect.closeTo(firstCell?.halfWidth ?? 0, 6),
+  })
+})
+
+test.each([
+  ['an edge that there is not', {}, [{ lower: 0, upper: 5_000 }], 'ranges.0.upper'],
+  [
+    'an end before its start',
+    {},
+    [
+      { lower: 0, upper: 1 },
+      { lower: 7, upper: 3 },
+    ],
+    'ranges.1.upper',
+  ],
+  [
+    'an empty range of bins',
+    { column: { column: 'minutes', edges: [0, 9, 90] } },
+    [{ lower: 9, upper: 9 }],
+    'ranges.0.upper',
+  ],
+  [
+    'a value that is no edge',
+    { column: { column: 'minutes', edges: [0, 9, 90] } },
+    [{ lower: 3, upper: 9 }],
+    'ranges.0.lower',
+  ],
+])('a range is refused with %s', async (_, wire, ranges, field) => {
+  const { body } = await service
+    .as('analyst')
+    .post('/v1/datasets/rows/queries')
+    .send({ ...WAITS, ...wire, ranges, epsilon: 1 })
+    .expect(422)
+  expect(body).toMatchObject({ code: 'query-does-not-fit', errors: [{ field }] })
+})
+
+test('a count of a range follows from a paid curve as precisely as the range', async () => {
+  const ranges = [{ lower: 200, upper: 743 }]
+  const paid = await ask({ ...WAITS, epsilon: 0.25, delta: 1e-6, ranges }, 'rho')
+  const where = { column: 'minutes', op: 'between', lower: 200, upper: 743 }
+  const free = await ask({ kind: 'count', where, epsilon: 0.25, use: 'free' }, 'rho')
+  expect(free.cost).toEqual({ rho: 0 })
+  expect(free.inference?.releases.map(({ id }) => id)).toEqual([paid.id])
+  const [range] = 'ranges' in paid.result ? (paid.result.ranges ?? []) : []
+  expect(free.result).toEqual({ value: expect.closeTo(range?.value ?? Number.NaN, 6) })
+  expect((free.accuracy.halfWidth ?? Number.NaN) / (range?.halfWidth ?? Number.NaN)).toBeCloseTo(1, 2)
+})

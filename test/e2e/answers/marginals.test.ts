@@ -125,6 +125,12 @@ describe('all tables of some of the columns', () => {
     const sum = one.body.tables[0].values.reduce((total: number, value: number) => total + value, 0)
     expect(Math.abs(sum - ROWS)).toBeLessThan(60)
     expect((await tablesOf(id, '?columns=c9')).body.errors[0].field).toBe('columns')
+    const plot = (query: string) => service.as('analyst').get(`/v1/releases/${id}/plot${query}`)
+    const picture = await plot('?columns=c3,c4').expect(200)
+    // A cell as the table states it: `[3, 3], [1, 1]: 12.34 ± 5.67 rows.`
+    expect(String(picture.body).match(/\): \S+ ± \S+ rows\./g)?.length).toBe(4)
+    expect((await plot('').expect(422)).body.errors[0]).toMatchObject({ field: 'columns' })
+    expect((await plot('?columns=c9').expect(422)).body.errors[0]).toMatchObject({ field: 'columns' })
   })
 
   test('the client reads all tables, also those that are too large for the answer', async () => {

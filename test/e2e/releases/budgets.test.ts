@@ -83,24 +83,25 @@ describe('under zcdp', () => {
     expect(amountsTo?.epsilon).toBeLessThan(0.1)
   })
 
-  test('five times as many counts of epsilon 0.01 fit as under basic accounting, and the next is denied', async () => {
+  test('more than twice as many counts of epsilon 0.02 fit as under basic accounting, and the next is denied', async () => {
     await register({ id: 'rho-filled', accounting: 'zcdp' }).expect(201)
     await register({ id: 'epsilon-filled' }).expect(201)
+    const larger = { ...count, epsilon: 0.02 }
     const answered = async (dataset: string, asked: number) => {
       const statuses = await Promise.all(
         Array.from(
           { length: asked },
           async (_, place) =>
-            (await post(`${dataset}/queries`, count, { key: `${dataset}-${place}` })).status,
+            (await post(`${dataset}/queries`, larger, { key: `${dataset}-${place}` })).status,
         ),
       )
       expect(new Set(statuses)).toEqual(new Set([200, 403]))
       return statuses.filter((status) => status === 200).length
     }
-    expect(await answered('epsilon-filled', 120)).toBe(100)
-    expect(await answered('rho-filled', 500)).toBe(487)
-    const { body } = await post('rho-filled/queries', count, { key: 'last' }).expect(403)
-    expect(body).toMatchObject({ code: 'budget-insufficient', price: { rho: 0.000049999584 } })
+    expect(await answered('epsilon-filled', 60)).toBe(50)
+    expect(await answered('rho-filled', 130)).toBe(121)
+    const { body } = await post('rho-filled/queries', larger, { key: 'last' }).expect(403)
+    expect(body).toMatchObject({ code: 'budget-insufficient', price: { rho: 0.000199993334 } })
     expect(await verified('rho-filled')).toMatchObject({ sound: true, granted: { epsilon: 1, delta: 1e-6 } })
   })
 

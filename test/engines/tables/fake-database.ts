@@ -29,6 +29,8 @@ export interface FakeDatabase {
   run(sql: string): Promise<readonly DuckDBValue[][]>
   /** Makes every statement fail until the next call. */
   fail(fault: Fault | undefined): void
+  /** What checks of the connection find, which begin at times that a test does not know. Statements do not depend on it. */
+  isReachable: boolean
   /** A rule that the connection breaks for every table. */
   rule: string | undefined
   /** Number of rows in each batch that is read. */
@@ -178,10 +180,10 @@ export async function createFakeDatabase(): Promise<FakeDatabase> {
       calls.push(`close ${keyOf(dataset)}`)
       tables.delete(keyOf(dataset))
     },
-    reachable: async () => fault !== 'EngineUnavailable',
+    reachable: async () => database.isReachable,
   }
   const database: FakeDatabase = {
-    ...{ engine, calls, run, rule: undefined, batchRows: 1_000 },
+    ...{ engine, calls, run, isReachable: true, rule: undefined, batchRows: 1_000 },
     fail: (next) => {
       fault = next
     },

@@ -340,23 +340,22 @@ function seriesFlaws(picture: Picture, plot: TimeSeriesPlot, theme: Theme): read
   const behind = colourOf(background)
   const [scale] = scalesOf(picture)
   if (scale === undefined) return ['no axes']
-  const across = (atMs: number) =>
-    scale.left + ((atMs - plot.fromMs) * (scale.right - scale.left)) / (plot.toMs - plot.fromMs)
+  const across = (at: number) =>
+    scale.left + ((at - plot.from) * (scale.right - scale.left)) / (plot.to - plot.from)
   return plot.lines.flatMap(({ name, points }, place) => {
     const colour = colourOf(series[place] ?? background)
     const banded = points.filter(
       ({ around: [lower, upper] = [0, 0] }) => scale.y(lower) - scale.y(upper) > 20,
     )
-    const inside = banded.filter(({ atMs, value, around: [lower, upper] = [0, 0] }) => {
+    const inside = banded.filter(({ at, value, around: [lower, upper] = [0, 0] }) => {
       const [middle, end] = [scale.y(value), scale.y(upper - value > value - lower ? upper : lower)]
       // Beside the vertical line of the grid, and inside the band's ends.
-      const aside = across(atMs) < (scale.left + scale.right) / 2 ? 2 : -2
-      return contrast(picture.at(across(atMs) + aside, middle + (end - middle) * 0.7), behind) > 1.02
+      const aside = across(at) < (scale.left + scale.right) / 2 ? 2 : -2
+      return contrast(picture.at(across(at) + aside, middle + (end - middle) * 0.7), behind) > 1.02
     })
     return [
       ...check(
-        share(points, ({ atMs, value }) => near(picture, across(atMs), scale.y(value), colour, behind, 3)) >
-          0.8,
+        share(points, ({ at, value }) => near(picture, across(at), scale.y(value), colour, behind, 3)) > 0.8,
         `no line ${name}`,
       ),
       ...check(inside.length >= banded.length * 0.8, `no band ${name}`),

@@ -80,6 +80,17 @@ const RELEASES: readonly (readonly [wire: Wire, panels: number, spoken: RegExp])
     /M, 2024-01: \S+, from \S+ to \S+\. .*F, 2024-04: /,
   ],
   [{ kind: 'topGroups', keys: ['Region'], k: 2 }, 1, /± \S+ rows\./],
+  [{ kind: 'marginals', columns: ['Region', 'Sex', 'Member'], ways: 2 }, 3, /missing, F: \S+ ± \S+ rows\./],
+  [
+    { kind: 'cumulativeCounts', column: { column: 'Age', edges: [0, 18, 40, 65, 120] } },
+    1,
+    /^count by Age, as lines\. .*18: \S+, from \S+ to \S+\. 40: .* 120: /,
+  ],
+  [
+    { kind: 'cumulativeCounts', column: { column: 'Visited', by: 'month' } },
+    1,
+    /^count by time, as lines\. .*2024-01: \S+, from \S+ to \S+\. 2024-02: /,
+  ],
   [
     { kind: 'groupBy', keys: ['Sex', 'Member'], statistics: STATISTICS },
     4,
@@ -119,6 +130,25 @@ describe.each(RELEASES)('%j', (wire, panels, spoken) => {
   })
 })
 
+test('each value of marginals is drawn under its labels: a row of a table adds up to the value of the smaller table', async () => {
+  const document = await documentOf({ kind: 'marginals', columns: ['Region', 'Sex'], ways: [1, 2] })
+  const [regions, , both] = plotsOf(document)
+  if (regions?.plot !== 'noisy-table' || both?.plot !== 'noisy-table') throw new Error('tables are drawn')
+  expect(both.keys).toEqual(['Region', 'Sex'])
+  for (const { key, value, halfWidth } of regions.cells) {
+    const row = both.cells.filter((cell) => cell.key[0] === key[0])
+    expect(row.length).toBeGreaterThan(1)
+    expect(row.reduce((sum, cell) => sum + cell.value, 0)).toBeCloseTo(value, 6)
+    expect(halfWidth).toBe(regions.cells[0]?.halfWidth)
+  }
+  // The same table from the integers that were measured.
+  const [again] = plotsOfRelease(JSON.stringify(document), [], 'Sex,Region')
+  if (again?.plot !== 'noisy-table') throw new Error('a table is drawn')
+  expect(again.cells.map(({ key }) => key)).toEqual(both.cells.map(({ key }) => key))
+  for (const [place, { value }] of again.cells.entries())
+    expect(value).toBeCloseTo(both.cells[place]?.value ?? Number.NaN, 6)
+})
+
 test('the panels of a batch are below each other, without overlaps', async () => {
   const answers = [await documentOf({ kind: 'count' }), await documentOf({ kind: 'median', column: 'Age' })]
   const batch = {
@@ -152,6 +182,17 @@ test('a session: the margins about its threshold', async () => {
   expect(plot).toMatchObject({ unit: 'rows' })
   expect(plotsOf({ ...session, of: 'people' })[0]).toMatchObject({ unit: 'people' })
   expect(flawsOf(await drawPanels([plot], 'light'), plot, 'light')).toEqual([])
+})
+
+test('people by their number of rows are counted in people', () => {
+  const cells = [{ key: { rows: '1' }, value: 5 }]
+  const profile = {
+    dataset: 'people',
+    kind: 'contributionProfile',
+    result: { cells },
+    accuracy: { halfWidth: 2 },
+  }
+  expect(plotsOf(profile)).toMatchObject([{ unit: 'people' }])
 })
 
 test('of many values the largest are drawn', async () => {

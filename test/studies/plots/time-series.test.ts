@@ -23,22 +23,48 @@ describe('The time series of an answer', () => {
   test('lies in the middle of each period, within the declared range', () => {
     const part = counts([{ day: '2024-01' }, { day: '2024-02' }, { day: null }], [4, 50, 9])
     const [series] = seriesOf(part, byMonth, columns)
-    expect([series?.fromMs, series?.toMs]).toEqual([day('2024-01-11'), day('2024-02-21')])
+    expect([series?.from, series?.to]).toEqual([day('2024-01-11'), day('2024-02-21')])
     // A count is never negative, so its band is not either.
     expect(series?.lines[0]?.points).toEqual([
       {
         period: '2024-01',
-        atMs: (day('2024-01-11') + day('2024-02-01')) / 2,
+        at: (day('2024-01-11') + day('2024-02-01')) / 2,
         value: 4,
         around: [0, 14],
       },
       {
         period: '2024-02',
-        atMs: (day('2024-02-01') + day('2024-02-21')) / 2,
+        at: (day('2024-02-01') + day('2024-02-21')) / 2,
         value: 50,
         around: [40, 60],
       },
     ])
+  })
+
+  test.each([
+    [[18, 65, 120], 'age', [18, 65, 120]],
+    [['2024-01-31', '2024-02-20'], undefined, [day('2024-01-31'), day('2024-02-20')]],
+  ])('of cumulative counts is a curve through the edges %j', (edges, over, places) => {
+    const groups = edges.map((upper, place) => ({
+      key: { age: { lower: 0, upper } },
+      values: { count: { value: 10 * place, interval: { lower: 0, upper: 10 * place + 5 } } },
+    }))
+    const part = { result: { groups }, accuracy: { halfWidth: 5 } }
+    const question = { kind: 'cumulativeCounts', column: { column: 'age', edges: [0, ...edges] } }
+    const [series, ...others] = seriesOf(part, question, columns)
+    expect(others).toEqual([])
+    expect(series).toMatchObject({ name: 'count', from: places[0], to: places.at(-1), omitted: 0 })
+    expect(series?.over).toBe(over)
+    expect(series?.lines[0]?.points).toEqual(
+      edges.map((edge, place) => ({
+        period: String(edge),
+        at: places[place],
+        value: 10 * place,
+        around: [0, 10 * place + 5],
+      })),
+    )
+    // Counts of the same cells that are not added up are no curve.
+    expect(seriesOf(part, { ...question, kind: 'groupBy', keys: [question.column] }, columns)).toEqual([])
   })
 
   test('has a line for each combination of the other keys, and at most six', () => {
@@ -75,7 +101,7 @@ describe('The time series of an answer', () => {
       accuracy: { halfWidth: null },
     } as const
     const [mean, median] = seriesOf(part, question, columns)
-    expect(mean?.fromMs).toBe(day('2024-01-15'))
+    expect(mean?.from).toBe(day('2024-01-15'))
     expect(ends(mean)).toEqual([
       [85, 100],
       [84, 100],
@@ -97,14 +123,14 @@ describe('The time series of an answer', () => {
       question,
       columns,
     )
-    expect(new Date(series?.toMs ?? 0).getUTCFullYear()).toBe(2024)
-    expect(series?.lines[0]?.points.at(-1)?.atMs).toBeGreaterThan(day(from))
+    expect(new Date(series?.to ?? 0).getUTCFullYear()).toBe(2024)
+    expect(series?.lines[0]?.points.at(-1)?.at).toBeGreaterThan(day(from))
   })
 
   test('is drawn for hours', () => {
     const question = { kind: 'histogram', column: { column: 'at', by: 'hour' } }
     const part = counts([{ at: '2024-01-01T00Z' }, { at: '2024-01-01T01Z' }], [1, 2])
-    expect(seriesOf(part, question, columns)[0]?.toMs).toBe(day('2024-01-01T02:00:00Z'))
+    expect(seriesOf(part, question, columns)[0]?.to).toBe(day('2024-01-01T02:00:00Z'))
   })
 
   test('surrounds the values as they were measured', () => {

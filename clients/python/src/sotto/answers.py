@@ -206,7 +206,7 @@ class Table(Answer):
 
 
 class Cumulative(Table):
-    """Counts up to each edge, period or value of a column, and quantiles of that curve."""
+    """Counts up to each edge, period or value of a column, and quantiles and ranges of that curve."""
 
     def __init__(self, document: Mapping[str, Any], question: Mapping[str, Any], replayed: bool) -> None:
         super().__init__(document, question, replayed)
@@ -220,6 +220,16 @@ class Cumulative(Table):
             for part in document["result"].get("percentiles", [])
         }
         """Estimates by percentage, each with the interval in which the true quantile lies."""
+        self.ranges = {
+            (part["range"]["lower"], part["range"]["upper"]): Estimate(
+                part["value"],
+                part["halfWidth"],
+                interval=(part["interval"]["lower"], part["interval"]["upper"]),
+                confidence=self.confidence,
+            )
+            for part in document["result"].get("ranges", [])
+        }
+        """Counts of ranges by their ends, as the query gives them."""
 
     def _place(self, label: Any) -> Any:
         """Return an edge, a value, or the first instant of a period."""
@@ -484,6 +494,8 @@ class Batch(Sequence[Any]):
         self.dataset: str = document["dataset"]
         self.price = Amount(**document.get("price", document["cost"]))
         """What the batch cost when it was first answered."""
+        self.plan: str | None = document.get("plan")
+        """How the queries were planned: `together`, so that their answers agree, or `separate`."""
         self.budget_left = Amount(**document["budget"]["remaining"])
         shared = {name: document[name] for name in ("dataset", "datasetVersion", "budget", "dummy") if name in document}
         self.answers = [
@@ -551,6 +563,22 @@ class Offers:
         return f"free: {values} from {count}; top up: {lacking}; fresh: {self.fresh}"
 
 
+class Plans:
+    """Price of a batch under each plan, one of which `plan` chooses."""
+
+    def __init__(self, plans: Mapping[str, Any]) -> None:
+        together = plans["together"]
+        self.separate = Amount(**plans["separate"]["price"])
+        """Price of answers that have noise of their own."""
+        self.together = Amount(**together["price"]) if "price" in together else None
+        """Price of answers that are estimated together and agree; None if they cannot be."""
+        self.reason: str | None = together.get("reason")
+        """Why the queries cannot be planned together; None if they can."""
+
+    def __repr__(self) -> str:
+        return f"together: {self.together or self.reason}; separate: {self.separate}"
+
+
 class Preview:
     """Cost and accuracy of a query before it is asked. Nothing is charged."""
 
@@ -572,6 +600,8 @@ class Preview:
         """Budget of the dataset now, before any charge."""
         self.half_width = read_half_width(accuracy.get("halfWidth"), accuracy.get("unit"))
         """Half-width of each value; None if it depends on the data, or differs between values."""
+        self.root_mean_squared_error: float | None = accuracy.get("rootMeanSquaredError")
+        """Over all counts, only for marginals and cumulative counts, whose `half_width` is the largest one."""
         if names is not None and estimates:
             estimates = {name: estimates[sent] for name, sent in names.items()}
         self._estimates = estimates
@@ -587,6 +617,11 @@ class Preview:
         """What the half-width covers and what not, in words; None for a batch, whose answers state it."""
         self.risk: str = document["disclosureRisk"]["statement"]
         """What an adversary can guess, in a sentence."""
+        plans = document.get("plans")
+        self.plan: str | None = document.get("plan")
+        """How the queries of a batch would be planned: `together` or `separate`; None but for a batch."""
+        self.plans = None if plans is None else Plans(plans)
+        """Price of a batch under each plan; None but for a batch."""
         self.offers = Offers(document, names) if "offers" in document else None
         """Ways to an answer from what you have paid for; None for batches and sessions."""
 
@@ -598,7 +633,8 @@ class Preview:
         if not self.paid and self.cost.is_nothing:
             can = "nothing to pay"
         offers = None if self.offers is None or self.offers.free is None else repr(self.offers)
-        notes = "".join(f"\n({note})" for note in (self.appearance, self.coverage, offers) if note is not None)
+        plans = None if self.plans is None else repr(self.plans)
+        notes = "".join(f"\n({note})" for note in (self.appearance, self.coverage, offers, plans) if note is not None)
         return f"Preview({margins}; price: {self.price}, {can}; left: {self.budget_left}){notes}"
 
 

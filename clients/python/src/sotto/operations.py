@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, TypeVar, cast
 from urllib.parse import quote
@@ -38,6 +38,12 @@ LOOK_EVERY_SECONDS = 1.0
 
 Asked: TypeAlias = Query[Any] | Mapping[str, Any]
 """A query, or its JSON in the form of the service."""
+
+Plan: TypeAlias = Literal["together", "separate"]
+"""How the queries of a batch are planned."""
+
+Objective: TypeAlias = Literal["largest", "total"]
+"""What the tables that are measured together are chosen for."""
 
 
 @dataclass(frozen=True)
@@ -291,13 +297,22 @@ class DatasetOperations(ServiceOperations):
         return answer
 
     def batch(
-        self, queries: Iterable[Asked], *, on: On | None = None, idempotency_key: str | None = None
+        self,
+        queries: Iterable[Asked],
+        *,
+        plan: Plan | None = None,
+        objective: Objective | None = None,
+        weights: Sequence[float] | None = None,
+        on: On | None = None,
+        idempotency_key: str | None = None,
     ) -> Operation[Batch]:
-        """Answer up to 100 queries for one charge, all or none. Queries about disjoint rows share a price."""
+        """Answer up to 100 queries for one charge, all or none. Queries about disjoint rows share a price.
+
+        Counts and tables of the same rows are planned together where that costs less, unless `plan` says otherwise.
+        """
         bodies = _bodies(queries)
-        reply = yield from self._post(
-            f"{self.path}/queries/batch", {"queries": bodies}, idempotency_key, self._practice(on)
-        )
+        body: Json = {"queries": bodies, **_terms(plan, objective, weights)}
+        reply = yield from self._post(f"{self.path}/queries/batch", body, idempotency_key, self._practice(on))
         return Batch(reply.json(), bodies, reply.replayed)
 
     def sql(self, statement: str, **options: Unpack[SupposableOptions]) -> Operation[SqlAnswer]:
@@ -306,8 +321,19 @@ class DatasetOperations(ServiceOperations):
         reply = yield from self._post(f"{self.path}/sql", query.terms, query.idempotency_key, self._practice(query.on))
         return SqlAnswer(reply.json(), reply.replayed)
 
-    def preview(self, query: Asked | Iterable[Asked] | str, **options: Unpack[SupposableOptions]) -> Operation[Preview]:
+    def preview(
+        self,
+        query: Asked | Iterable[Asked] | str,
+        *,
+        plan: Plan | None = None,
+        objective: Objective | None = None,
+        weights: Sequence[float] | None = None,
+        **options: Unpack[SupposableOptions],
+    ) -> Operation[Preview]:
         """Return cost and accuracy of a query, of a list of queries (a batch) or of a SQL text. Nothing is charged."""
+        terms = _terms(plan, objective, weights)
+        if terms and isinstance(query, str | Query | Mapping):
+            raise TypeError("plan, objective and weights belong to a list of queries")
         if isinstance(query, str):
             reply = yield from self._post(f"{self.path}/sql/preview", Query[Any]("sql", {"sql": query}, options).terms)
             return Preview(reply.json()["preview"])
@@ -316,7 +342,8 @@ class DatasetOperations(ServiceOperations):
         if isinstance(query, Query | Mapping):
             reply = yield from self._post(f"{self.path}/queries/preview", _query_of(query).body)
         else:
-            reply = yield from self._post(f"{self.path}/queries/batch/preview", {"queries": _bodies(query)})
+            body: Json = {"queries": _bodies(query), **terms}
+            reply = yield from self._post(f"{self.path}/queries/batch/preview", body)
         return Preview(reply.json())
 
     def dummy(
@@ -383,6 +410,12 @@ def _query_of(query: Asked) -> Query[Any]:
     made = Query[Any](str(fields.pop("kind", "")), {})
     made.body.update(fields)
     return made
+
+
+def _terms(plan: Plan | None, objective: Objective | None, weights: Sequence[float] | None) -> dict[str, Json]:
+    listed: list[Json] | None = None if weights is None else [*weights]
+    terms: dict[str, Json] = {"plan": plan, "objective": objective, "weights": listed}
+    return {name: value for name, value in terms.items() if value is not None}
 
 
 def _bodies(queries: Iterable[Asked]) -> list[Json]:

@@ -119,7 +119,12 @@ def marginals(
 
 @query_kind
 def cumulative_counts(
-    column: Grouping, of: Subject | None = None, p: Any = None, delta: Any = None, **options: Unpack[Options]
+    column: Grouping,
+    of: Subject | None = None,
+    p: Any = None,
+    ranges: Iterable[Clamp] | None = None,
+    delta: Any = None,
+    **options: Unpack[Options],
 ) -> Query[Cumulative]:
     """Number of rows or of people up to each edge, period or value of an ordered column.
 
@@ -127,7 +132,7 @@ def cumulative_counts(
     again: for many cells their errors are far smaller than those of the cells of a histogram, added up. Rows without a
     value, or outside of the edges, are in no count. With a delta the noise is Gaussian, otherwise Laplace.
     """
-    return Query("cumulativeCounts", {"column": column, "of": of, "p": p, "delta": delta}, options)
+    return Query("cumulativeCounts", {"column": column, "of": of, "p": p, "ranges": ranges, "delta": delta}, options)
 
 
 @query_kind

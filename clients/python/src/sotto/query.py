@@ -15,7 +15,7 @@ Mechanism: TypeAlias = Literal["geometric", "laplace", "gaussian"]
 Subject: TypeAlias = Literal["rows", "people"]
 Per: TypeAlias = Literal["sum", "count", "mean"]
 Clamp: TypeAlias = tuple[Any, Any] | Mapping[str, Any]
-"""Bounds to which values are clamped, within the declared ones: `(0, 80)`."""
+"""Bounds to which values are clamped, within the declared ones, or a range between two edges: `(0, 80)`."""
 Use: TypeAlias = Literal["free", "topUp", "fresh"]
 """How answers that you have paid for are used: alone and free, with the missing precision bought, or not at all."""
 On: TypeAlias = Literal["data", "dummy"]
@@ -125,6 +125,8 @@ def _wire_options(options: Mapping[str, Any]) -> dict[str, Json]:
             body[name] = {camel(part): given for part, given in value.items()}
         elif name == "clamp":
             body[name] = _clamp(value)
+        elif name == "ranges":
+            body[name] = [_clamp(each) for each in value]
         else:
             body[camel(name)] = value
     bounds = body.get("contribution", {})

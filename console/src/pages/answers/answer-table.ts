@@ -24,7 +24,7 @@ export interface AnswerTable {
 }
 
 /**
- * Returns an answer as a table, or undefined if it is one value. Post-processed values have the measured ones and their
+ * Returns an answer as a table, or undefined if it is one value or has several tables. Post-processed values have the measured ones and their
  * half-widths beside them.
  */
 export function tableOf(part: AnswerPart): AnswerTable | undefined {
@@ -55,7 +55,7 @@ function tableOfReport({
   result,
   accuracy,
 }: Pick<AnswerPart, 'result' | 'accuracy'>): AnswerTable | undefined {
-  if ('value' in result) return undefined
+  if ('value' in result || 'tables' in result) return undefined
   if ('cells' in result)
     return table(
       [...keyTitles(result.cells[0]?.key), ...estimates('count', accuracy)],
@@ -82,15 +82,6 @@ function tableOfReport({
       result.selected.map(({ candidate, gap }) => [
         plain(labelText(candidate)),
         gap === undefined ? EMPTY : estimate(gap, accuracy),
-      ]),
-    )
-  if ('tables' in result)
-    return table(
-      [text('table'), ...numbers('cells', '±')],
-      result.tables.map(({ columns, cells, halfWidth }) => [
-        plain(columns.join(' and ')),
-        estimate(cells, {}),
-        bound({ halfWidth }),
       ]),
     )
   return table(

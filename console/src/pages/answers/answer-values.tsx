@@ -3,7 +3,7 @@ import type { Schemas } from '../../api/schemas.ts'
 import { Table, type TableColumn } from '../../components/tables/tables.tsx'
 import { formatHalfWidth, formatShare } from '../../format/number.ts'
 import { type AnswerCell, tableOf } from './answer-table.ts'
-import { type AnswerPart, measuredReport, partText, valueText } from './answer-text.ts'
+import { type AnswerPart, labelText, measuredReport, partText, valueText } from './answer-text.ts'
 import styles from './answers.module.css'
 import { SeriesCharts } from './series-chart.tsx'
 
@@ -44,6 +44,9 @@ export function AnswerValues({ part, charts }: AnswerValuesProps) {
       {'groups' in result && 'percentiles' in result && result.percentiles !== undefined && (
         <p>{quantilesText(result.percentiles)}</p>
       )}
+      {'groups' in result && 'ranges' in result && result.ranges !== undefined && (
+        <p>{rangesText(result.ranges)}</p>
+      )}
       <p className={styles.free}>
         Half-widths (±) hold with a probability of {formatShare(accuracy.confidence)}.
       </p>
@@ -65,6 +68,15 @@ function quantilesText(percentiles: NonNullable<Schemas['CumulativeResult']['per
       `${p}%: ${placeText(value)} (${placeText(lower)} to ${placeText(upper)})`,
   )
   return `Quantiles: ${each.join(', ')}`
+}
+
+/** Counts of ranges, each with its half-width. */
+function rangesText(ranges: NonNullable<Schemas['CumulativeResult']['ranges']>): string {
+  const each = ranges.map(
+    ({ range, value, halfWidth }) =>
+      `${labelText(range)}: ${valueText(value)} ± ${formatHalfWidth(halfWidth)}`,
+  )
+  return `Ranges: ${each.join(', ')}`
 }
 
 /** A place on a curve: a number, or a date or period by its name. */

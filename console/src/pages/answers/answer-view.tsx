@@ -11,9 +11,11 @@ import { type AnswerDocument, type AnswerPart, freshnessText, measuredReport } f
 import { AnswerValues } from './answer-values.tsx'
 import styles from './answers.module.css'
 import { ClampChooser } from './clamps/clamp-chooser.tsx'
+import { ContributionAdvice } from './clamps/contribution-advice.tsx'
 import { QuestionCode } from './code/question-code-section.tsx'
-import { DownloadAnswer, DownloadCsv, DownloadDocument } from './downloads.tsx'
+import { DownloadAnswer, DownloadCsv, DownloadDocument, DownloadTables } from './downloads.tsx'
 import { InferenceNote } from './inference-note.tsx'
+import { MarginalsView } from './marginals-view.tsx'
 import {
   askedProcessing,
   isSameProcessing,
@@ -39,6 +41,7 @@ export function AnswerView({ document, replayed = false, isInHistory = false }: 
   const freshness = freshnessText(document)
   const { processing, setProcessing, isChanged, shown, isFetching, error } = useProcessing(document)
   const series = useSeries(document)
+  const isOfTables = 'result' in shown && 'tables' in shown.result
   const isDrawn = partsOf(shown).every((part, place) => series(part, place).length > 0)
   return (
     <Section title="Answer" lead={costSentence(document, replayed)}>
@@ -61,14 +64,18 @@ export function AnswerView({ document, replayed = false, isInHistory = false }: 
           />
           {isFetching && <Loading what="the post-processed values" />}
           {error !== null && <ProblemNotice error={error} />}
-          {!isDrawn && <Pictures document={shown} processing={isChanged ? processing : undefined} />}
+          {!isDrawn && !isOfTables && (
+            <Pictures document={shown} processing={isChanged ? processing : undefined} />
+          )}
         </>
       )}
       <div className={styles.downloads}>
         {isDrawn && !isDummy && (
           <DownloadPicture id={document.id} processing={isChanged ? processing : undefined} />
         )}
-        {!('answers' in shown) && <DownloadCsv name={fileName(document)} part={shown} />}
+        {isOfTables
+          ? !isDummy && <DownloadTables id={document.id} />
+          : !('answers' in shown) && <DownloadCsv name={fileName(document)} part={shown} />}
         {isDummy || isChanged ? (
           <DownloadDocument name={fileName(document)} document={shown} />
         ) : (
@@ -135,8 +142,22 @@ interface ValuesProps {
 function Values({ document, seriesOf: charts }: ValuesProps) {
   const valuesOf = (part: AnswerPart, place: number) => (
     <>
-      <AnswerValues part={part} charts={charts(part, place)} />
+      {'tables' in part.result ? (
+        <MarginalsView
+          part={part}
+          result={part.result}
+          id={'answers' in document || 'dummy' in document ? undefined : document.id}
+          seriesOf={(table) => charts(table, place)}
+        />
+      ) : (
+        <AnswerValues part={part} charts={charts(part, place)} />
+      )}
       <ClampChooser part={part} dataset={document.dataset} question={questionsOf(document.question)[place]} />
+      <ContributionAdvice
+        part={part}
+        dataset={document.dataset}
+        question={questionsOf(document.question)[place]}
+      />
       <p className={styles.coverage}>{part.coverage.statement}</p>
     </>
   )
@@ -146,7 +167,7 @@ function Values({ document, seriesOf: charts }: ValuesProps) {
     <div key={place} className={styles.part}>
       <h3>{partTitle(document, place)}</h3>
       {valuesOf(part, place)}
-      <DownloadCsv name={`${fileName(document)}-${place + 1}`} part={part} />
+      {!('tables' in part.result) && <DownloadCsv name={`${fileName(document)}-${place + 1}`} part={part} />}
     </div>
   ))
 }

@@ -29,6 +29,29 @@ export function DownloadDocument({ name, document }: { readonly name: string; re
   )
 }
 
+/** Saves a table of a release of marginals as CSV, or all of them. */
+export function DownloadTables({
+  id,
+  columns,
+}: {
+  readonly id: string
+  readonly columns?: readonly string[]
+}) {
+  const download = async () => {
+    const query = { format: 'csv', ...(columns !== undefined && { columns: columns.join(',') }) } as const
+    const tables = requests.GET('/v1/releases/{id}/tables', {
+      params: { path: { id }, query },
+      parseAs: 'blob',
+    })
+    saveFile(`${['release', id, ...(columns ?? [])].join('-')}.csv`, await bodyOf<Blob>(tables))
+  }
+  return (
+    <ActionButton look="quiet" action={download}>
+      {columns === undefined ? 'Download CSV of all tables' : 'Download CSV of this table'}
+    </ActionButton>
+  )
+}
+
 /** Saves the values of one answer as CSV. */
 export function DownloadCsv({ name, part }: { readonly name: string; readonly part: AnswerPart }) {
   const save = () => saveFile(`${name}.csv`, new Blob([csvOfPart(part)], { type: 'text/csv' }))

@@ -90,6 +90,8 @@ const TEXTS: { readonly [Type in FieldType]: (value: unknown) => string } = {
     Array.isArray(value) ? value.map((each: AskedQuestion) => questionText(each)).join(', ') : '',
   candidates: candidatesText,
   percentages: percentilesText,
+  numbers: (value) => listed([value].flat().map(String), ' or '),
+  weights: String,
   counted: (value) => String(value ?? 'rows'),
   perPerson: String,
   clamp: clampText,
@@ -97,10 +99,16 @@ const TEXTS: { readonly [Type in FieldType]: (value: unknown) => string } = {
     Object.entries((value ?? {}) as Clamps)
       .map(([name, clamp]) => `${name} ${clampText(clamp)}`)
       .join(', '),
+  ranges: (value) => (Array.isArray(value) ? `ranges ${listed(value.map(rangeText), ', ')}` : ''),
   number: String,
   flag: String,
   choice: String,
   text: String,
+}
+
+/** Writes a range as forms and answers do. */
+export function rangeText({ lower, upper }: Clamp): string {
+  return upper === '' ? String(lower) : `${lower} to ${upper}`
 }
 
 function percentilesText(p: unknown): string {

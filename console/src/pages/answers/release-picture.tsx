@@ -10,16 +10,17 @@ interface ReleasePictureProps {
   readonly id: string
   /** Draws values that are post-processed in this way, in place of the stored ones. */
   readonly processing?: Processing | undefined
+  /** Columns of the one table of marginals to draw. */
+  readonly columns?: readonly string[]
 }
 
 /** The picture of a release that the service draws, in the colours of the page. */
-export function ReleasePicture({ id, processing }: ReleasePictureProps) {
+export function ReleasePicture({ id, ...drawn }: ReleasePictureProps) {
   const theme = useTheme()
-  const flags = flagsOf(processing)
   const { data, error, refetch } = api.useQuery(
     'get',
     '/v1/releases/{id}/plot',
-    { params: { path: { id }, query: { theme, ...flags } }, parseAs: 'text' },
+    { params: { path: { id }, query: { theme, ...parametersOf(drawn) } }, parseAs: 'text' },
     { staleTime: Number.POSITIVE_INFINITY },
   )
   if (error !== null) return <ProblemNotice error={error} onRetry={refetch} />
@@ -28,17 +29,17 @@ export function ReleasePicture({ id, processing }: ReleasePictureProps) {
     <>
       <Picture svg={data} />
       <div className={styles.downloads}>
-        <DownloadPicture id={id} processing={processing} />
+        <DownloadPicture id={id} {...drawn} />
       </div>
     </>
   )
 }
 
 /** Button that saves the picture of a release that the service draws. It has a light background. */
-export function DownloadPicture({ id, processing }: ReleasePictureProps) {
+export function DownloadPicture({ id, ...drawn }: ReleasePictureProps) {
   const download = async () => {
     const picture = requests.GET('/v1/releases/{id}/plot', {
-      params: { path: { id }, query: flagsOf(processing) },
+      params: { path: { id }, query: parametersOf(drawn) },
       parseAs: 'text',
     })
     saveFile(`release-${id}.svg`, new Blob([await bodyOf(picture)], { type: 'image/svg+xml' }))
@@ -70,11 +71,12 @@ function Picture({ svg }: { readonly svg: string }) {
   return <div role="img" className={styles.picture} tabIndex={0} ref={frame} />
 }
 
-/** Returns a post-processing as parameters of an address; none for values as they are stored. */
-function flagsOf(processing: Processing | undefined) {
-  if (processing === undefined) return {}
+/** Returns what is drawn as parameters of an address; no post-processing for values as they are stored. */
+function parametersOf({ processing, columns }: Omit<ReleasePictureProps, 'id'>) {
+  const table = columns === undefined ? {} : { columns: columns.join(',') }
+  if (processing === undefined) return table
   const flag = (isOn: boolean) => (isOn ? 'true' : 'false')
-  return { round: flag(processing.round), nonNegative: flag(processing.nonNegative) } as const
+  return { ...table, round: flag(processing.round), nonNegative: flag(processing.nonNegative) } as const
 }
 
 const dark = matchMedia('(prefers-color-scheme: dark)')

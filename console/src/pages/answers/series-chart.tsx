@@ -10,7 +10,7 @@ import styles from './answers.module.css'
 /** Colours of lines, in their order. */
 const LOOKS: readonly CurveLook[] = ['accent', 'cost', 'third', 'fourth', 'fifth', 'sixth']
 
-/** Estimates over time, one chart below the other. */
+/** Estimates over time or over numbers, one chart below the other. */
 export function SeriesCharts({ charts }: { readonly charts: readonly TimeSeries[] }) {
   const [first] = charts
   return (
@@ -28,7 +28,8 @@ export function SeriesCharts({ charts }: { readonly charts: readonly TimeSeries[
   )
 }
 
-function SeriesChart({ series: { name, fromMs, toMs, lines } }: { readonly series: TimeSeries }) {
+function SeriesChart({ series: { name, over, from, to, lines } }: { readonly series: TimeSeries }) {
+  const textOf = (place: number) => (over === undefined ? dateOf(place) : formatEstimate(place))
   const named = lines.map(({ labels, points }, place) => ({
     name: labels.map(labelText).join(' · ') || name,
     look: LOOKS[place] ?? 'muted',
@@ -39,17 +40,21 @@ function SeriesChart({ series: { name, fromMs, toMs, lines } }: { readonly serie
   )
   return (
     <Curve
-      label={`Chart: ${name} from ${dateOf(fromMs)} to ${dateOf(toMs)}`}
-      x={{ title: 'Time (UTC)', ...timeAxis(fromMs, toMs) }}
+      label={`Chart: ${name} from ${textOf(from)} to ${textOf(to)}`}
+      x={
+        over === undefined
+          ? { title: 'Time (UTC)', ...timeAxis(from, to) }
+          : { title: over, scale: { kind: 'linear', lower: from, upper: to } }
+      }
       y={{ title: name, scale: scaleOf(heights), format: (value) => formatEstimate(value) }}
       lines={named.map(({ points, ...line }) => ({
         ...line,
-        points: points.map(({ atMs, value }) => ({ x: atMs, y: value })),
+        points: points.map(({ at, value }) => ({ x: at, y: value })),
       }))}
       bands={named.map(({ points, ...line }) => ({
         ...line,
-        points: points.flatMap(({ atMs, around }) =>
-          around === undefined ? [] : [{ x: atMs, lower: around[0], upper: around[1] }],
+        points: points.flatMap(({ at, around }) =>
+          around === undefined ? [] : [{ x: at, lower: around[0], upper: around[1] }],
         ),
       }))}
       height={300}

@@ -9,7 +9,14 @@ import type { DatasetPart } from '../datasets/dataset.ts'
 import styles from './ask.module.css'
 import { BatchSection } from './batch-section.tsx'
 import { PricePanel } from './price/price-panel.tsx'
-import { priceOf, type Question, type QuestionPart, withField, withPrice } from './question/question.ts'
+import {
+  type BatchTerms,
+  priceOf,
+  type Question,
+  type QuestionPart,
+  withField,
+  withPrice,
+} from './question/question.ts'
 import { useQuestionAddress } from './question/use-question-address.ts'
 import { QuestionJson, QuestionSql } from './question/written-question.tsx'
 import { QuestionForm } from './question-form.tsx'
@@ -29,7 +36,7 @@ export default function Ask({ dataset }: DatasetPart) {
 }
 
 function AskDataset({ dataset }: DatasetPart) {
-  const [{ question, batch, isUnreadable }, change] = useQuestionAddress(dataset)
+  const [{ question, batch, terms, isUnreadable }, change] = useQuestionAddress(dataset)
   const [practice, setPractice] = useState(false)
   const [isPending, setPending] = useState(false)
   const asking = useAsking(dataset.id)
@@ -49,20 +56,23 @@ function AskDataset({ dataset }: DatasetPart) {
           practice={practice}
           busy={isPending}
           onPending={setPending}
-          onBatch={(queries) => change({ batch: queries })}
+          onBatch={(queries, asked) => change({ batch: queries, terms: asked })}
           // The answers of a batch are all fresh.
-          onAdd={() => change({ batch: [...batch, withField(priced, 'use', undefined)] })}
+          onAdd={() => change({ batch: [...batch, withField(priced, 'use', undefined)], terms: {} })}
         />
         {batch.length > 0 && (
-          <BatchSection {...state} dataset={dataset} queries={batch} onChange={change} onAsk={asking.ask} />
+          <BatchSection
+            {...state}
+            dataset={dataset}
+            queries={batch}
+            terms={terms}
+            onChange={change}
+            onAsk={asking.ask}
+          />
         )}
       </div>
       <div className={styles.side}>
-        <PricePanel
-          {...part}
-          {...state}
-          onAsk={() => asking.ask({ questions: [priced], isBatch: false, practice })}
-        />
+        <PricePanel {...part} {...state} onAsk={() => asking.ask({ questions: [priced], practice })} />
         <Checkbox
           label="Practise on made-up rows"
           hint="Answers in the same form, free, from rows that fit the declaration alone."
@@ -85,7 +95,7 @@ interface QuestionSectionProps extends QuestionPart {
   /** True while a text states another question than the form, or none. */
   readonly busy: boolean
   readonly onPending: (isPending: boolean) => void
-  readonly onBatch: (queries: readonly Question[]) => void
+  readonly onBatch: (queries: readonly Question[], terms: BatchTerms) => void
   readonly onAdd: () => void
 }
 

@@ -3,11 +3,12 @@ import { useCallback } from 'react'
 import type { Answer, Batch, Query } from 'sotto-client'
 import { client, queryClient, refreshAll } from '../../api/api.ts'
 import type { AnswerDocument } from '../answers/answer-text.ts'
-import type { Question } from './question/question.ts'
+import type { BatchTerms, Question } from './question/question.ts'
 
 export interface Asked {
   readonly questions: readonly Question[]
-  readonly isBatch: boolean
+  /** Present if they are asked as a batch. */
+  readonly terms?: BatchTerms
   /** True if made-up rows answer, at no cost. */
   readonly practice: boolean
 }
@@ -22,7 +23,7 @@ export interface Answered {
 export function useAsking(id: string) {
   const mutation = useMutation<Answered, Error, Asked>({
     mutationKey: ['ask', id],
-    mutationFn: async ({ questions, isBatch, practice }) => {
+    mutationFn: async ({ questions, terms, practice }) => {
       const dataset = client.dataset(id, practice ? { on: 'dummy' } : undefined)
       const asked = questions.map((body) => ({
         kind: body.kind,
@@ -30,7 +31,8 @@ export function useAsking(id: string) {
       })) as readonly object[] as readonly Query[]
       const [first] = asked
       if (first === undefined) throw new TypeError('there is no question to ask')
-      const answer: Answer | Batch = isBatch ? await dataset.batch(asked) : await dataset.ask(first)
+      const answer: Answer | Batch =
+        terms === undefined ? await dataset.ask(first) : await dataset.batch(asked, terms)
       return { document: answer.raw as AnswerDocument, replayed: answer.replayed }
     },
     onSuccess: refreshAll,

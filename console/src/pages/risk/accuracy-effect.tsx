@@ -123,7 +123,12 @@ function HalfWidthTable({ queries, epsilon, widths }: HalfWidthTableProps) {
 /** Returns the half-widths of questions by epsilon, which the service computes without data. */
 function useHalfWidths(dataset: string, queries: readonly TypicalQuery[], epsilons: readonly number[]) {
   const exact = epsilons.map((epsilon) => Math.max(1e-9, Number(epsilon.toFixed(9))))
-  const { data, error } = useBatchPreview(dataset, atEpsilons(queries, exact), { staleTime: Infinity })
+  const { data, error } = useBatchPreview(
+    dataset,
+    atEpsilons(queries, exact),
+    { plan: 'separate' },
+    { staleTime: Infinity },
+  )
   // An epsilon that is refused must not show the half-widths of the one before.
   const widths = (error === null ? data : undefined)?.answers.map(({ accuracy }) => accuracy.halfWidth)
   const halfWidths =

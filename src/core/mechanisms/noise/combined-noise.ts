@@ -119,7 +119,7 @@ interface WayWithoutCoarse {
 
 /**
  * Ways to bound a combination without its coarsest noises, as if they were 0: P(noise != 0) = 2 q / (1 + q). Each way is a
- * bound, so the least of them is.
+ * bound, so the least of them is. Of many, only the first few and the last are tried.
  */
 function waysWithoutCoarse(terms: readonly WeightedNoise[]): readonly WayWithoutCoarse[] {
   const coarsestFirst = terms.filter(isCoarse)
@@ -128,12 +128,17 @@ function waysWithoutCoarse(terms: readonly WeightedNoise[]): readonly WayWithout
   const ways: WayWithoutCoarse[] = []
   let missed = 0
   for (const [place, coarsest] of coarsestFirst.entries()) {
-    missed += 2 / (1 + Math.exp(1 / scaleUnitsOf(coarsest)))
+    missed += notZero(coarsest)
+    if (missed >= 1) break
     const isLast = place === coarsestFirst.length - 1
     if (place < MANY_TERMS || isLast)
       ways.push({ terms: [...others, ...coarsestFirst.slice(place + 1)], missed })
   }
   return ways
+}
+
+function notZero(noise: WeightedNoise): number {
+  return 2 / (1 + Math.exp(1 / scaleUnitsOf(noise)))
 }
 
 function isCoarse({ noise }: WeightedNoise): boolean {

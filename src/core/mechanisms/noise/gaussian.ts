@@ -82,12 +82,20 @@ export function calibrateGaussian(
   return entry(calibrateGaussianJointly([sensitivity], epsilonNano, delta, calibration), 0)
 }
 
+/** How far one unit moves several vectors together, where that is less than the sum of their sensitivities. */
+export interface JointMoves {
+  /** For every move that a unit can make, the sensitivity of each vector to it. */
+  readonly moves: readonly (readonly Sensitivity[])[]
+  /** In proportion to the sigma of each vector: no move, each entry in its own width, is longer than 1. */
+  readonly widths: readonly number[]
+}
+
 /**
  * Binds the Gaussian mechanism to several vectors that are released together, at one epsilon and one delta for all of
  * them. Each measured in its own sigma, they form one vector, and each contributes its share to the square of its length, by default
  * the same. Every sigma therefore grows with the square root of their number; with shares of the epsilon it would grow with the
  * number. The loss of each measurement is that of releasing it alone.
- * @param shares parts of the price (of rho), one for each vector, which add up to 1
+ * @param joint where no unit moves all vectors as far as each by itself
  * @throws as {@link calibrateGaussian}.
  */
 export function calibrateGaussianJointly(
@@ -95,7 +103,7 @@ export function calibrateGaussianJointly(
   epsilonNano: EpsilonNano,
   delta: DeltaAtto,
   calibration: GaussianCalibration,
-  shares?: readonly number[],
+  joint?: JointMoves,
 ): readonly Measurement[] {
   for (const sensitivity of sensitivities) requireSensitivity(sensitivity)
   requireEpsilon(epsilonNano)
@@ -109,8 +117,10 @@ export function calibrateGaussianJointly(
   const target = calibrationTarget(sensitivities, epsilonNano, delta, calibration)
   const ratio = ratioOf[calibration](epsilonNumber(epsilonNano), target)
   const measurements = sensitivities.map((sensitivity, place): Measurement => {
-    const widening = Math.sqrt(shares === undefined ? sensitivities.length : 1 / entry(shares, place))
-    let sigma = ratio * widening * Math.sqrt(Number(sensitivity.l2Squared))
+    let sigma =
+      joint === undefined
+        ? ratio * Math.sqrt(sensitivities.length) * Math.sqrt(Number(sensitivity.l2Squared))
+        : ratio * entry(joint.widths, place)
     let fractionBits = 0
     for (; sigma < smallestSigma; fractionBits += 1) sigma *= 2
     const noise = { kind: 'discrete-gaussian', sigma: BigInt(Math.ceil(sigma)) } as const
@@ -118,7 +128,10 @@ export function calibrateGaussianJointly(
     return { ...unpriced, loss: jointGaussianPrivacyMap([unpriced], epsilonNano) }
   })
   const allowed = { epsilonNano, deltaAtto: delta }
-  requireWithin(jointGaussianPrivacyMap(measurements, epsilonNano), allowed)
+  for (const move of joint?.moves ?? [sensitivities]) {
+    const moved = measurements.map((each, place) => ({ ...each, sensitivity: entry(move, place) }))
+    requireWithin(jointGaussianPrivacyMap(moved, epsilonNano), allowed)
+  }
   // A single vector costs the requested loss. Savings from the rounding of sigma are not passed on.
   return measurements.length === 1 ? measurements.map((only) => ({ ...only, loss: allowed })) : measurements
 }

@@ -1,4 +1,5 @@
 import { entry } from '../../../privacy/must.ts'
+import { refuseQuery } from '../../../privacy/refusal.ts'
 import type { GridValue } from '../../dataset/grid-value.ts'
 import type { Measurement } from '../../mechanisms/measurement.ts'
 import { halfWidthBound, noiseOf } from '../../mechanisms/noise/combined-noise.ts'
@@ -47,21 +48,15 @@ const known = new Map<string, readonly number[]>()
 const MOST_KNOWN = 16
 
 /**
- * Prepares the errors of a curve at any price. Half-widths are computed once, for noise that is exactly in proportion to the shares;
+ * Prepares the errors of a curve at any price. Half-widths are computed once, for noise that is exactly in proportion to `scales`;
  * those of noise that is nowhere more than `times` as wide are at most `times` as wide.
- * @param sizes sensitivities of each level
  */
 export function curveErrors(
   cells: number,
   shape: NoiseShape,
-  sizes: readonly number[],
-  shares: readonly number[],
+  scales: readonly number[],
   confidence: number,
 ): (noises: readonly Noise[]) => CurveErrors {
-  const scales = sizes.map((size, level) => {
-    const share = entry(shares, level)
-    return size / (shape === 'gaussian' ? Math.sqrt(share) : share)
-  })
   const ideal = scales.map(
     (scale): Noise =>
       shape === 'gaussian'
@@ -69,7 +64,7 @@ export function curveErrors(
         : { kind: 'laplace', unit: scale / UNITS, scaleUnits: UNITS },
   )
   const prefixes = Array.from({ length: cells }, (_, cell) => [{ prefix: cell + 1, factor: 1 }])
-  const name = JSON.stringify([cells, shape, sizes, confidence])
+  const name = JSON.stringify([shape, cells, scales, confidence])
   const once =
     known.get(name) ?? prefixes.map((prefix) => halfWidthOf(errorOf(prefix, ideal), 1 - confidence))
   // The newest is the last.
@@ -143,12 +138,76 @@ export function quantileOf({ spans, counts, noises, confidence }: Curve, p: numb
   while (last > first && !isWithin(last, 1)) last -= 1
   const edgeAt = (place: number) => (place === 0 ? entry(spans, 0).lower : entry(spans, place - 1).upper)
   const [lower, upper] = [Math.max(0, first - 1), Math.min(cells, last + 1)]
-  // A cell that is named by its value begins with it; a bin begins where the one before ends.
-  const isNamed = cells > 1 && entry(spans, 0).upperIncluded === true
   return {
     p,
     value: edgeAt(crossing(cells, differenceAt)),
-    interval: { lower: edgeAt(isNamed ? lower + 1 : lower), upper: edgeAt(upper) },
+    interval: { lower: edgeAt(isNamed(spans) ? lower + 1 : lower), upper: edgeAt(upper) },
+  }
+}
+
+/** True for cells that are named by a value or a period, with which they begin; a bin begins where the one before ends. */
+function isNamed([first]: Curve['spans']): boolean {
+  return first !== undefined && first.lower === first.upper
+}
+
+/** Consecutive cells: the edges of bins, or the names of the first and the last cell. */
+export interface Range {
+  readonly lower: GridValue
+  readonly upper: GridValue
+}
+
+/** A count of the rows in a range, with its half-width at the confidence of the curve. */
+export interface RangeCount {
+  readonly range: Bin<GridValue>
+  readonly value: number
+  readonly halfWidth: number
+  readonly interval: { readonly lower: number; readonly upper: number }
+}
+
+/**
+ * Finds the cells of a range: the number of cells before it, and of those through its end.
+ * @throws Refusal `query-does-not-fit` for a range that does not begin and end where cells do.
+ */
+export function cellsOfRange(
+  { lower, upper }: Range,
+  spans: Curve['spans'],
+  field: string,
+): readonly [before: number, through: number] {
+  const ends = spans.map((span) => span.upper)
+  const starts = isNamed(spans) ? ends : [...spans.slice(0, 1).map((span) => span.lower), ...ends]
+  const placeOf = (value: GridValue, among: readonly GridValue[], name: string) => {
+    const place = among.indexOf(value)
+    if (place !== -1) return place
+    const [first, last] = [among[0], among.at(-1)].map((each) => JSON.stringify(each))
+    const what = isNamed(spans) ? 'a cell' : 'an edge'
+    throw refuseQuery(
+      `${field}.${name}`,
+      `must be ${what} of the column, written as in the answer, from ${first} to ${last}`,
+    )
+  }
+  const [before, through] = [placeOf(lower, starts, 'lower'), placeOf(upper, ends, 'upper') + 1]
+  if (before >= through)
+    throw refuseQuery(`${field}.upper`, 'must not be before lower, and a range has at least one cell')
+  return [before, through]
+}
+
+/** Counts the rows in a range: the difference of two cumulative counts, in which most nodes cancel. */
+export function rangeCountOf({ spans, counts, noises, confidence }: Curve, range: Range): RangeCount {
+  const [before, through] = cellsOfRange(range, spans, 'ranges')
+  const value = entry(counts, through - 1) - (before === 0 ? 0 : entry(counts, before - 1))
+  const error = errorOf(
+    [
+      { prefix: before, factor: -1 },
+      { prefix: through, factor: 1 },
+    ],
+    noises,
+  )
+  const halfWidth = halfWidthOf(error, 1 - confidence)
+  return {
+    range: { ...entry(spans, through - 1), lower: range.lower },
+    value,
+    halfWidth,
+    interval: { lower: Math.max(0, value - halfWidth), upper: Math.max(0, value + halfWidth) },
   }
 }
 

@@ -1,18 +1,31 @@
 import type { Query } from '../../../../schemas/answers/query.ts'
 import { defined } from '../../../privacy/defined.ts'
-import { DEFAULT_CONFIDENCE, epsilonNumber, type PrivacyLoss } from '../../../privacy/loss.ts'
-import { entry } from '../../../privacy/must.ts'
+import {
+  DEFAULT_CONFIDENCE,
+  epsilonNano,
+  epsilonNumber,
+  type PrivacyLoss,
+  type RhoPico,
+} from '../../../privacy/loss.ts'
+import { entry, must } from '../../../privacy/must.ts'
 import { numberFromRational } from '../../../privacy/rational.ts'
-import { refuseQuery } from '../../../privacy/refusal.ts'
+import { refuseField, refuseQuery } from '../../../privacy/refusal.ts'
 import type { Sensitivity } from '../../../privacy/sensitivity.ts'
 import type { Dataset } from '../../dataset/dataset.ts'
 import { addNoise, type Measurement } from '../../mechanisms/measurement.ts'
-import { accuracy as accuracyOf, zeroConcentratedMap } from '../../mechanisms/mechanism.ts'
+import { accuracy as accuracyOf, privacyMap, zeroConcentratedMap } from '../../mechanisms/mechanism.ts'
 import { calibrateGaussianJointly } from '../../mechanisms/noise/gaussian.ts'
+import { calibrateLaplace } from '../../mechanisms/noise/laplace.ts'
+import { requireWithin } from '../../mechanisms/preconditions.ts'
 import type { UniformSource } from '../../mechanisms/samplers/uniform-source.ts'
-import { cumulativeCounts as countsFrom, haarNodes, haarShares, levelsFor } from '../../workloads/ordered.ts'
+import {
+  cumulativeCounts as countsFrom,
+  haarNodes,
+  haarPrecisions,
+  levelsFor,
+} from '../../workloads/ordered.ts'
 import type { NoiseShape } from '../../workloads/shares.ts'
-import { measureAll, rhoTogether } from '../additive/measure.ts'
+import { rhoTogether } from '../additive/measure.ts'
 import type { Aggregate, Bounding } from '../language/aggregate.ts'
 import {
   contributionReport,
@@ -26,9 +39,9 @@ import { type OrderedCells, planOrderedCells } from '../language/ordered-cells.t
 import { planRows } from '../language/predicate.ts'
 import { epsilonRange, type Offer, planAtOffer } from '../price/accuracy-first.ts'
 import { replacementLossInTwoSteps } from '../price/price.ts'
-import { sensitivitiesOfHaarNodes } from '../price/stability.ts'
+import { type JointSensitivity, sensitivitiesOfHaarNodes } from '../price/stability.ts'
 import type { AccuracyReport, NoiseReport, Report } from '../report-kinds.ts'
-import { curveErrors, noisesOf } from './cumulative-curve.ts'
+import { cellsOfRange, curveErrors, noisesOf } from './cumulative-curve.ts'
 import type { PlanFacts, PlanKind, PlanLimits } from './plan-kind.ts'
 import { percentageScore } from './quantile.ts'
 
@@ -76,6 +89,8 @@ export function planCumulativeCounts(
   const cells = planOrderedCells(query.column, dataset, 'column')
   const count = cells.spans.length
   if (count > maxCells) throw refuseQuery('column', `has ${count} cells; at most ${maxCells} are supported`)
+  for (const [place, range] of query.ranges?.entries() ?? [])
+    cellsOfRange(range, cells.spans, `ranges.${place}`)
   const bounding = planBounding(query.contribution, dataset, 'groups')
   if (query.of === 'people') requireOneCellEach(cells.column, bounding, dataset)
   const aggregate: Aggregate = {
@@ -84,32 +99,39 @@ export function planCumulativeCounts(
     statistics: [{ kind: query.of === 'people' ? 'count-people' : 'count' }],
   }
   const levels = levelsFor(count)
-  const sensitivities = sensitivitiesOfHaarNodes(aggregate, levels, dataset)
+  const joint = sensitivitiesOfHaarNodes(aggregate, levels, dataset)
   const shape: NoiseShape = offer.deltaAtto > 0n ? 'gaussian' : 'laplace'
-  const sizes = sensitivities.map((sensitivity) => sizeOf(sensitivity, shape))
-  const shares = haarShares(count, shape, sizes)
-  const errorsAt = curveErrors(count, shape, sizes, shares, offer.confidence)
+  const precisions = haarPrecisions(
+    count,
+    shape,
+    joint.moves.map((move) => move.map(({ l1, l2Squared }) => Number(shape === 'gaussian' ? l2Squared : l1))),
+  )
+  const scales = precisions.map((precision) => 1 / (shape === 'gaussian' ? Math.sqrt(precision) : precision))
+  const errorsAt = curveErrors(count, shape, scales, offer.confidence)
   const contribution = contributionReport(bounding, () => {
     const ofOneRow = { ...aggregate, bounding: ONE_ROW_PER_PERSON }
-    const ofOne = sensitivitiesOfHaarNodes(ofOneRow, levels, dataset)
-    return Math.max(...ofOne.map((one, level) => entry(sizes, level) / sizeOf(one, shape)))
+    const ofOne = sensitivitiesOfHaarNodes(ofOneRow, levels, dataset).sensitivities
+    return Math.max(
+      ...ofOne.map((one, level) => sizeOf(entry(joint.sensitivities, level), shape) / sizeOf(one, shape)),
+    )
   })
   const planAt = (loss: PrivacyLoss): CumulativePlan => {
-    const measured = measure(shape, sensitivities, shares, loss)
+    const measurements = measure(shape, joint, scales, loss)
     return {
       kind: 'cumulative',
       query,
       dataset,
-      ...measured,
-      rho: rhoTogether(measured.measurements.map((each) => zeroConcentratedMap(each, each.sensitivity))),
+      measurements,
+      loss,
+      rho: rhoOf(measurements, joint),
       confidence: offer.confidence,
       aggregate,
       cells,
-      ...errorsAt(noisesOf(measured.measurements)),
+      ...errorsAt(noisesOf(measurements)),
       ...defined({ contribution }),
     }
   }
-  const range = epsilonRange(shape === 'gaussian' ? 1 : WEIGHTS)
+  const range = epsilonRange(shape === 'gaussian' ? 1 : MOST_PARTS)
   return planAtOffer(offer, range, { planAt, halfWidthOf: ({ halfWidths }) => Math.max(...halfWidths) })
 }
 
@@ -132,22 +154,60 @@ function sizeOf({ l1, l2Squared }: Sensitivity, shape: NoiseShape): number {
   return shape === 'gaussian' ? Math.sqrt(Number(l2Squared)) : Number(l1)
 }
 
-/** Sum of the whole numbers in whose proportion an epsilon is divided. */
-const WEIGHTS = 10_000
+/** Every level has at least this part of an epsilon. */
+const MOST_PARTS = 10_000
 
+/**
+ * Calibrates the noise of each level in proportion to its scale, so that the move that costs most costs the loss.
+ * @throws Refusal `invalid-request` for an epsilon that is too small to be divided.
+ */
 function measure(
   shape: NoiseShape,
-  sensitivities: readonly Sensitivity[],
-  shares: readonly number[],
-  loss: PrivacyLoss,
-): Pick<CumulativePlan, 'measurements' | 'loss'> {
-  if (shape === 'laplace') {
-    const weights = shares.map((share) => Math.max(1, Math.round(WEIGHTS * share)))
-    return measureAll('laplace', sensitivities, weights, loss)
+  joint: JointSensitivity,
+  scales: readonly number[],
+  { epsilonNano: epsilon, deltaAtto }: PrivacyLoss,
+): readonly Measurement[] {
+  const { sensitivities, moves } = joint
+  if (shape === 'gaussian')
+    return calibrateGaussianJointly(sensitivities, epsilon, deltaAtto, 'analytic', { moves, widths: scales })
+  if (epsilon < MOST_PARTS) {
+    const rule = `must be large enough to be divided into ${scales.length} parts`
+    throw refuseField('invalid-request', 'epsilon', rule)
   }
-  const { epsilonNano, deltaAtto } = loss
-  const measurements = calibrateGaussianJointly(sensitivities, epsilonNano, deltaAtto, 'analytic', shares)
-  return { measurements, loss }
+  // Two nano-epsilons for each level are more than rounding takes.
+  const divided = Number(epsilon) - 2 * scales.length
+  const parts = sensitivities.map(({ l1 }, level) =>
+    BigInt(Math.floor((divided * Number(l1)) / entry(scales, level))),
+  )
+  const measureIn = (each: readonly bigint[]) =>
+    sensitivities.map((sensitivity, level) => calibrateLaplace(sensitivity, epsilonNano(entry(each, level))))
+  // The last level takes what is left. A move that costs half of a level's epsilon rounds it up.
+  const rest = epsilon - epsilonOf(measureIn(parts), joint)
+  const last = parts.length - 1
+  const measurements = measureIn(parts.map((part, level) => (level === last ? part + rest : part)))
+  requireWithin(
+    { epsilonNano: epsilonOf(measurements, joint), deltaAtto },
+    { epsilonNano: epsilon, deltaAtto },
+  )
+  return measurements
+}
+
+/** The epsilon of the move that costs most. */
+function epsilonOf(measurements: readonly Measurement[], { moves }: JointSensitivity): bigint {
+  const costOf = (move: readonly Sensitivity[]) =>
+    measurements.reduce((sum, each, level) => sum + privacyMap(each, entry(move, level)).epsilonNano, 0n)
+  return largest(moves.map(costOf))
+}
+
+/** The rho of the move that costs most. */
+function rhoOf(measurements: readonly Measurement[], { moves }: JointSensitivity): RhoPico {
+  const costOf = (move: readonly Sensitivity[]) =>
+    rhoTogether(measurements.map((each, level) => zeroConcentratedMap(each, entry(move, level))))
+  return largest(moves.map(costOf))
+}
+
+function largest<Amount extends bigint>([first, ...others]: readonly Amount[]): Amount {
+  return others.reduce((most, each) => (each > most ? each : most), must(first, 'a move'))
 }
 
 /** Cumulative counts of one ordered column. */

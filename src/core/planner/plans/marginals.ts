@@ -22,13 +22,20 @@ import type { Sensitivity } from '../../../privacy/sensitivity.ts'
 import { epsilonOfRho, rhoBoughtBy } from '../../../privacy/zcdp-conversion.ts'
 import { type Dataset, isLive } from '../../dataset/dataset.ts'
 import { addNoise, type Measurement } from '../../mechanisms/measurement.ts'
-import { zeroConcentratedMap } from '../../mechanisms/mechanism.ts'
+import { accuracy as accuracyOf, zeroConcentratedMap } from '../../mechanisms/mechanism.ts'
 import { noiseOf } from '../../mechanisms/noise/combined-noise.ts'
 import { calibrateGaussianByRho } from '../../mechanisms/noise/gaussian.ts'
 import { calibrateLaplace } from '../../mechanisms/noise/laplace.ts'
 import { deviationOfMany, halfWidthOfMany, LEAST_SCALE_UNITS } from '../../mechanisms/noise/many-noises.ts'
 import type { UniformSource } from '../../mechanisms/samplers/uniform-source.ts'
-import { type ColumnSet, cellsIn, columnsIn, contains, setsOf } from '../../workloads/column-sets.ts'
+import {
+  type ColumnSet,
+  cellsIn,
+  columnsIn,
+  combinations,
+  contains,
+  setsOf,
+} from '../../workloads/column-sets.ts'
 import { encodedIntegers } from '../../workloads/encoding.ts'
 import { cellFactors, errorOf } from '../../workloads/errors.ts'
 import { addedUp, type Reconstruction } from '../../workloads/reconstruction.ts'
@@ -53,7 +60,7 @@ import type { Grouping } from '../language/grouping.ts'
 import { planPredicate } from '../language/predicate.ts'
 import type { CellIntegers } from '../language/reading.ts'
 import { planGroupings } from '../language/tables.ts'
-import type { Offer, Target } from '../price/accuracy-first.ts'
+import type { Offer } from '../price/accuracy-first.ts'
 import { replacementLossInTwoSteps } from '../price/price.ts'
 import { sensitivityOf } from '../price/stability.ts'
 import type { AccuracyReport, MeasuredTables, NoiseReport, Report } from '../report-kinds.ts'
@@ -118,7 +125,11 @@ export function waysOf({ ways }: MarginalsQuery): readonly number[] {
 }
 
 /** What the shares are chosen for. */
-export function objectiveOf({ objective, weights, accuracy }: MarginalsQuery): Objective {
+export function objectiveOf({
+  objective,
+  weights,
+  accuracy,
+}: Pick<MarginalsQuery, 'objective' | 'weights' | 'accuracy'>): 'total' | 'largest' | readonly number[] {
   if (weights !== undefined) return typeof weights === 'number' ? [weights] : weights
   return objective ?? (accuracy === undefined ? 'total' : 'largest')
 }
@@ -130,12 +141,45 @@ export function objectiveOf({ objective, weights, accuracy }: MarginalsQuery): O
 export function planMarginals(
   query: MarginalsQuery,
   dataset: Dataset,
-  { maxCells }: PlanLimits,
+  limits: PlanLimits,
   offer: Offer,
 ): MarginalsPlan {
   requireNoClamp(query.contribution)
   const groupings = planGroupings(query.columns, (position) => `columns.${position}`, dataset)
   const workload = workloadOf(query, groupings)
+  const { tables } = workload
+  const { target } = offer
+  const wanted = {
+    query,
+    groupings,
+    workload,
+    objective: requireObjective(query, tables.length, 'table'),
+    ...defined({ targets: target && tables.map(() => target.halfWidth) }),
+  }
+  return planTables(wanted, dataset, limits, offer)
+}
+
+/** Tables to estimate. */
+export interface WantedTables {
+  /** The rows that count, and what each person contributes. Its columns and its price are those of the plan. */
+  readonly query: MarginalsQuery
+  readonly groupings: readonly Grouping[]
+  readonly workload: Workload
+  readonly objective: Objective
+  /** The largest half-width that each table may have, instead of a price. */
+  readonly targets?: readonly number[]
+}
+
+/**
+ * Plans tables at the price that is offered, or at the least that meets their targets.
+ * @throws Refusal naming the field and the rule, for tables that do not fit the dataset.
+ */
+export function planTables(
+  { query, groupings, workload, objective, targets }: WantedTables,
+  dataset: Dataset,
+  { maxCells }: PlanLimits,
+  offer: Omit<Offer, 'target'>,
+): MarginalsPlan {
   const bounding = planBounding(query.contribution, dataset, 'one')
   const where = query.where === undefined ? [] : [planPredicate(query.where, dataset, 'where')]
   const rows = {
@@ -148,15 +192,18 @@ export function planMarginals(
     groupBy: columnsIn(set).map((column) => entry(groupings, column).key),
   })
   const shape = shapeOf(offer, dataset)
-  const shares = sharesOf(workload, shape, requireObjective(query, workload))
+  const sensitivityOfTable = (set: ColumnSet) => sensitivityOf({ kind: 'count' }, aggregateOf(set), dataset)
+  const shares = sharesOf(workload, shape, objective, (set) =>
+    noiseSensitivity(shape, sensitivityOfTable(set)),
+  )
   const reconstruction = reconstructionBy(shares, shape, workload)
   const scans = scansOf(shares, workload.sizes).map((set) => ({ set, aggregate: aggregateOf(set) }))
   requireOneSnapshot(scans, dataset)
-  const sensitivities = shares.map(({ set }) => sensitivityOf({ kind: 'count' }, aggregateOf(set), dataset))
+  const sensitivities = shares.map(({ set }) => sensitivityOfTable(set))
   const ofOneRow = { ...aggregateOf(entry(workload.tables, 0)), bounding: ONE_ROW_PER_PERSON }
   const factor = () =>
     quotient(entry(sensitivities, 0).lInfinity, sensitivityOf({ kind: 'count' }, ofOneRow, dataset).lInfinity)
-  const errorsOf = errorsIn(reconstruction, offer.confidence)
+  const errorsOf = errorsIn(reconstruction, shape, offer.confidence)
   const planAt = (price: Price): MarginalsPlan => {
     const { measurements, ...priced } = measure(shares, sensitivities, price)
     return {
@@ -176,8 +223,8 @@ export function planMarginals(
       ...defined({ contribution: contributionReport(bounding, factor) }),
     }
   }
-  const { epsilonNano: epsilon, rhoPico: rho, deltaAtto: delta, target } = offer
-  if (target !== undefined) return leastPrice(planAt, shape, delta, target)
+  const { epsilonNano: epsilon, rhoPico: rho, deltaAtto: delta } = offer
+  if (targets !== undefined) return leastPrice(planAt, shape, delta, targets)
   if (rho !== undefined) return planAt(priceOfRho(rho))
   return planAt(priceOfEpsilon(must(epsilon, 'an epsilon'), delta))
 }
@@ -204,29 +251,31 @@ function workloadOf(query: MarginalsQuery, groupings: readonly Grouping[]): Work
   }
 }
 
-function combinations(columns: number, ways: number): number {
-  let count = 1
-  for (let place = 1; place <= ways; place += 1) count = (count * (columns - ways + place)) / place
-  return Math.round(count)
-}
-
-/** @throws Refusal for weights that are negative, all 0, or not one for each table; or for both weights and an objective. */
-function requireObjective(query: MarginalsQuery, { tables }: Workload): Objective {
-  const objective = objectiveOf(query)
+/**
+ * Reads what shares are chosen for.
+ * @param count number of weights that can be given, one for each `what`
+ * @throws Refusal for weights that are negative, all 0, or not as many; or for both weights and an objective.
+ */
+export function requireObjective(
+  asked: Parameters<typeof objectiveOf>[0],
+  count: number,
+  what: 'table' | 'query',
+): 'total' | 'largest' | readonly number[] {
+  const objective = objectiveOf(asked)
   if (typeof objective === 'string') return objective
-  if (query.objective !== undefined)
+  if (asked.objective !== undefined)
     throw refuseField('invalid-request', 'weights', 'must not be given together with objective')
-  if (objective.length !== tables.length)
+  if (objective.length !== count)
     throw refuseQuery(
       'weights',
-      `must be ${tables.length} numbers, one for each table; these are ${objective.length}`,
+      `must be ${count} numbers, one for each ${what}; these are ${objective.length}`,
     )
   const negative = objective.findIndex((weight) => !(weight >= 0))
   if (negative !== -1) throw refuseQuery(`weights.${negative}`, 'must be at least 0')
   const sum = objective.reduce((total, weight) => total + weight, 0)
   if (sum === 0) throw refuseQuery('weights', 'must not all be 0')
   // Every table has some weight, so that each is estimated.
-  return objective.map((weight) => Math.max(weight, 1e-6 * (sum / tables.length)))
+  return objective.map((weight) => Math.max(weight, 1e-6 * (sum / count)))
 }
 
 function whereAll(predicates: readonly Predicate[]): Pick<Aggregate, 'where'> {
@@ -278,7 +327,11 @@ const STATED_DELTA = deltaAtto(1_000_000_000n)
  * @throws Refusal for a rho on a dataset that does not count its budget in rho, or together with a delta.
  */
 function shapeOf(
-  { epsilonNano: epsilon, rhoPico: rho, deltaAtto: delta }: Offer,
+  {
+    epsilonNano: epsilon,
+    rhoPico: rho,
+    deltaAtto: delta,
+  }: Pick<Offer, 'epsilonNano' | 'rhoPico' | 'deltaAtto'>,
   { accounting }: Dataset,
 ): NoiseShape {
   if (rho !== undefined && accounting !== 'zcdp') {
@@ -346,11 +399,11 @@ function divided(whole: bigint, shares: readonly Share[]): readonly bigint[] {
 }
 
 /** Prepares the errors of all tables at any calibration. */
-function errorsIn(reconstruction: Reconstruction, confidence: number) {
+function errorsIn(reconstruction: Reconstruction, shape: NoiseShape, confidence: number) {
   const known = reconstruction.tables.map((set) => ({
     set,
     cells: cellsIn(set, reconstruction.sizes),
-    factors: cellFactors(reconstruction, set),
+    factors: cellFactors(reconstruction, set, shape),
   }))
   return (measurements: readonly Measurement[]): readonly Table[] => {
     const noises = measurements.map((measurement) => noiseOf(measurement, 1))
@@ -370,7 +423,7 @@ function errorsIn(reconstruction: Reconstruction, confidence: number) {
 const SIGNIFICANT_DIGITS = 4
 
 /**
- * Finds the least price of four digits whose largest half-width meets the target. Half-widths are almost proportional to
+ * Finds the least price of four digits at which the half-width of each table meets its target. Half-widths are almost proportional to
  * 1 / epsilon, or to the root of 1 / rho: the search starts from there.
  * @throws Refusal if none does.
  */
@@ -378,16 +431,18 @@ function leastPrice(
   planAt: (price: Price) => MarginalsPlan,
   shape: NoiseShape,
   delta: DeltaAtto,
-  target: Target,
+  targets: readonly number[],
 ): MarginalsPlan {
   const inRho = shape === 'gaussian' && delta === 0n
   const one = inRho ? ONE_RHO_PICO : ONE_EPSILON_NANO
   const largest = BigInt(MAX_QUERY_EPSILON) * one
   const at = (units: bigint) =>
     planAt(inRho ? priceOfRho(rhoPico(units)) : priceOfEpsilon(epsilonNano(units), delta))
-  const meets = (plan: MarginalsPlan) => largestHalfWidth(plan) <= target.halfWidth
+  const excessOf = ({ tables }: MarginalsPlan) =>
+    Math.max(...tables.map(({ halfWidth }, place) => halfWidth / entry(targets, place)))
+  const meets = (plan: MarginalsPlan) => excessOf(plan) <= 1
   const atOne = at(one)
-  const times = largestHalfWidth(atOne) / target.halfWidth
+  const times = excessOf(atOne)
   const rho = Number(atOne.rho ?? 0n) * times ** 2
   const guess = inRho
     ? rho
@@ -463,14 +518,12 @@ export const marginals: PlanKind<MarginalsPlan, MarginalsExact, MarginalsRelease
     if (cellsMeasured > MOST_CELLS) throw refuse(cellsMeasured, 'the tables to measure')
   },
   leastHalfWidthRows({ tables, measurements }) {
-    const ofMeasured = measurements.map((measurement) =>
-      halfWidthOfMany([{ noise: noiseOf(measurement, 1), weight: 1, count: 1 }], 1 - DEFAULT_CONFIDENCE),
-    )
+    const ofMeasured = measurements.map((each) => accuracyOf(each, DEFAULT_CONFIDENCE).halfWidth)
     return Math.min(...ofMeasured, ...tables.map(({ halfWidth }) => halfWidth))
   },
   replacementLoss: (plan) =>
     plan.dataset.neighbours === 'change-one' ? plan.loss : replacementLossInTwoSteps(plan),
-  noise,
+  noise: noiseOfMarginals,
   accuracy,
   reporter,
 }
@@ -498,7 +551,8 @@ function namesOf({ groupings }: MarginalsPlan, set: ColumnSet): readonly string[
   return columnsIn(set).map((column) => entry(groupings, column).column)
 }
 
-function noise(plan: MarginalsPlan): NoiseReport {
+/** Describes the noise of the tables that are measured. */
+export function noiseOfMarginals(plan: MarginalsPlan): Extract<NoiseReport, { mechanism: 'marginals' }> {
   const { dataset, shape, shares, measurements } = plan
   return {
     mechanism: 'marginals',
@@ -513,19 +567,20 @@ function noise(plan: MarginalsPlan): NoiseReport {
 
 function noiseOfTable({ noise: own, fractionBits, sensitivity }: Measurement) {
   const granularity = 2 ** -fractionBits
-  switch (own.kind) {
-    case 'discrete-laplace':
-      return {
-        scale: numberFromRational(own.scale) * granularity,
-        sensitivity: Number(sensitivity.l1),
-        granularity,
-      }
-    case 'discrete-gaussian':
-      return {
-        scale: Number(own.sigma) * granularity,
-        sensitivity: Math.sqrt(Number(sensitivity.l2Squared)),
-        granularity,
-      }
+  const [scale, shape] =
+    own.kind === 'discrete-laplace'
+      ? ([numberFromRational(own.scale), 'laplace'] as const)
+      : ([Number(own.sigma), 'gaussian'] as const)
+  return { scale: scale * granularity, sensitivity: noiseSensitivity(shape, sensitivity), granularity }
+}
+
+/** The sensitivity to which noise is proportional. */
+function noiseSensitivity(shape: NoiseShape, { l1, l2Squared }: Sensitivity): number {
+  switch (shape) {
+    case 'laplace':
+      return Number(l1)
+    case 'gaussian':
+      return Math.sqrt(Number(l2Squared))
   }
 }
 

@@ -67,17 +67,29 @@ export function sensitivityOf(statistic: Statistic, aggregate: Aggregate, datase
   return stability.lInfinity === 0n ? ONE_UNIT : stability
 }
 
+/** Sensitivities of several vectors, and how far one unit moves them together. */
+export interface JointSensitivity {
+  readonly sensitivities: readonly Sensitivity[]
+  /** Moves, as the sensitivity of each vector to them: no neighbours cost more than one of these. */
+  readonly moves: readonly (readonly Sensitivity[])[]
+}
+
 /**
  * Sensitivities of the Haar nodes over the cells of a count (`src/core/workloads/ordered.ts`): of the number of all rows, then
  * of the differences of each level, from the one node of all cells to those of two cells. A row adds 1 or -1 to one difference
  * of each level. Of the cells in which a unit has rows, as many can be in one half of a node as it has cells.
+ *
+ * Under `change-one`, the nodes of a unit's rows and of those that replace them are the same down to the one that has them in
+ * different halves. With all T rows of a unit in one cell, the worst pairs are: one that is left out, which moves every level
+ * by T, and one for each level that divides them, which moves none above it, one node of it by 2 T, and two of each level
+ * below it by T. Proof: src/core/workloads/workloads.md, "Sensitivity".
  * @param levels number of levels; the cells are the first of 2^levels
  */
 export function sensitivitiesOfHaarNodes(
   aggregate: Aggregate,
   levels: number,
   dataset: Dataset,
-): readonly Sensitivity[] {
+): JointSensitivity {
   const contribution = contributionOf(entry(aggregate.statistics, 0), aggregate, dataset)
   const { terms, termsPerCell, cells } = contribution
   const ofHalves = (cellsInHalf: bigint, nodes: bigint, lowest: bigint) => {
@@ -91,7 +103,21 @@ export function sensitivitiesOfHaarNodes(
   const differences = Array.from({ length: levels }, (_, level) =>
     ofHalves(2n ** BigInt(levels - level - 1), 2n ** BigInt(level), -1n),
   )
-  return [ofHalves(2n ** BigInt(levels), 1n, 0n), ...differences]
+  const sensitivities = [ofHalves(2n ** BigInt(levels), 1n, 0n), ...differences]
+  if (dataset.neighbours === 'add-remove' || termsPerCell < terms)
+    return { sensitivities, moves: [sensitivities] }
+  /** @param nodesOf how many nodes of a level move, and how often by all rows of a unit */
+  const moveOf = (nodesOf: (level: number) => readonly [nodes: bigint, times: bigint]) =>
+    sensitivities.map(({ l0 }, level) => {
+      const [nodes, times] = nodesOf(level)
+      const lInfinity = times * terms
+      return { l0, l1: nodes * lInfinity, l2Squared: nodes * lInfinity ** 2n, lInfinity }
+    })
+  const left = moveOf(() => [1n, 1n])
+  const divided = differences.map((_, above) =>
+    moveOf((level) => (level <= above ? [0n, 0n] : level === above + 1 ? [1n, 2n] : [2n, 1n])),
+  )
+  return { sensitivities, moves: [left, ...divided] }
 }
 
 const ONE_UNIT: Sensitivity = { l0: 1n, l1: 1n, l2Squared: 1n, lInfinity: 1n }

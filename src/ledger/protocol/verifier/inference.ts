@@ -18,6 +18,8 @@ interface Document {
   readonly measurement?: string
   readonly integers?: Integers
   readonly answers?: readonly { readonly integers?: Integers }[]
+  /** In a batch that was planned together: what was measured. */
+  readonly together?: { readonly measured: readonly { readonly integers: Integers }[] }
   readonly inference: {
     readonly releases: readonly { readonly id: string; readonly measurement: string }[]
     readonly estimates: readonly (readonly Estimate[])[]
@@ -109,10 +111,17 @@ function reasonAgainstEstimates(
     : 'an estimate of the inferred answer is not the stated combination of measured integers'
 }
 
-/** The integers of a measurement, which is named after the answer that shows it, and in a batch by its place, too. */
-function integersOf({ measurement = '', integers, answers }: Document, named: string): Integers | undefined {
+/**
+ * The integers of a measurement, which is named after the answer that shows it, and in a batch by the place of its answer, or of
+ * its table, too.
+ */
+function integersOf(
+  { measurement = '', integers, answers, together }: Document,
+  named: string,
+): Integers | undefined {
   if (answers === undefined) return named === measurement ? integers : undefined
-  return answers.find((_, place) => named === `${measurement}.${place}`)?.integers
+  const parts: readonly { readonly integers?: Integers }[] = together?.measured ?? answers
+  return parts.find((_, place) => named === `${measurement}.${place}`)?.integers
 }
 
 /** Binary digits of a quotient after the point. */

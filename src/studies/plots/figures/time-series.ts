@@ -1,6 +1,6 @@
 import { entry } from '../../../privacy/must.ts'
 import { type Figure, type Header, headerHeight, headerLayers } from '../figure.ts'
-import { along, FONT_SIZE, IN_FULL_BESIDE, type Layer, pointMark, stroke } from '../marks.ts'
+import { along, FONT_SIZE, IN_FULL_BELOW, IN_FULL_BESIDE, type Layer, pointMark, stroke } from '../marks.ts'
 import type { TimeSeriesPlot } from '../plot.ts'
 import { numberTextNear, percentText, plainText, shortened, textWidth } from '../text.ts'
 import { dashes, type Palette, shapes } from '../theme.ts'
@@ -18,7 +18,7 @@ const BAND_OPACITY = 0.16
 type Line = TimeSeriesPlot['lines'][number]
 type Point = Line['points'][number]
 
-/** Lines over time with bands of the values within the half-width. */
+/** Lines over time, or over numbers, with bands of the values within the half-width. */
 export function timeSeriesFigure(plot: TimeSeriesPlot, palette: Palette): Figure {
   const header = headerOf(plot, palette)
   const margins = { left: 84, right: 24, top: headerHeight(header) + 12, bottom: 64 }
@@ -51,12 +51,12 @@ function headerOf(plot: TimeSeriesPlot, palette: Palette): Header {
 }
 
 function seriesLayers(plot: TimeSeriesPlot, palette: Palette): readonly Layer[] {
-  const x = acrossOf(plot)('atMs')
+  const x = acrossOf(plot)('at')
   const y = upOf(plot)
   const tooltip = { field: 'told', type: 'nominal' } as const
   const bands = plot.lines.map(({ points }, place): Layer => {
-    const values = points.flatMap(({ atMs, around }) =>
-      around === undefined ? [] : [{ atMs, lower: around[0], upper: around[1] }],
+    const values = points.flatMap(({ at, around }) =>
+      around === undefined ? [] : [{ at, lower: around[0], upper: around[1] }],
     )
     const { color } = styleOf(place, palette).line
     return {
@@ -78,12 +78,22 @@ function seriesLayers(plot: TimeSeriesPlot, palette: Palette): readonly Layer[] 
   return [...bands, ...lines]
 }
 
-/** Axis with the names of as many periods as fit, below their points. The service made the names. */
-function acrossOf({ lines, fromMs, toMs }: TimeSeriesPlot) {
-  const names = new Map(lines.flatMap(({ points }) => points.map(({ atMs, period }) => [atMs, period])))
+/** Axis of numbers, or with the names of as many periods as fit, below their points. The service made the names. */
+function acrossOf({ lines, over, from, to }: TimeSeriesPlot) {
+  if (over !== undefined)
+    return along({
+      title: shortened(over, 600, 13),
+      from,
+      to,
+      round: false,
+      tickCount: 8,
+      mostInFull: IN_FULL_BELOW,
+      grid: true,
+    })
+  const names = new Map(lines.flatMap(({ points }) => points.map(({ at, period }) => [at, period])))
   const periods = [...names].toSorted(([one], [other]) => one - other)
   const widest = Math.max(...periods.map(([, name]) => textWidth(name, FONT_SIZE))) + 12
-  const place = (atMs: number) => ((atMs - fromMs) * FRAME.width) / (toMs - fromMs)
+  const place = (at: number) => ((at - from) * FRAME.width) / (to - from)
   const labelled: (readonly [number, string])[] = []
   for (const period of periods) {
     const [before] = labelled.at(-1) ?? [Number.NEGATIVE_INFINITY]
@@ -93,10 +103,10 @@ function acrossOf({ lines, fromMs, toMs }: TimeSeriesPlot) {
   return (field: string) => ({
     field,
     type: 'quantitative' as const,
-    scale: { domain: [fromMs, toMs], nice: false, zero: false },
+    scale: { domain: [from, to], nice: false, zero: false },
     axis: {
       title: 'Time (UTC)',
-      values: labelled.map(([atMs]) => atMs),
+      values: labelled.map(([at]) => at),
       grid: true,
       labelExpr: `(${JSON.stringify(Object.fromEntries(labelled))})[datum.value]`,
     },
@@ -124,7 +134,8 @@ function upOf({ lines, name }: TimeSeriesPlot) {
 function spoken(plot: TimeSeriesPlot): string {
   const notes = plot.notes.map((note) => `${plainText(note)}.`)
   const values = plot.lines.flatMap((line) => line.points.map((point) => spokenPoint(plot, line, point)))
-  return [`${plot.name} by time, as lines.`, ...notes, ...values].join(' ')
+  const by = plot.over === undefined ? 'time' : shortened(plot.over, 400, FONT_SIZE)
+  return [`${plot.name} by ${by}, as lines.`, ...notes, ...values].join(' ')
 }
 
 function spokenPoint({ lines }: TimeSeriesPlot, { name }: Line, { period, value, around }: Point): string {

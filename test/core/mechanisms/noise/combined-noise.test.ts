@@ -254,4 +254,11 @@ describe('many discrete Laplace noises', () => {
       expect(halfWidth).toBeLessThan(exact * 1.01 + 6)
     }
   })
+
+  test('those that are never drawn add nothing, and take no time', { timeout: 60_000 }, () => {
+    const never = Array.from({ length: 10_000 }, () => [laplace(1 / 900), 1] as const)
+    expect(halfWidthBound(0.05)(weighted(...never))).toBe(0)
+    const drawn = [laplace(20), 1] as const
+    expect(halfWidthBound(0.05)(weighted(drawn, ...never))).toBe(halfWidthBound(0.05)(weighted(drawn)))
+  })
 })

@@ -7,8 +7,9 @@ import { normalForm } from '../../../../src/core/planner/identity/normal-form.ts
 import { plan } from '../../../../src/core/planner/plan.ts'
 import { noisesOf, quantileOf } from '../../../../src/core/planner/plans/cumulative-curve.ts'
 import { planKindOf } from '../../../../src/core/planner/plans/plan-kinds.ts'
+import { sensitivitiesOfHaarNodes } from '../../../../src/core/planner/price/stability.ts'
 import { accuracyReport, noiseReport, reporter } from '../../../../src/core/planner/report.ts'
-import { haarNodes } from '../../../../src/core/workloads/ordered.ts'
+import { haarNodes, levelsFor } from '../../../../src/core/workloads/ordered.ts'
 import { entry } from '../../../../src/privacy/must.ts'
 import { seriesOf } from '../../../../src/studies/plots/time-series.ts'
 import { patients, people } from '../neighbours/people.ts'
@@ -19,22 +20,93 @@ const curveOf = (wire: object, ...others: readonly ['add-remove' | 'change-one']
   planFor('cumulative', planOf({ ...AGES, ...wire }, ...others))
 
 /** A dataset whose ages have 1,024 values. */
-const wide = (): Dataset => {
-  const dataset = people('add-remove')
+const wide = (neighbours: 'add-remove' | 'change-one'): Dataset => {
+  const dataset = people(neighbours)
   const columns = dataset.columns.map((column) =>
     column.name === 'Age' && column.type === 'integer' ? { ...column, upperIndex: 1_023n } : column,
   )
   return { ...dataset, columns, accounting: 'zcdp' }
 }
 
-test('1,024 cumulative counts at rho = 1/2 have a root mean squared error of 3.7 or less', () => {
+test.each([
+  ['add-remove', 3.553, 8.24],
+  // Level by level it would be 6.53.
+  ['change-one', 4.448, 10.17],
+] as const)('1,024 cumulative counts at rho = 1/2: the error under %s', (neighbours, error, width) => {
   const query = querySchema.parse({ ...AGES, epsilon: 4.5, delta: 1e-6 })
-  const planned = planFor('cumulative', plan(query, wide(), { maxCells: 5_000 }))
+  const planned = planFor('cumulative', plan(query, wide(neighbours), { maxCells: 5_000 }))
   const rho = Number(planned.rho) / 1e12
   const { rootMeanSquaredError = Number.NaN, halfWidth } = accuracyReport(planned)
   // Errors are proportional to 1 / root(rho).
-  expect(rootMeanSquaredError * Math.sqrt(rho / 0.5)).toBeCloseTo(3.553, 2)
-  expect((halfWidth ?? Number.NaN) * Math.sqrt(rho / 0.5)).toBeCloseTo(8.24, 1)
+  expect(rootMeanSquaredError * Math.sqrt(rho / 0.5)).toBeCloseTo(error, 2)
+  expect((halfWidth ?? Number.NaN) * Math.sqrt(rho / 0.5)).toBeCloseTo(width, 1)
+})
+
+describe('no neighbours cost more than the moves that are priced, and some cost as much', () => {
+  const noises = ['gaussian', 'laplace'] as const
+  /** What a change of the cells costs, at these prices of the levels. */
+  const costOf = (change: readonly bigint[], prices: readonly number[], noise: (typeof noises)[number]) =>
+    haarNodes(change).reduce(
+      (sum, nodes, level) =>
+        sum +
+        entry(prices, level) *
+          nodes.reduce(
+            (all, node) => all + (noise === 'gaussian' ? Number(node) ** 2 : Math.abs(Number(node))),
+            0,
+          ),
+      0,
+    )
+  /** All contributions of at most this number of rows. */
+  const contributions = (cells: number, rows: number): readonly (readonly bigint[])[] =>
+    cells === 0
+      ? [[]]
+      : Array.from({ length: rows + 1 }, (_, here) =>
+          contributions(cells - 1, rows - here).map((others) => [BigInt(here), ...others]),
+        ).flat()
+
+  test.each([
+    ['rows', 'add-remove', 1, {}],
+    ['rows', 'change-one', 1, {}],
+    ['people with two rows', 'add-remove', 2, { contribution: { rows: 2 } }],
+    ['people with two rows', 'change-one', 2, { contribution: { rows: 2 } }],
+    ['people in one group', 'change-one', 2, { contribution: { groups: 1, rowsPerGroup: 2 } }],
+  ] as const)('%s, %s', (_, neighbours, rows, wire) => {
+    const dataset = rows === 1 ? people(neighbours) : patients(neighbours)
+    for (const cells of [1, 2, 3, 5, 8]) {
+      const edges = Array.from({ length: cells + 1 }, (_each, place) => place)
+      const query = querySchema.parse({ ...AGES, ...wire, column: { column: 'Age', edges }, epsilon: 1 })
+      const { aggregate } = planFor('cumulative', plan(query, dataset, { maxCells: 100 }))
+      const { moves } = sensitivitiesOfHaarNodes(aggregate, levelsFor(cells), dataset)
+      const own = contributions(cells, rows)
+      const others = neighbours === 'add-remove' ? own.slice(0, 1) : own
+      // Other prices have other worst neighbours.
+      for (const prices of [
+        [1, 1, 1, 1],
+        [9, 1, 1, 1],
+        [1, 2, 9, 1],
+        [1, 1, 3, 9],
+      ])
+        for (const noise of noises) {
+          const priced = moves.map((move) =>
+            move.reduce(
+              (sum, { l1, l2Squared }, level) =>
+                sum + entry(prices, level) * Number(noise === 'gaussian' ? l2Squared : l1),
+              0,
+            ),
+          )
+          const costs = own.flatMap((one) =>
+            others.map((other) =>
+              costOf(
+                one.map((count, cell) => count - entry(other, cell)),
+                prices,
+                noise,
+              ),
+            ),
+          )
+          expect(Math.max(...costs)).toBe(Math.max(...priced))
+        }
+    }
+  })
 })
 
 test('spans are those of edges, periods or values; rows without a value are in no cell', () => {
@@ -65,6 +137,21 @@ test('counts by periods are a line over time, with its band', () => {
     ['2024-04', 14],
   ])
   expect(series?.lines[0]?.points[0]?.around).toBeDefined()
+})
+
+test('any epsilon is divided among the levels, or is too small to be', () => {
+  for (const neighbours of ['add-remove', 'change-one'] as const) {
+    for (let nano = 10_001; nano < 4e9; nano = Math.ceil(nano * 1.37)) {
+      const epsilon = nano / 1e9
+      expect(
+        curveOf({ column: { column: 'Age', edges: [0, 1, 2, 3, 9, 20] }, epsilon }, neighbours).loss,
+      ).toEqual({
+        epsilonNano: BigInt(nano),
+        deltaAtto: 0n,
+      })
+    }
+    expect(refusalOf({ ...AGES, epsilon: 9e-6 }, neighbours).errors).toMatchObject([{ field: 'epsilon' }])
+  }
 })
 
 test('an accuracy is met at the least epsilon', () => {

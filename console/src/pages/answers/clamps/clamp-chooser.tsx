@@ -1,6 +1,8 @@
 import { useId, useState } from 'react'
 import { ButtonLink } from '../../../components/forms/button.tsx'
-import { formatHalfWidth, formatShare } from '../../../format/number.ts'
+import { Notice } from '../../../components/notices/notices.tsx'
+import { formatExact, formatHalfWidth, formatShare } from '../../../format/number.ts'
+import { askAgainAddress } from '../../history/history-filter.ts'
 import { type AnswerPart, valueText } from '../answer-text.ts'
 import type { AskedQuestion } from '../question-text.ts'
 import { clampedQuestion, errorsOf, type Histogram, histogramOf, recommendedEnds } from './clamp-choice.ts'
@@ -16,7 +18,14 @@ export interface ClampChooserProps {
 /** A clamp over the paid histogram of a `bounds` question, with its noise and its bias. Nothing for other answers. */
 export function ClampChooser({ part, ...asked }: ClampChooserProps) {
   const histogram = histogramOf(part)
-  return histogram === undefined ? null : <Chooser histogram={histogram} {...asked} />
+  if (histogram !== undefined) return <Chooser histogram={histogram} {...asked} />
+  if (!('cells' in part.result) || part.result.clamps === undefined) return null
+  return (
+    <Notice>
+      No clamp can be recommended, because no band stands out from the noise: its count would have to be above{' '}
+      {formatExact(part.accuracy.rowsToAppear ?? 0)}. A larger epsilon lowers that.
+    </Notice>
+  )
 }
 
 interface ChooserProps extends Omit<ClampChooserProps, 'part'> {
@@ -69,7 +78,7 @@ function Chooser({ histogram, dataset, question }: ChooserProps) {
               (kind === 'mean' || sum !== undefined) && (
                 <ButtonLink
                   key={kind}
-                  href={askHref(dataset, clampedQuestion(kind, question, clamp, histogram))}
+                  href={askAgainAddress(dataset, clampedQuestion(kind, question, clamp, histogram))}
                 >
                   Write the {kind} with this clamp
                 </ButtonLink>
@@ -79,11 +88,6 @@ function Chooser({ histogram, dataset, question }: ChooserProps) {
       )}
     </fieldset>
   )
-}
-
-function askHref(dataset: string, question: object): string {
-  const parameters = new URLSearchParams({ q: JSON.stringify(question) })
-  return `/datasets/${encodeURIComponent(dataset)}/ask?${parameters}`
 }
 
 interface BarsProps extends Pick<ChooserProps, 'histogram'> {

@@ -5,10 +5,13 @@ import { type Language, PYTHON, snake } from './code-language.ts'
 
 /** Returns the expression that asks a question of the dataset in a variable. */
 export function askedText(question: AskedQuestion, variable: string, language: Language): string | undefined {
-  const { kind, queries } = question
+  const { kind, queries, plan, objective, weights } = question
   if (Array.isArray(queries)) {
     const made = queries.map((query) => madeText(query, variable, language))
-    return made.includes(undefined) ? undefined : broken(`${variable}.batch([`, made as string[], '])')
+    if (made.includes(undefined)) return undefined
+    const terms = Object.entries({ plan, objective, weights }).filter(([, value]) => value !== undefined)
+    const options = language.given([''], optionTexts(Object.fromEntries(terms), language))
+    return broken(`${variable}.batch([`, made as string[], `]${options.join(', ')})`)
   }
   if (typeof kind !== 'string') return undefined
   const asked =

@@ -12,10 +12,13 @@ interface FieldValues {
   statistics: Statistic[]
   candidates: Candidates
   percentages: number | number[]
+  numbers: number | number[]
+  weights: number | number[]
   counted: 'rows' | 'people'
   perPerson: 'sum' | 'mean' | 'count'
   clamp: Clamp
   clamps: Clamps
+  ranges: Clamp[]
   number: number
   flag: boolean
   choice: string

@@ -1,6 +1,7 @@
 import type { ReactNode } from 'react'
 import type { FieldType, KindField, KindFields } from '../../../../../clients/kind-entry.ts'
 import { Checkbox, SelectField, TextField } from '../../../components/forms/fields.tsx'
+import { type Clamp, rangeText } from '../../answers/question-text.ts'
 import type { DatasetFacts } from '../../datasets/dataset.ts'
 import { ConditionField } from '../conditions/condition-field.tsx'
 import { NumberInputField, SelectColumn, TextList } from '../fields.tsx'
@@ -12,6 +13,8 @@ import { ColumnsField } from './columns-fields.tsx'
 import type { FieldPart } from './field-part.ts'
 import { GroupingField, GroupingsFields } from './grouping-field.tsx'
 import { columnsOf, fittingColumns, withFittingColumn } from './kinds.ts'
+import { isMisfit } from './weights.ts'
+import { WeightsField } from './weights-field.tsx'
 
 type Control<Type extends FieldType> = (part: FieldPart<Type>) => ReactNode
 
@@ -26,14 +29,9 @@ const CONTROLS: { readonly [Type in Exclude<FieldType, 'statistics'>]: Control<T
     <ConditionField label={label} dataset={dataset} value={value} required onChange={onChange} />
   ),
   candidates: CandidatesField,
-  percentages: ({ label, field, value, onChange }) => (
-    <TextList
-      label={label}
-      hint={field.hint}
-      items={[value ?? []].flat()}
-      onChange={(p) => onChange(p as number[])}
-    />
-  ),
+  percentages: NumbersField,
+  numbers: NumbersField,
+  weights: WeightsField,
   counted: ({ label, field, value = 'rows', onChange }) => (
     <SelectField
       label={label}
@@ -46,6 +44,14 @@ const CONTROLS: { readonly [Type in Exclude<FieldType, 'statistics'>]: Control<T
   perPerson: PerPersonField,
   clamp: ClampField,
   clamps: ClampsField,
+  ranges: ({ label, field, value = [], onChange }) => (
+    <TextList
+      label={label}
+      hint={field.hint}
+      items={value.map(rangeText)}
+      onChange={(ranges) => onChange(ranges.length === 0 ? undefined : ranges.map(rangeOf))}
+    />
+  ),
   number: NumberField,
   flag: FlagField,
   choice: ChoiceField,
@@ -57,6 +63,13 @@ const CONTROLS: { readonly [Type in Exclude<FieldType, 'statistics'>]: Control<T
       onChange={(text) => onChange(text || undefined)}
     />
   ),
+}
+
+/** Reads a range, also one that is not written to its end. */
+function rangeOf(text: string | number): Clamp {
+  const [lower = '', upper = ''] = String(text).split(/ +to +/)
+  const endOf = (end: string) => (end === '' || Number.isNaN(Number(end)) ? end : Number(end))
+  return { lower: endOf(lower), upper: endOf(upper) }
 }
 
 export interface KindFieldsProps<Asked extends object> {
@@ -101,15 +114,17 @@ export function KindFieldsOf<Asked extends object>(props: KindFieldsProps<Asked>
   })
 }
 
-/** Returns a question without the fields that need another value of another field. */
+/** Returns a question without the fields that need another value of another field, and weights of other tables. */
 function withFittingFields<Asked extends object>(asked: Asked, fields: KindFields): Asked {
   return Object.entries(fields).reduce(
-    (fitting, [name, field]) => (isRuledOut(field, fitting) ? withField(fitting, name, undefined) : fitting),
+    (fitting, [name, field]) =>
+      isRuledOut(field, fitting, fieldValue(fitting, name)) ? withField(fitting, name, undefined) : fitting,
     asked,
   )
 }
 
-function isRuledOut({ onlyWith }: KindField, asked: object): boolean {
+function isRuledOut({ type, onlyWith }: KindField, asked: object, value?: unknown): boolean {
+  if (type === 'weights' && isMisfit(value, asked)) return true
   if (onlyWith === undefined) return false
   const [other, needed] = onlyWith
   const stated = fieldValue(asked, other)
@@ -187,6 +202,17 @@ function FlagField({ label, field, value = false, asked, onChange }: FieldPart<'
       disabled={isFixed}
       value={value}
       onChange={(checked) => onChange(checked || undefined)}
+    />
+  )
+}
+
+function NumbersField({ label, field, value, onChange }: FieldPart<'percentages'> | FieldPart<'numbers'>) {
+  return (
+    <TextList
+      label={label}
+      hint={field.hint}
+      items={[value ?? []].flat()}
+      onChange={(numbers) => onChange(numbers as number[])}
     />
   )
 }

@@ -86,7 +86,7 @@ function useHalfWidths(id: string, question: Question, epsilons: readonly number
 function useCurvePreview(id: string, question: Question, epsilons: readonly number[]) {
   const unpriced = withField(withField(question, 'epsilon', undefined), 'accuracy', undefined)
   const queries = epsilons.map((epsilon) => ({ ...unpriced, epsilon }))
-  return useBatchPreview(id, queries, { staleTime: Number.POSITIVE_INFINITY })
+  return useBatchPreview(id, queries, { plan: 'separate' }, { staleTime: Number.POSITIVE_INFINITY })
 }
 
 /** Returns the chosen point of the curve at once, before a preview confirms it. */

@@ -36,11 +36,20 @@ function Figures({ preview }: PreviewPart) {
           <dd>{paid ? 'paid already' : sizeOf(cost) === 0 ? 'free' : formatAmount(cost)}</dd>
         </div>
         <div>
-          <dt>Half-width at {formatShare(accuracy.confidence)}</dt>
+          <dt>
+            {accuracy.rootMeanSquaredError === undefined ? 'Half-width' : 'Largest half-width'} at{' '}
+            {formatShare(accuracy.confidence)}
+          </dt>
           {halfWidthTexts(accuracy).map((text) => (
             <dd key={text}>{text}</dd>
           ))}
         </div>
+        {accuracy.rootMeanSquaredError !== undefined && (
+          <div>
+            <dt>Root mean squared error of all counts</dt>
+            <dd>{formatHalfWidth(accuracy.rootMeanSquaredError)}</dd>
+          </div>
+        )}
         <div>
           <dt>An adversary guesses right</dt>
           <dd>{isInferred ? 'no more often than before' : `at most ${formatRisk(query.risk)}`}</dd>

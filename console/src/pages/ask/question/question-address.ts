@@ -1,7 +1,7 @@
 import type { DatasetFacts } from '../../datasets/dataset.ts'
 import { questionOf } from '../kinds/kinds.ts'
 import { type EpsilonLimits, epsilonRange } from '../price/half-widths.ts'
-import { type Question, USUAL_EPSILON } from './question.ts'
+import { type BatchTerms, type Question, USUAL_EPSILON } from './question.ts'
 import { type ReadQuestion, readQuestion } from './read-question.ts'
 
 /** Public facts of a dataset from which the first question is made. */
@@ -12,6 +12,8 @@ export interface Draft {
   readonly question: Question
   /** Questions of the batch; empty without one. */
   readonly batch: readonly Question[]
+  /** What is asked of all of them. */
+  readonly terms: BatchTerms
 }
 
 /** Draft of an address, and whether the address states something that is no question. */
@@ -48,11 +50,12 @@ export function readDraft(
   const [q, batchText] = [parameters.get('q') || null, parameters.get('batch') || null]
   const asked = q === null ? undefined : readQuestion(q)
   const listed = batchText === null ? undefined : readQuestion(batchText)
-  const batch = queriesIn(asked) ?? queriesIn(listed) ?? []
+  const { queries: batch, terms } = batchIn(asked) ?? batchIn(listed) ?? { queries: [], terms: {} }
   const single = asked !== undefined && 'question' in asked ? asked.question : batch[0]
   return {
     question: single ?? firstQuestion(dataset),
     batch,
+    terms,
     isUnreadable:
       parameters.has('long') ||
       (asked !== undefined && 'error' in asked) ||
@@ -60,12 +63,12 @@ export function readDraft(
   }
 }
 
-function queriesIn(read: ReadQuestion | undefined): readonly Question[] | undefined {
-  return read !== undefined && 'queries' in read ? read.queries : undefined
+function batchIn(read: ReadQuestion | undefined) {
+  return read !== undefined && 'queries' in read ? read : undefined
 }
 
 function isDraft(state: unknown): state is Draft {
-  return typeof state === 'object' && state !== null && 'question' in state && 'batch' in state
+  return typeof state === 'object' && state !== null && 'question' in state && 'terms' in state
 }
 
 /** Returns a count at the usual epsilon, or at the one next to it that the dataset permits. */
@@ -76,9 +79,9 @@ function firstQuestion(dataset: FirstFacts): Question {
 }
 
 /** Returns the parameters of the address of a draft. */
-function draftParameters({ question, batch }: Draft): URLSearchParams {
+function draftParameters({ question, batch, terms }: Draft): URLSearchParams {
   return new URLSearchParams({
     q: JSON.stringify(question),
-    ...(batch.length === 0 ? {} : { batch: JSON.stringify({ queries: batch }) }),
+    ...(batch.length === 0 ? {} : { batch: JSON.stringify({ queries: batch, ...terms }) }),
   })
 }

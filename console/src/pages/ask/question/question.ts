@@ -64,3 +64,6 @@ export interface WrittenQuestionPart extends QuestionPart {
   /** Called with true while the text states another question, or none. Nothing is asked then. */
   readonly onPending: (isPending: boolean) => void
 }
+
+/** What is asked of all questions of a batch. */
+export type BatchTerms = Pick<Schemas['Batch'], 'plan' | 'objective' | 'weights'>

@@ -1,14 +1,14 @@
 import type { FieldType, KindFields } from '../../../../../clients/kind-entry.ts'
 import { KINDS } from '../../../api/kinds.ts'
 import { isRecord } from '../../../format/json.ts'
-import type { Question } from './question.ts'
+import type { BatchTerms, Question } from './question.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
 /** A question, the questions of a batch, or why a text is neither. */
 export type ReadQuestion =
   | { readonly question: Question }
-  | { readonly queries: readonly Question[] }
+  | { readonly queries: readonly Question[]; readonly terms: BatchTerms }
   | { readonly error: string }
 
 /**
@@ -22,10 +22,16 @@ export function readQuestion(text: string): ReadQuestion {
     const { queries } = value
     const error = (Array.isArray(queries) ? queries : [value]).map(ruleOf).find((rule) => rule !== undefined)
     if (error !== undefined) return { error }
-    return Array.isArray(queries) ? { queries } : { question: value as Question }
+    return Array.isArray(queries) ? { queries, terms: termsIn(value) } : { question: value as Question }
   } catch {
     return { error: 'must be JSON' }
   }
+}
+
+/** What is asked of all questions of a batch. The service checks the values. */
+function termsIn({ plan, objective, weights }: Fields): BatchTerms {
+  const given = Object.entries({ plan, objective, weights }).filter(([, value]) => value !== undefined)
+  return Object.fromEntries(given)
 }
 
 /** Returns the rule that a value breaks, or undefined if it is a question that the form can show. */
@@ -67,15 +73,22 @@ const HAS_FORM: { readonly [Type in FieldType]: (value: unknown) => boolean } = 
   condition: isPredicate,
   statistics: listOf(isStatistic),
   candidates: isCandidates,
-  percentages: (value) => isNumber(value) || listOf(isPlain)(value),
+  percentages: isNumbers,
+  numbers: isNumbers,
+  weights: isNumbers,
   counted: isText,
   perPerson: isText,
   clamp: isClamp,
   clamps: (value) => isRecord(value) && Object.values(value).every(isClamp),
+  ranges: listOf(isClamp),
   number: isNumber,
   flag: (value) => typeof value === 'boolean',
   choice: isText,
   text: isText,
+}
+
+function isNumbers(value: unknown): boolean {
+  return isNumber(value) || listOf(isPlain)(value)
 }
 
 function isClamp(value: unknown): boolean {

@@ -58,9 +58,9 @@ export function useQuestionAddress(dataset: FirstFacts) {
   useEffect(() => {
     latest.current = draft
   }, [draft])
-  const change = useCallback(({ question, batch }: Partial<Draft>) => {
-    const before = latest.current
-    const next = { question: question ?? before.question, batch: batch ?? before.batch }
+  const change = useCallback((changes: Partial<Draft>) => {
+    const { question, batch, terms } = { ...latest.current, ...changes }
+    const next = { question, batch, terms }
     latest.current = next
     unwritten.current = next
     setDraft({ ...next, isUnreadable: false })

@@ -10,7 +10,14 @@ import styles from '../ask.module.css'
 import { withFittingContribution } from '../terms/contribution.ts'
 import { ContributionField } from '../terms/contribution-field.tsx'
 import { OptionsField } from '../terms/options-field.tsx'
-import { priceOf, type Question, termsOf, type WrittenQuestionPart, withPrice } from './question.ts'
+import {
+  type BatchTerms,
+  priceOf,
+  type Question,
+  termsOf,
+  type WrittenQuestionPart,
+  withPrice,
+} from './question.ts'
 import { readQuestion } from './read-question.ts'
 
 /** The question as a SELECT statement, and what is stated beside it. The service translates it to the question. */
@@ -101,7 +108,7 @@ function statementOf(question: Question, { id, privacyUnit }: Dataset): string |
 
 interface QuestionJsonProps extends WrittenQuestionPart {
   /** Called with the questions of a batch. */
-  readonly onBatch: (queries: readonly Question[]) => void
+  readonly onBatch: (queries: readonly Question[], terms: BatchTerms) => void
 }
 
 /** The question as the JSON that the service reads. */
@@ -129,7 +136,7 @@ export function QuestionJson({ question, onChange, onBatch, onPending }: Questio
         const next = readQuestion(typed)
         onPending('error' in next)
         if ('question' in next) onChange(next.question)
-        if ('queries' in next) onBatch(next.queries)
+        if ('queries' in next) onBatch(next.queries, next.terms)
       }}
     />
   )

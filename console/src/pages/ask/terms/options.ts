@@ -10,7 +10,7 @@ export const USUAL_DELTA = 0.000001
 
 /** True for a field that the service chooses well: it stands under the further options. */
 export function isFurther({ type, optional, default: usual }: KindField): boolean {
-  return optional === true && usual === undefined && (type === 'number' || type === 'choice')
+  return optional === true && usual === undefined && ['number', 'choice', 'weights'].includes(type)
 }
 
 /** Returns the names of the further options of a question: fields of its kind, and those that kinds have in common. */

@@ -1,4 +1,5 @@
 import { type AnswerPart, labelText, type StoredDocument, valueText } from '../../answers/answer-text.ts'
+import { tableAnswer } from '../../answers/marginals.ts'
 import { type AskedQuestion, questionText } from '../../answers/question-text.ts'
 
 /** A value of an answer that can be subtracted from another. */
@@ -82,7 +83,7 @@ export function valuesOf(document: StoredDocument): readonly ComparedValue[] {
   return 'result' in document ? partValues(document) : []
 }
 
-function partValues({ result, accuracy }: AnswerPart): readonly ComparedValue[] {
+function partValues({ result, accuracy }: Pick<AnswerPart, 'result' | 'accuracy'>): readonly ComparedValue[] {
   const { confidence, halfWidth, unit } = accuracy
   const compared = (
     label: string,
@@ -113,6 +114,11 @@ function partValues({ result, accuracy }: AnswerPart): readonly ComparedValue[] 
     )
   if ('percentiles' in result)
     return result.percentiles.map(({ p, value }) => compared(`${p}%`, value, halfWidth))
+  if ('tables' in result)
+    return result.tables.flatMap((table) => {
+      const own = tableAnswer({ accuracy }, result, table, table.values)
+      return own === undefined ? [] : partValues(own)
+    })
   if ('keys' in result)
     return result.keys.flatMap(({ key, count }) =>
       count === undefined ? [] : [comparedValue(key, count, halfWidth, confidence)],
@@ -145,7 +151,19 @@ function labelOf(parts: readonly string[]): string {
 }
 
 /** Fields of a question that change its price and its noise, or how its answer is shown, but not what is asked. */
-const TERMS = ['epsilon', 'delta', 'accuracy', 'supposed', 'mechanism', 'calibration', 'postprocess']
+const TERMS = [
+  'epsilon',
+  'rho',
+  'delta',
+  'accuracy',
+  'supposed',
+  'mechanism',
+  'calibration',
+  'objective',
+  'weights',
+  'nextEpsilon',
+  'postprocess',
+]
 
 /** True if the questions of two answers differ at most in price, noise and post-processing. */
 export function asksTheSame(one: StoredDocument, other: StoredDocument): boolean {

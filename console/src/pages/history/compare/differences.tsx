@@ -18,7 +18,13 @@ export interface Documents {
 export function Differences({ one, other }: Documents) {
   const { differences, unmatched } = compareAnswers(one, other)
   if (differences.length === 0)
-    return <Notice>The answers have no number in common that could be subtracted.</Notice>
+    return (
+      <Notice>
+        {[one, other].some(lacksValues)
+          ? 'The tables are too large for the answers to contain their values. Download them from the page of each answer.'
+          : 'The answers have no number in common that could be subtracted.'}
+      </Notice>
+    )
   const lowest = Math.min(...differences.map(({ confidence }) => confidence))
   const isOne = differences.length === 1
   const span = Math.max(
@@ -72,6 +78,15 @@ export function Differences({ one, other }: Documents) {
         {unmatched.length > 0 && <p>Only one of the answers has: {unmatched.join('; ')}.</p>}
       </div>
     </Section>
+  )
+}
+
+/** True for tables whose values are at an address of their own. */
+function lacksValues(document: StoredDocument): boolean {
+  return (
+    'result' in document &&
+    'tables' in document.result &&
+    document.result.tables.some(({ values }) => values === undefined)
   )
 }
 

@@ -10,6 +10,6 @@ export const cumulativeCounts: QuestionKind<'cumulativeCounts'> = {
   grouped: true,
   columns: { column: ORDERED },
   plan: planCumulativeCounts,
-  // Percentages change only how the curve is shown.
+  // Percentages and ranges change only how the curve is shown.
   subject: ({ column, of }, dataset) => ({ column: normalGrouping(column, dataset), ...countedOf(of) }),
 }

@@ -6,7 +6,7 @@ import type { QuestionKind } from '../question-kind.ts'
 /** The number of rows in each cell of all tables of some of the columns. */
 export const marginals: QuestionKind<'marginals'> = {
   title: 'Counts by every few of several columns',
-  phrase: 'counts by {ways} of {columns}',
+  phrase: 'counts by every {ways} of {columns}',
   columns: { columns: GROUPED },
   plan: planMarginals,
   subject(query, dataset) {

@@ -10,6 +10,7 @@ import { ingest } from '../../src/engines/duckdb/ingestion/ingest.ts'
 import { openLockedInstance } from '../../src/engines/duckdb/instance.ts'
 import { printAggregate } from '../../src/engines/sql-printer.ts'
 import { readAggregate } from '../../src/engines/sql-result.ts'
+import { cases } from '../cases.ts'
 import { folderForAll } from '../folders.ts'
 import { aggregate, aggregateOfPeople, columns, randomRows } from './arbitraries.ts'
 import { datasetOf, storedRows } from './fixture.ts'
@@ -80,10 +81,10 @@ test('an aggregate of rows has the same integers in another dialect', async () =
   await writeFile(sourcePath, randomRows(200, 31))
   await ingest({ sourcePath, format: 'csv', columns, privacyUnit: { kind: 'row' }, targetPath })
   const rows = await storedRows(targetPath, columns)
-  await expectReference({ dataset: datasetOf(columns, 'rows'), rows }, aggregate, 200)
+  await expectReference({ dataset: datasetOf(columns, 'rows'), rows }, aggregate, cases(200))
 })
 
 test('an aggregate of people has the same integers in another dialect', async () => {
   const people = await writePeople(folder.path, 'people', { rows: 200, people: 25, constant: true })
-  await expectReference(people, aggregateOfPeople, 100)
+  await expectReference(people, aggregateOfPeople, cases(200))
 })
