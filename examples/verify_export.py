@@ -3,8 +3,9 @@
 
 Usage: verify_export.py FILE [--answers FOLDER]
 
-FOLDER has answers as the service returned them, one in each file *.json. Those that follow from other answers (`inference`) are
-recomputed if all of these are there, too.
+FOLDER has answers as the service returned them, one in each file *.json: not replays, but what GET /v1/releases/{id} returns. They are
+compared with the hashes that the ledger records. Those that follow from other answers (`inference`) are recomputed if all of
+these are there, too.
 
 Uses only the standard library. Balances are not recomputed; `npx sotto ledger verify` does that.
 """
@@ -77,12 +78,15 @@ def wrong_estimate(answer, answers, parents):
     return None
 
 
-def verify_answers(folder, parents):
-    """Recomputes the saved answers that follow from others, as far as these are saved. Ends the program for a wrong one."""
-    answers = {}
+def verify_answers(folder, parents, recorded):
+    """Recomputes the saved answers that follow from others, as far as these are saved, and compares all with their hashes. Ends the
+    program for a wrong one."""
+    answers, hashes = {}, {}
     for file in sorted(Path(folder).glob("*.json")):
-        answer = json.loads(file.read_text("utf-8"))
+        data = file.read_bytes()
+        answer = json.loads(data)
         answers[answer["id"]] = answer
+        hashes[answer["id"]] = sha256(data)
     inferred = [answer for answer in answers.values() if "inference" in answer]
     recomputed = 0
     for answer in inferred:
@@ -96,6 +100,10 @@ def verify_answers(folder, parents):
         if reason is not None:
             sys.exit(f"answer {answer['id']}: {reason}")
         recomputed += 1
+    for identifier, found in hashes.items():
+        if recorded.get(identifier) != found:
+            sys.exit(f"answer {identifier}: the ledger records another answer, or none")
+    print(f"{len(hashes)} answers match their hashes")
     print(f"{recomputed} of {len(inferred)} inferred answers recomputed")
 
 
@@ -107,6 +115,8 @@ def main():
     heads = {}
     # The releases that each inferred answer follows from, by its id.
     parents = {}
+    # The hashes of answers, by the id of the answer.
+    recorded = {}
     requests, verified = 0, 0
     # By dataset: those with requests, and the first line that lacks its own.
     with_requests, lacking = set(), {}
@@ -127,6 +137,8 @@ def main():
             requests += event["kind"] in REFERRING
             if event["kind"] == "inferred":
                 parents[event["chargeId"]] = set(event["parents"])
+            if event["kind"] == "answered":
+                recorded[event["chargeId"]] = event["answerHash"]
     # An export of an earlier version of Sotto has no requests at all.
     for dataset, number in lacking.items():
         if dataset in with_requests:
@@ -135,7 +147,7 @@ def main():
         print(f"{dataset}: {sequence} events, head {head}")
     print(f"{verified} of {requests} requests match their hashes")
     if arguments.answers is not None:
-        verify_answers(arguments.answers, parents)
+        verify_answers(arguments.answers, parents, recorded)
     sys.exit(0 if heads else 1)
 
 

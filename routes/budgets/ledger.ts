@@ -18,19 +18,17 @@ import { principalOf } from '../../src/http/access/roles.ts'
 import { linkNext, nextNumber } from '../../src/http/paging.ts'
 import type { Budgets } from '../../src/ledger/contract/budgets.ts'
 import type { Chain, LedgerEntry } from '../../src/ledger/contract/chain.ts'
+import type { Releases } from '../../src/ledger/contract/releases.ts'
 import type { Sessions } from '../../src/ledger/contract/sessions.ts'
-import { exportLines, verifyRequests } from '../../src/ledger/exported.ts'
-import { type RequestCounts, withBrokenRequest } from '../../src/ledger/protocol/verifier/requests.ts'
-import type { Verification } from '../../src/ledger/protocol/verifier/verifier.ts'
+import { type DatasetFindings, exportLines, verifyDataset } from '../../src/ledger/exported.ts'
 import type { HeadSigner } from '../../src/ledger/signature.ts'
-import { verifyLedger } from '../../src/ledger/verification.ts'
 import { amountNumbers } from '../../src/privacy/accounting.ts'
 import { defined } from '../../src/privacy/defined.ts'
 import { lossNumbers } from '../../src/privacy/loss.ts'
 
 interface LedgerOptions {
   readonly catalog: Catalog
-  readonly ledger: Budgets & Chain & Pick<Sessions, 'sessionAnswers'>
+  readonly ledger: Budgets & Chain & Pick<Sessions & Releases, 'sessionAnswers' | 'release'>
   /** Signs heads, if given. */
   readonly signer?: HeadSigner
 }
@@ -134,8 +132,8 @@ export const ledgerRoutes: FastifyPluginAsyncZod<LedgerOptions> = async (
         tags: ['Ledger'],
         summary: 'Verify the hash chain and the balances',
         description:
-          'Recomputes every hash and every balance from the events, compares stored charges, requests and answers with them, and ' +
-          'reports the first event that does not match. Events missing at the end are only detected by comparison with a ' +
+          'Recomputes every hash and every balance from the events, compares stored charges, requests and answers with them, recomputes ' +
+          'answers that follow from others, and reports the first event that does not match. Events missing at the end are only detected by comparison with a ' +
           '`headHash` that was noted earlier.',
         params: datasetParameters,
         response: { 200: verificationSchema },
@@ -143,9 +141,7 @@ export const ledgerRoutes: FastifyPluginAsyncZod<LedgerOptions> = async (
     },
     async (request) => {
       const dataset = permittedDataset(principalOf(request), request.params.dataset)
-      const verification = requireOpened(await verifyLedger(ledger, dataset), dataset)
-      const { requests, broken } = await verifyRequests(ledger, dataset)
-      return describeVerification(withBrokenRequest(verification, broken), requests)
+      return describeVerification(requireOpened(await verifyDataset(ledger, dataset), dataset))
     },
   )
 }
@@ -158,7 +154,7 @@ export function sendLines(reply: FastifyReply, lines: Readable): FastifyReply {
   return reply.type('application/x-ndjson').send(lines)
 }
 
-function describeVerification(verification: Verification, requests: RequestCounts) {
+function describeVerification({ verification, requests, inferred = 0 }: DatasetFindings) {
   if (verification.kind === 'broken') {
     const { sequence, reason } = verification
     return { sound: false as const, sequence, reason }
@@ -168,6 +164,7 @@ function describeVerification(verification: Verification, requests: RequestCount
     sound: true as const,
     events,
     requests: requests.verified,
+    inferred,
     headHash,
     granted: lossNumbers(budget.granted),
     cap: amountNumbers(budget.cap),

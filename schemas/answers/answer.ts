@@ -824,7 +824,10 @@ const offers = z
       ])
       .describe('The answer that follows from what you have paid for, at no cost; or why none does.'),
     topUp: z
-      .strictObject({ epsilon: z.number().describe('Epsilon of the new measurement.'), price: amount })
+      .union([
+        z.strictObject({ epsilon: z.number().describe('Epsilon of the new measurement.'), price: amount }),
+        z.strictObject({ reason: z.string().describe('Why it cannot be bought.') }),
+      ])
       .optional()
       .describe(
         'What a new measurement costs that reaches, together with what you have paid for, the accuracy or the precision of the ' +

@@ -107,6 +107,10 @@ export const verification = z
       sound: z.literal(true),
       events: z.int().min(0),
       requests: z.int().min(0).describe('Number of stored requests that match the hashes in their events.'),
+      inferred: z
+        .int()
+        .min(0)
+        .describe('Number of answers that were recomputed from the stored answers that they follow from.'),
       headHash: z
         .string()
         .describe(

@@ -1,8 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { type Dataset, isLive } from '../core/dataset/dataset.ts'
 import type { UniformSource } from '../core/mechanisms/samplers/uniform-source.ts'
-import { offerOf } from '../core/planner/price/accuracy-first.ts'
-import { requireWithinQueryLimits } from '../core/planner/price/query-limits.ts'
 import type { BatchQueries } from '../core/planner/together.ts'
 import type { Engine } from '../engines/engine.ts'
 import type { Charge } from '../ledger/contract/charges.ts'
@@ -149,7 +147,6 @@ async function inferredOrder(
       compute: async () => ({ facts: way.facts }),
     }
   const { lacking } = way
-  requireWithinQueryLimits(lacking, offerOf(lacking.query))
   const compute = async (turn: Turn) => {
     await trace.step('wait', turn.takePlace)
     const released = await release(lacking, dependencies.engine, dependencies.noiseSource, trace)

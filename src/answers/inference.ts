@@ -18,14 +18,16 @@ import { cellCount } from '../core/planner/language/aggregate.ts'
 import { cellKeys } from '../core/planner/language/grouping.ts'
 import { plan } from '../core/planner/plan.ts'
 import type { PlanLimits } from '../core/planner/plans/plan-kind.ts'
-import type { Plan } from '../core/planner/plans/plan-kinds.ts'
+import { type Plan, planKindOf } from '../core/planner/plans/plan-kinds.ts'
+import { offerOf } from '../core/planner/price/accuracy-first.ts'
 import { priceOf } from '../core/planner/price/price.ts'
+import { requireWithinQueryLimits } from '../core/planner/price/query-limits.ts'
 import { domainOf, noiseReport } from '../core/planner/report.ts'
 import type { NoiseReport } from '../core/planner/report-kinds.ts'
 import type { ListedRelease, Releases } from '../ledger/contract/releases.ts'
 import { type Amount, amountNumbers, noAmount } from '../privacy/accounting.ts'
 import { defined } from '../privacy/defined.ts'
-import { epsilonNumber } from '../privacy/loss.ts'
+import { epsilonNumber, NO_LOSS } from '../privacy/loss.ts'
 import { entry, must } from '../privacy/must.ts'
 import { Refusal, refuseField, refuseQuery } from '../privacy/refusal.ts'
 import type { Wire } from '../privacy/wire.ts'
@@ -109,7 +111,10 @@ export function knownAbout(planned: Plan, { dataset, limits, releases }: Inquiry
 /** What releases say about a question. */
 function inferredFrom(planned: AdditivePlan, parents: readonly Parent[]): Known {
   const found = infer(planned, parents)
-  if ('kind' in found) return { kind: 'unknown', reason: reasonOf(found, planned), field: 'use' }
+  if ('kind' in found) {
+    const hint = found.kind === 'missing' && planned.dataset.sharing ? SHARING_HINT : ''
+    return { kind: 'unknown', reason: `${reasonOf(found, planned)}${hint}`, field: 'use' }
+  }
   const used = new Set(found.statistics.flat().flatMap(({ terms }) => terms.map(({ release }) => release)))
   if (used.size === 0)
     return {
@@ -120,6 +125,10 @@ function inferredFrom(planned: AdditivePlan, parents: readonly Parent[]): Known 
   return { kind: 'known', inferred: found, parents: parents.filter(({ id }) => used.has(id)) }
 }
 
+/** The same whatever other analysts have asked, because a preview does not reveal that. */
+const SHARING_HINT =
+  '; a question that another analyst has paid for costs your allotment alone, and is among your releases once you have asked it'
+
 /** Largest number of cells that a reason names. */
 const CELLS_NAMED = 5
 
@@ -128,13 +137,18 @@ function reasonOf(found: NotInferred, planned: AdditivePlan): string {
     case 'unsupported':
       return `this form of ${planned.query.kind} does not follow from other answers`
     case 'too-many-cells':
-      return `its conditions and groups make more than ${INFERENCE_LIMITS.cells} combinations of values`
+      return `its conditions and groups make more than ${INFERENCE_LIMITS.cellsOfQuestion} combinations of values`
+    case 'too-many-terms':
+      return `its estimates would have more than ${INFERENCE_LIMITS.terms} terms`
+    case 'ended':
+      return 'the answers that you have paid for are too many to find out whether it follows: the search has ended without a result'
     case 'missing': {
       const keys = cellKeys(planned.groupings)
-      if (planned.groupings.length === 0) return 'it does not follow from the answers that you have paid for'
+      const from = `from the answers that you have paid for${found.leftOut === 0 ? '' : `, of which limits left out ${found.leftOut}`}`
+      if (planned.groupings.length === 0) return `it does not follow ${from}`
       const named = found.cells.slice(0, CELLS_NAMED).map((cell) => JSON.stringify(keys[cell]))
       const more = found.cells.length - named.length
-      return `${found.cells.length} of ${keys.length} cells do not follow from the answers that you have paid for: ${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
+      return `${found.cells.length} of ${keys.length} cells do not follow ${from}: ${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
     }
   }
 }
@@ -302,7 +316,9 @@ export function toppedUpFacts(
     integers: integers.map((cells) => cells.map(BigInt)),
   }
   const parents = parentsAmong(releases, dataset, limits).filter(({ id }) => measured.includes(id))
-  const combined = inferredFrom(planned, [own, ...parents])
+  const together = inferredFrom(planned, [own, ...parents])
+  // Together with the releases it may exceed a limit. What was paid for is answered all the same.
+  const combined = together.kind === 'known' ? together : inferredFrom(planned, [own])
   if (combined.kind === 'unknown') throw new RangeError('a question does not follow from its own measurement')
   return { ...inferredFacts(planned, combined), noise: noiseReport(lacking), integers }
 }
@@ -345,6 +361,29 @@ function hasAccuracy({ query }: AdditivePlan, { inferred }: Extract<Known, { kin
   return query.accuracy !== undefined && halfWidth !== null && halfWidth <= query.accuracy.halfWidth
 }
 
+/** Why the limits that a dataset declares for each query do not allow a measurement; `undefined` if they do. */
+function reasonAgainstTopUp(lacking: AdditivePlan): string | undefined {
+  try {
+    requireWithinQueryLimits(lacking, offerOf(lacking.query))
+    return undefined
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    const rules = error.errors.map(({ rule }) => rule).join('; ')
+    return `the epsilon of what they lack, ${epsilonNumber(lacking.loss.epsilonNano)}, ${rules}`
+  }
+}
+
+/** What a top-up costs, or why there is none. */
+function describeTopUp(lacking: AdditivePlan | undefined, { accounting }: Dataset) {
+  if (lacking === undefined) return { epsilon: 0, price: amountNumbers(noAmount(accounting)) }
+  const reason = reasonAgainstTopUp(lacking)
+  if (reason !== undefined) return { reason }
+  return {
+    epsilon: epsilonNumber(lacking.loss.epsilonNano),
+    price: amountNumbers(priceOf(lacking, accounting)),
+  }
+}
+
 /** The three ways to an answer, as a preview states them. */
 function describeOffers(planned: Plan, known: Known, limits: PlanLimits) {
   const { accounting } = planned.dataset
@@ -363,10 +402,7 @@ function describeOffers(planned: Plan, known: Known, limits: PlanLimits) {
       releases: [...new Set(known.parents.map(({ charge }) => charge))],
       statement: describeInference(known.inferred, known.parents).statement,
     },
-    topUp: {
-      epsilon: lacking === undefined ? 0 : epsilonNumber(lacking.loss.epsilonNano),
-      price: amountNumbers(lacking === undefined ? noAmount(accounting) : priceOf(lacking, accounting)),
-    },
+    topUp: describeTopUp(lacking, planned.dataset),
     fresh,
   }
 }
@@ -441,7 +477,20 @@ export function waysOf(inquiry: Inquiry, use: ReturnType<typeof useOf>, planned:
     kind: way.kind,
     price: priceOfWay(way, priceOf(planned, dataset.accounting)),
     accuracy: way.kind === 'free' ? way.known.inferred.report.accuracy : undefined,
+    losses: lossesOf(way),
     offers: describeOffers(planned, known, limits),
+  }
+}
+
+/** The losses of what a way measures; `undefined` for those of a fresh answer. */
+function lossesOf(way: ChosenWay) {
+  switch (way.kind) {
+    case 'fresh':
+      return undefined
+    case 'free':
+      return { loss: NO_LOSS, replacementLoss: NO_LOSS }
+    case 'topUp':
+      return { loss: way.lacking.loss, replacementLoss: planKindOf(way.lacking).replacementLoss(way.lacking) }
   }
 }
 
@@ -457,11 +506,13 @@ function chosenWay(
 ): ChosenWay {
   if (use === 'fresh') return { kind: 'fresh' }
   if (known.kind === 'unknown' || planned.kind !== 'additive') {
-    if (use === 'free' && known.kind === 'unknown') throw notInferred(planned, known)
+    if (use === 'free' && known.kind === 'unknown') throw refusedWay(planned, 'free', known.reason)
     return { kind: 'fresh' }
   }
   if (use === 'free-if-met' && !hasAccuracy(planned, known)) return { kind: 'fresh' }
   const lacking = use === 'topUp' ? topUpOf(planned, known, limits) : undefined
+  const reason = lacking === undefined ? undefined : reasonAgainstTopUp(lacking)
+  if (reason !== undefined) throw refusedWay(planned, 'topUp', reason)
   return lacking === undefined ? { kind: 'free', planned, known } : { kind: 'topUp', known, lacking }
 }
 
@@ -477,11 +528,11 @@ export function priceOfWay(way: ChosenWay | Way, fresh: Amount): Amount {
   }
 }
 
-/** Refusal of a question that does not follow from the releases of its analyst. */
-function notInferred(planned: Plan, { reason }: Extract<Known, { kind: 'unknown' }>): Refusal {
+/** Refusal of a way to an answer. */
+function refusedWay(planned: Plan, way: Use, reason: string): Refusal {
   const { price } = describeFresh(planned)
   const amounts = Object.entries(price).map(([unit, amount]) => `${unit} ${amount}`)
-  return refuseQuery('use', `cannot be "free": ${reason}. A fresh answer costs ${amounts.join(', ')}`)
+  return refuseQuery('use', `cannot be "${way}": ${reason}. A fresh answer costs ${amounts.join(', ')}`)
 }
 
 function describeFresh(planned: Plan) {

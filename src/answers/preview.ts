@@ -58,9 +58,6 @@ export async function preview(
   const planned = await planAside(query, dataset, dependencies, question)
   requireAccepted(planned, engine)
   const described = describePlan(planned)
-  const { loss } = planned
-  const { accuracy } = described
-  const release = { loss, replacementLoss: planKindOf(planned).replacementLoss(planned), accuracy }
   const request = { principal, dataset, request: canonicalQuery(planned) }
   const repeat = await findRepeat(ledger, request, Date.now())
   const inquiry = await inquiryOf(question, planned, principal, dependencies)
@@ -69,6 +66,9 @@ export async function preview(
   const wanted = repeat.paid && use === 'free-if-met' ? 'fresh' : use
   const ways = await findWays(inquiry, planned, wanted, dependencies, question)
   const isReplay = ways.kind === 'fresh' && repeat.paid
+  const { accuracy = described.accuracy } = ways
+  const fresh = { loss: planned.loss, replacementLoss: planKindOf(planned).replacementLoss(planned) }
+  const release = { ...(ways.losses ?? fresh), accuracy }
   const cost = isReplay ? noAmount(dataset.accounting) : ways.price
   return {
     dataset: dataset.id,

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { ClientBase } from 'pg'
 import type { ChainHead } from './contract/chain.ts'
-import { verifyRequests } from './exported.ts'
+import { verifyDataset } from './exported.ts'
 import { LedgerFault } from './fault.ts'
 import { ask, StatementError, useOnce } from './postgres/connection.ts'
 import { postgresReads } from './postgres/reads.ts'
@@ -9,7 +9,7 @@ import { rowJson } from './postgres/rows.ts'
 import { LEDGER_SCHEMA, prepareSchema } from './postgres/schema.ts'
 import { isMarkedAsCopied, markAsCopied, openSqliteDatabase } from './sqlite/database.ts'
 import { headFromRow } from './stores/stored-row.ts'
-import { countCharges, verifyLedger } from './verification.ts'
+import { countCharges } from './verification.ts'
 
 /** The result of a copy. */
 export interface LedgerCopy {
@@ -197,11 +197,9 @@ async function verifyCopy(target: ClientBase, heads: readonly ChainHead[]): Prom
   const ledger = postgresReads((statement, values) => ask(target, statement, values))
   const counts = await countCharges(ledger)
   for (const { dataset, hash } of heads) {
-    const verification = await verifyLedger(ledger, dataset, counts)
-    const { broken } = await verifyRequests(ledger, dataset)
-    if (verification?.kind === 'sound' && verification.headHash === hash && broken === undefined) continue
-    const reason =
-      verification?.kind === 'broken' ? verification.reason : (broken?.reason ?? 'the heads differ')
+    const verification = (await verifyDataset(ledger, dataset, counts))?.verification
+    if (verification?.kind === 'sound' && verification.headHash === hash) continue
+    const reason = verification?.kind === 'broken' ? verification.reason : 'the heads differ'
     throw new LedgerFault('unusable', `the ledger of ${dataset} is not sound: ${reason}; nothing was copied`)
   }
 }

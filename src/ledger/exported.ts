@@ -6,9 +6,14 @@ import type { Sessions } from './contract/sessions.ts'
 import type { LedgerEvent } from './event.ts'
 import type { EventWithRequest } from './protocol/verifier/export.ts'
 import { type InferredCharge, reasonAgainstInferred, releasesNamedBy } from './protocol/verifier/inference.ts'
-import { followRequests, type RequestFollower, refersToRequest } from './protocol/verifier/requests.ts'
-import type { BrokenVerification } from './protocol/verifier/verifier.ts'
-import { eventPages } from './verification.ts'
+import {
+  followRequests,
+  type RequestFollower,
+  refersToRequest,
+  withBrokenRequest,
+} from './protocol/verifier/requests.ts'
+import type { BrokenVerification, Verification } from './protocol/verifier/verifier.ts'
+import { eventPages, verifyLedger } from './verification.ts'
 
 type Readable = Pick<Chain & Sessions, 'events' | 'requests' | 'sessionAnswers'>
 
@@ -77,6 +82,36 @@ export async function verifyRequests(
       follower.add(JSON.parse(canonical), request === undefined ? undefined : sha256(request))
   }
   return follower.result()
+}
+
+/** What is found of a dataset in a live ledger. */
+export interface DatasetFindings {
+  readonly verification: Verification
+  readonly requests: ReturnType<RequestFollower['result']>['requests']
+  /** Number of answers that were recomputed from others; absent if something is broken. */
+  readonly inferred?: number
+}
+
+/**
+ * Verifies all of a dataset in a live ledger: as {@link verifyLedger} and {@link verifyRequests} do, and, if these find it sound,
+ * as {@link verifyInferred} does.
+ * @returns `undefined` if the dataset has no budget.
+ * @throws LedgerFault if the store failed.
+ */
+export async function verifyDataset(
+  ledger: Parameters<typeof verifyLedger>[0] & Parameters<typeof verifyInferred>[0],
+  dataset: string,
+  counts?: ReadonlyMap<string, number>,
+): Promise<DatasetFindings | undefined> {
+  const chain = await verifyLedger(ledger, dataset, counts)
+  if (chain === undefined) return undefined
+  const { requests, broken } = await verifyRequests(ledger, dataset)
+  const verification = withBrokenRequest(chain, broken)
+  if (verification.kind === 'broken') return { verification, requests }
+  const found = await verifyInferred(ledger, dataset)
+  return found.broken === undefined
+    ? { verification, requests, inferred: found.inferred }
+    : { verification: found.broken, requests }
 }
 
 /** The number of answers that were recomputed from the answers of their releases, and the first that does not follow from them. */

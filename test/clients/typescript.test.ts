@@ -399,6 +399,10 @@ describe('as text', () => {
     expect(await lineOf({ free, topUp, fresh: { price } })).toBe(
       'free: 2,531 ± 20 from 2 answers; top up: epsilon 0.07; fresh: epsilon 0.1',
     )
+    const refused = { reason: 'the epsilon is too small' }
+    expect(await lineOf({ free, topUp: refused, fresh: { price } })).toContain(
+      'top up: the epsilon is too small;',
+    )
     expect(await lineOf({ free: { reason: 'it does not follow' }, fresh: { price } })).toBe(
       'free: it does not follow; fresh: epsilon 0.1',
     )

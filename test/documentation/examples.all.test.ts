@@ -109,7 +109,9 @@ test.skipIf(!installed('python3'))('saved answers that follow from others are re
     if (id !== 'this')
       await save(id, (await service.as('analyst').get(`/v1/releases/${id}`).expect(200)).body)
   await save('topped-up', toppedUp)
-  expect((await verify()).stdout).toMatch(/\n2 of 2 inferred answers recomputed\n$/)
+  expect((await verify()).stdout).toMatch(
+    /\n\d answers match their hashes\n2 of 2 inferred answers recomputed\n$/,
+  )
 
   const { inference } = free
   const [[estimate]] = inference.estimates
@@ -133,6 +135,9 @@ test.skipIf(!installed('python3'))('saved answers that follow from others are re
       /cannot be recomputed/,
     ],
   ]
+  // What the program does not recompute has a hash.
+  await save('free', { ...free, question: { kind: 'count', epsilon: 0.03 } })
+  expect((await verify()).stderr).toMatch(/records another answer/)
   for (const [tampered, reason] of changes) {
     await save('free', { ...free, inference: tampered })
     const { code, stderr } = await verify()

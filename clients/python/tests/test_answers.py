@@ -238,6 +238,8 @@ def test_offers_are_readable() -> None:
     line = "free: 2,531 ± 20 from 2 answers; top up: epsilon 0.07; fresh: epsilon 0.1"
     assert repr(offers) == line
     assert line in repr(sotto.Preview(document))
+    refused = {**document["offers"], "topUp": {"reason": "the epsilon is too small"}}
+    assert "top up: the epsilon is too small;" in repr(sotto.Preview({**document, "offers": refused}).offers)
     reason = "it does not follow from the answers that you have paid for"
     nothing = {"free": {"reason": reason}, "fresh": document["offers"]["fresh"]}
     preview = sotto.Preview({**document, "offers": nothing})

@@ -193,7 +193,9 @@ offers_line <- function(offers) {
   values <- if (is.null(value)) "its values"
   else with_half_width(value, read_half_width(accuracy[["halfWidth"]], accuracy[["unit"]], value), NULL)
   count <- length(free$releases)
-  lacks <- if (offers$topUp$epsilon == 0) "nothing lacks" else format(amount(offers$topUp$price))
+  top_up <- offers$topUp
+  lacks <- if (!is.null(top_up$reason)) top_up$reason
+  else if (top_up$epsilon == 0) "nothing lacks" else format(amount(top_up$price))
   paste0("free: ", values, " from ", count, if (count == 1) " answer" else " answers", "; top up: ", lacks, "; fresh: ",
          format(amount(offers$fresh$price)))
 }

@@ -212,8 +212,13 @@ export function offersText({ offers: { free, topUp, fresh } }: Schemas['Preview'
   const values =
     'value' in result ? estimateText({ ...accuracyOf(accuracy), value: result.value }) : 'its values'
   const from = `${releases.length} answer${releases.length === 1 ? '' : 's'}`
-  const lacks = topUp === undefined || topUp.epsilon === 0 ? 'nothing lacks' : amountText(topUp.price)
-  return `free: ${values} from ${from}; top up: ${lacks}; ${price}`
+  return `free: ${values} from ${from}; top up: ${topUpText(topUp)}; ${price}`
+}
+
+function topUpText(topUp: Schemas['Offers']['topUp']): string {
+  if (topUp === undefined) return 'nothing lacks'
+  if ('reason' in topUp) return topUp.reason
+  return topUp.epsilon === 0 ? 'nothing lacks' : amountText(topUp.price)
 }
 
 /** Answers to several queries that were charged together. */

@@ -495,7 +495,7 @@ export interface paths {
         };
         /**
          * Verify the hash chain and the balances
-         * @description Recomputes every hash and every balance from the events, compares stored charges, requests and answers with them, and reports the first event that does not match. Events missing at the end are only detected by comparison with a `headHash` that was noted earlier.
+         * @description Recomputes every hash and every balance from the events, compares stored charges, requests and answers with them, recomputes answers that follow from others, and reports the first event that does not match. Events missing at the end are only detected by comparison with a `headHash` that was noted earlier.
          */
         get: operations["verifyLedger"];
         put?: never;
@@ -4759,6 +4759,9 @@ export interface components {
                 /** @description Epsilon of the new measurement. */
                 epsilon: number;
                 price: components["schemas"]["Amount"];
+            } | {
+                /** @description Why it cannot be bought. */
+                reason: string;
             };
             /** @description What an answer with noise of its own costs. */
             fresh: {
@@ -6957,6 +6960,8 @@ export interface components {
             events: number;
             /** @description Number of stored requests that match the hashes in their events. */
             requests: number;
+            /** @description Number of answers that were recomputed from the stored answers that they follow from. */
+            inferred: number;
             /** @description Hash of the newest event. Keep it: a later chain that lacks it was truncated or rewritten. */
             headHash: string;
             granted: components["schemas"]["PrivacyLoss"];

@@ -5,13 +5,12 @@ import { type Config, readConfig } from '../../config.ts'
 import { sha256 } from '../../ledger/canonical.ts'
 import { ADMINISTRATION } from '../../ledger/contract/acts.ts'
 import type { Chain } from '../../ledger/contract/chain.ts'
-import { verifyInferred, verifyRequests } from '../../ledger/exported.ts'
+import { verifyDataset } from '../../ledger/exported.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import { type ExportFindings, followExport } from '../../ledger/protocol/verifier/export.ts'
 import { findNotedEvents, type NotedEvent } from '../../ledger/protocol/verifier/noted-events.ts'
-import { withBrokenRequest } from '../../ledger/protocol/verifier/requests.ts'
 import type { SoundVerification } from '../../ledger/protocol/verifier/verifier.ts'
-import { countCharges, eventPages, verifyLedger } from '../../ledger/verification.ts'
+import { countCharges, eventPages } from '../../ledger/verification.ts'
 import { type Amount, amountNumbers } from '../../privacy/accounting.ts'
 import { defined } from '../../privacy/defined.ts'
 import { Misuse } from '../command.ts'
@@ -41,16 +40,9 @@ export async function followEvents(
     const datasets: ExportFindings['datasets'][number][] = []
     const counts = await countCharges(ledger)
     for (const each of await chainsOf(ledger, dataset)) {
-      const verification = await verifyLedger(ledger, each, counts)
-      if (verification === undefined) throw unknownDataset(each)
-      const { requests, broken } = await verifyRequests(ledger, each)
-      datasets.push(
-        await withInferred(ledger, {
-          dataset: each,
-          verification: withBrokenRequest(verification, broken),
-          requests,
-        }),
-      )
+      const found = await verifyDataset(ledger, each, counts)
+      if (found === undefined) throw unknownDataset(each)
+      datasets.push({ dataset: each, ...found })
       if (!noted.some((event) => event.dataset === each)) continue
       for await (const page of eventPages(ledger, each)) {
         for (const { canonical, hash } of page) finder.add(JSON.parse(canonical), hash)
@@ -58,16 +50,6 @@ export async function followEvents(
     }
     return { datasets, noted: finder.result() }
   })
-}
-
-/** Recomputes the inferred answers of a dataset whose events and stored answers are sound. */
-async function withInferred(
-  ledger: Ledger,
-  found: ExportFindings['datasets'][number],
-): Promise<ExportFindings['datasets'][number]> {
-  if (found.verification.kind === 'broken') return found
-  const { inferred, broken } = await verifyInferred(ledger, found.dataset)
-  return broken === undefined ? { ...found, inferred } : { ...found, verification: broken }
 }
 
 /** The chains of a ledger: its datasets and, if an act was recorded, the administration; or the given one. */

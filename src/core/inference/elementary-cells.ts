@@ -168,7 +168,7 @@ export function elementaryCells(
 }
 
 /** True for a column that has one value in all rows of a privacy unit, if units have several rows. */
-function isConstant(column: QueryableColumn, { privacyUnit }: Dataset): boolean {
+export function isConstant(column: QueryableColumn, { privacyUnit }: Dataset): boolean {
   return privacyUnit.kind === 'person' && column.constantPerPerson === true
 }
 
@@ -177,7 +177,7 @@ function columnOf(name: string, dataset: Dataset): QueryableColumn {
 }
 
 /** A text that is equal for equal conditions. */
-function textOf(condition: Comparison | ColumnKey): string {
+export function textOf(condition: Comparison | ColumnKey): string {
   return JSON.stringify(condition, (_, value) => (typeof value === 'bigint' ? String(value) : value))
 }
 
@@ -228,6 +228,13 @@ export function mostElementaryCells(conditions: Conditions, dataset: Dataset): n
     (product, [name, cuts]) => product * candidatesOf(columnOf(name, dataset), cuts).length,
     1,
   )
+}
+
+/** The first integers of the stretches that conditions cut a column into. */
+export function cutsOf(conditions: Conditions, column: QueryableColumn): ReadonlySet<bigint> {
+  const cuts = conditions.get(column.name)
+  const candidates = cuts === undefined ? [] : candidatesOf(column, cuts)
+  return new Set(candidates.filter((value): value is bigint => typeof value === 'bigint'))
 }
 
 /** One value of each class that a column's comparisons and keys make. */

@@ -50,13 +50,22 @@ export function identitiesOf(
   steps: Steps,
 ): Identities {
   const pivots: (Reduced & { readonly unknown: number })[] = []
+  const orders = new Map<number, number>()
   const between: Identity[] = []
   const reduce = (form: LinearForm, place: number): Reduced | undefined => {
     const reduced = { form: new Map(form), factors: new Map([[place, 1n]]) }
+    const needed = new Uint8Array(pivots.length)
+    const need = (unknown: number) => {
+      const order = orders.get(unknown)
+      if (order !== undefined) needed[order] = 1
+    }
+    for (const unknown of form.keys()) need(unknown)
     // Each pivot is free of those before it, so that one pass in their order is enough.
-    for (const pivot of pivots) {
+    for (let order = needed.indexOf(1); order !== -1; order = needed.indexOf(1, order + 1)) {
       if (steps.left < 0) return undefined
+      const pivot = entry(pivots, order)
       eliminate(reduced, pivot, pivot.unknown, steps)
+      for (const unknown of pivot.form.keys()) need(unknown)
     }
     return reduced
   }
@@ -70,7 +79,10 @@ export function identitiesOf(
     if (reduced === undefined) continue
     const unknown = pivotOf(reduced.form)
     if (unknown === undefined) between.push(reduced.factors)
-    else pivots.push({ ...reduced, unknown })
+    else {
+      orders.set(unknown, pivots.length)
+      pivots.push({ ...reduced, unknown })
+    }
   }
   return {
     between,

@@ -9,11 +9,12 @@ import { columnRange } from '../planner/additive/estimates/estimator.ts'
 import { unitOf } from '../planner/additive/estimates/noisy-statistic.ts'
 import { type OtherEstimate, reportOfEstimates } from '../planner/additive/report.ts'
 import type { AdditivePlan, Estimate } from '../planner/additive/shape.ts'
-import { cellCount } from '../planner/language/aggregate.ts'
+import { type Aggregate, cellCount } from '../planner/language/aggregate.ts'
 import type { CellIntegers } from '../planner/language/reading.ts'
 import type { CumulativePlan } from '../planner/plans/cumulative.ts'
 import type { Report } from '../planner/report-kinds.ts'
 import { nodesOf } from '../workloads/ordered.ts'
+import { type AddedUp, addedUp, columnsNeeded } from './added-up.ts'
 import {
   type Conditions,
   type ElementaryCells,
@@ -51,11 +52,11 @@ export interface PaidRelease {
   readonly integers: CellIntegers
 }
 
-/** A measured integer: one cell of one statistic of a release. */
+/** A measured number: one cell of one statistic of a release, or the sum of several. */
 interface Measured {
   readonly release: PaidRelease
   readonly statistic: number
-  readonly cell: number
+  readonly cells: readonly number[]
   readonly form: LinearForm
 }
 
@@ -87,33 +88,72 @@ export interface Inferred {
 export type NotInferred =
   | { readonly kind: 'unsupported' }
   | { readonly kind: 'too-many-cells' }
-  /** Places of the cells of the question that do not follow. */
-  | { readonly kind: 'missing'; readonly cells: readonly number[] }
+  | { readonly kind: 'too-many-terms' }
+  /** The steps were used up before it was known which cells follow. */
+  | { readonly kind: 'ended' }
+  /** Places of the cells of the question that do not follow, and the number of releases that limits have left out. */
+  | { readonly kind: 'missing'; readonly cells: readonly number[]; readonly leftOut: number }
 
 /** Limits of one inference. */
-export const INFERENCE_LIMITS = { cells: 4_096, releases: 500, integers: 20_000, steps: 5_000_000 } as const
+export const INFERENCE_LIMITS = {
+  cells: 4_096,
+  cellsOfQuestion: 20_000,
+  releases: 500,
+  integers: 20_000,
+  steps: 5_000_000,
+  terms: 200_000,
+} as const
 
 /** The best estimate of a question from paid releases, or why there is none. */
 export function infer(target: AdditivePlan, paid: readonly PaidRelease[]): Inferred | NotInferred {
-  if (
-    !target.estimates.every((estimate) => isLinearEstimate(estimate) || partsOfRatio(estimate) !== undefined)
+  const isMade = target.estimates.every(
+    (estimate) => isLinearEstimate(estimate) || partsOfRatio(estimate) !== undefined,
   )
-    return { kind: 'unsupported' }
-  const system = systemOf(target, paid)
+  if (!isMade || !isUnselected(target)) return { kind: 'unsupported' }
+  const found = inferAt(target, paid, 'releases')
+  if (!isLimited(found)) return found
+  const coarser = inferAt(target, paid, 'question')
+  return 'kind' in coarser ? found : coarser
+}
+
+/**
+ * The elementary cells of an inference: those of question and releases, or those of the question alone, with releases that add no
+ * others.
+ */
+type Detail = 'releases' | 'question'
+
+/** True if limits may be the reason why a question does not follow. */
+function isLimited(found: Inferred | NotInferred): boolean {
+  if (!('kind' in found)) return false
+  return (
+    found.kind === 'ended' ||
+    found.kind === 'too-many-terms' ||
+    (found.kind === 'missing' && found.leftOut > 0)
+  )
+}
+
+function inferAt(target: AdditivePlan, paid: readonly PaidRelease[], detail: Detail): Inferred | NotInferred {
+  const system = systemOf(target, paid, detail)
   if ('kind' in system) return system
   const { forms, measured, variances } = system
   const missing = new Set<number>()
+  let terms = 0
   const steps: Steps = { left: INFERENCE_LIMITS.steps }
-  const measurements = { forms: measured.map(({ form }) => form), variances }
+  const sizes = measured.map(({ cells }) => cells.length)
+  const measurements = { forms: measured.map(({ form }) => form), variances, sizes }
   const weightsOf = bestWeights(measurements, forms.flat(), steps)
   const weights = forms.map((cells) =>
     cells.map((form, cell) => {
-      const found = weightsOf(form)
+      const found = terms > INFERENCE_LIMITS.terms ? undefined : weightsOf(form)
       if (found === undefined) missing.add(cell)
+      else terms += [...found.numerators.keys()].reduce((sum, place) => sum + entry(sizes, place), 0)
       return found
     }),
   )
-  if (missing.size > 0) return { kind: 'missing', cells: [...missing].sort((a, b) => a - b) }
+  if (terms > INFERENCE_LIMITS.terms) return { kind: 'too-many-terms' }
+  if (missing.size > 0 && steps.left < 0) return { kind: 'ended' }
+  if (missing.size > 0)
+    return { kind: 'missing', cells: [...missing].sort((a, b) => a - b), leftOut: system.leftOut }
   const found = weights.map((cells) => cells.map((each) => must(each, 'the weights of a cell')))
   const estimates = estimatesOf(target, found, measured)
   return {
@@ -127,30 +167,43 @@ interface System {
   readonly forms: readonly (readonly LinearForm[])[]
   readonly measured: readonly Measured[]
   readonly variances: readonly number[]
+  readonly leftOut: number
 }
 
-function systemOf(target: AdditivePlan, paid: readonly PaidRelease[]): System | NotInferred {
+function systemOf(target: AdditivePlan, paid: readonly PaidRelease[], detail: Detail): System | NotInferred {
   const { aggregate, dataset } = target
   const own = withConditions(new Map(), aggregate, dataset)
   if (own === undefined) return { kind: 'unsupported' }
-  if (elementaryCells(own, dataset, INFERENCE_LIMITS.cells) === undefined) return { kind: 'too-many-cells' }
-  const { conditions, chosen } = chosenReleases(target, own, paid)
-  const cells = must(elementaryCells(conditions, dataset, INFERENCE_LIMITS.cells), 'elementary cells')
+  if (!isWithinLimit(own, dataset, INFERENCE_LIMITS.cellsOfQuestion)) return { kind: 'too-many-cells' }
+  const { conditions, chosen, leftOut } = chosenReleases(target, own, paid, detail)
+  const cells = must(elementaryCells(conditions, dataset, Number.POSITIVE_INFINITY), 'elementary cells')
   const unknowns = numberedUnknowns()
   const formsOf = (plan: PaidPlan) => formsOfPlan(plan, cells, unknowns)
   const forms = formsOf(target)
   const known = forms.filter((each) => each !== undefined)
   if (known.length < forms.length) return { kind: 'unsupported' }
-  const all = chosen.flatMap((release) =>
-    formsOf(release.plan).flatMap((cells, statistic) =>
-      (cells ?? []).map((form, cell): Measured => ({ release, statistic, cell, form })),
+  const all = chosen.flatMap(({ release, aggregate, groups }) =>
+    formsOf({ ...release.plan, aggregate }).flatMap((forms, statistic) =>
+      (forms ?? []).map(
+        (form, cell): Measured => ({
+          release,
+          statistic,
+          cells: groups === undefined ? [cell] : entry(groups, cell),
+          form,
+        }),
+      ),
     ),
   )
   const measured = connected(all, known.flat())
-  const variances = measured.map(({ release, statistic }) =>
-    varianceOf(entry(release.plan.measurements, statistic)),
+  const variances = measured.map(
+    ({ release, statistic, cells }) => cells.length * varianceOf(entry(release.plan.measurements, statistic)),
   )
-  return { forms: known, measured, variances }
+  return { forms: known, measured, variances, leftOut }
+}
+
+/** A release as it takes part: with its own cells, or with sums of them. */
+interface Chosen extends AddedUp {
+  readonly release: PaidRelease
 }
 
 /** The forms of the measured integers of a plan, as its releases have them; `undefined` for those that are no sums. */
@@ -175,34 +228,71 @@ function paidUnitOf(plan: PaidPlan, statistic: number): number {
 
 /**
  * Chooses releases, those about the question's columns first and otherwise in the order given, as long as their elementary cells
- * and integers are few enough.
+ * and integers are few enough. Cells are added up over columns that tell nothing more; in a release with too many elementary cells,
+ * over whatever the question does not tell apart.
  */
-function chosenReleases(target: AdditivePlan, own: Conditions, paid: readonly PaidRelease[]) {
-  const { dataset } = target
-  const conditionsOf = (release: PaidRelease) => withConditions(new Map(), release.plan.aggregate, dataset)
-  const isWithin = (release: PaidRelease) =>
-    [...(conditionsOf(release)?.keys() ?? [])].every((column) => own.has(column))
-  const usable = paid.slice(0, INFERENCE_LIMITS.releases).filter(({ plan }) => isUnselected(plan))
-  const chosen: PaidRelease[] = []
+function chosenReleases(
+  { dataset }: AdditivePlan,
+  own: Conditions,
+  paid: readonly PaidRelease[],
+  detail: Detail,
+) {
+  const usable = paid.filter(({ plan }) => isUnselected(plan))
+  const needed = new Set(
+    usable.flatMap(({ plan }) => (plan.kind === 'additive' ? [] : columnsIn(plan.aggregate, dataset))),
+  ).union(
+    columnsNeeded(
+      usable.flatMap(({ plan }) => (plan.kind === 'additive' ? [plan.aggregate] : [])),
+      dataset,
+    ),
+  )
+  const ofQuestion = must(elementaryCells(own, dataset, Number.POSITIVE_INFINITY), 'elementary cells')
+  const size = ofQuestion.constant * ofQuestion.varying
+  const most = detail === 'question' ? size : Math.max(INFERENCE_LIMITS.cells, size)
+  const chosen: Chosen[] = []
   let conditions = own
   let left: number = INFERENCE_LIMITS.integers
-  for (const release of [...usable.filter(isWithin), ...usable.filter((each) => !isWithin(each))]) {
-    const integers = integersOf(release.plan)
-    if (integers > left) continue
-    const more = withConditions(conditions, release.plan.aggregate, dataset)
-    if (more === undefined || !isWithinLimit(more, dataset)) continue
+  const isTaken = (candidate: Chosen): boolean => {
+    const { aggregate, release } = candidate
+    const integers = integersOf({ ...release.plan, aggregate })
+    if (integers > left) return false
+    const more = withConditions(conditions, aggregate, dataset)
+    if (more === undefined || !isWithinLimit(more, dataset, most)) return false
     conditions = more
     left -= integers
-    chosen.push(release)
+    chosen.push(candidate)
+    return true
   }
-  return { conditions, chosen }
+  const candidates = usable.slice(0, INFERENCE_LIMITS.releases).map((release): Chosen => {
+    // The nodes of cumulative counts are differences of cells, which depend on where each cell is.
+    if (release.plan.kind !== 'additive') return { release, aggregate: release.plan.aggregate }
+    const sums = addedUp(
+      release.plan.aggregate,
+      { isNeeded: (column) => own.has(column) || needed.has(column) },
+      dataset,
+    )
+    return { release, ...sums }
+  })
+  const isWithin = ({ aggregate }: Chosen) => columnsIn(aggregate, dataset).every((column) => own.has(column))
+  for (const each of [...candidates.filter(isWithin), ...candidates.filter((each) => !isWithin(each))]) {
+    if (isTaken(each)) continue
+    const { release } = each
+    if (release.plan.kind !== 'additive') continue
+    const isNeeded = (column: string) => own.has(column)
+    isTaken({ release, ...addedUp(release.plan.aggregate, { isNeeded, conditions: own }, dataset) })
+  }
+  return { conditions, chosen, leftOut: usable.length - chosen.length }
 }
 
-function isWithinLimit(conditions: Conditions, dataset: Dataset): boolean {
-  const { cells } = INFERENCE_LIMITS
+/** The columns that the conditions of an aggregate are about. */
+function columnsIn(aggregate: Aggregate, dataset: Dataset): readonly string[] {
+  return [...(withConditions(new Map(), aggregate, dataset) ?? new Map()).keys()]
+}
+
+function isWithinLimit(conditions: Conditions, dataset: Dataset, most: number): boolean {
   return (
-    mostElementaryCells(conditions, dataset) <= cells ||
-    elementaryCells(conditions, dataset, cells) !== undefined
+    mostElementaryCells(conditions, dataset) <= most ||
+    elementaryCells(conditions, dataset, most) !== undefined
   )
 }
 
@@ -266,9 +356,10 @@ function exactTerms({ denominator, numerators }: Weights, measured: readonly Mea
     return entry(release.plan.measurements, statistic).fractionBits
   }
   const most = places.reduce((bits, place) => Math.max(bits, bitsAt(place)), 0)
-  const terms = Array.from(numerators, ([place, numerator]): Term => {
-    const { release, statistic, cell } = entry(measured, place)
-    return { release: release.id, statistic, cell, weight: numerator << BigInt(most - bitsAt(place)) }
+  const terms = Array.from(numerators).flatMap(([place, numerator]) => {
+    const { release, statistic, cells } = entry(measured, place)
+    const weight = numerator << BigInt(most - bitsAt(place))
+    return cells.map((cell): Term => ({ release: release.id, statistic, cell, weight }))
   })
   return { terms, denominator: denominator << BigInt(most) }
 }
@@ -276,9 +367,9 @@ function exactTerms({ denominator, numerators }: Weights, measured: readonly Mea
 /** The estimate in grid units. */
 function gridValueOf(weights: Weights, measured: readonly Measured[]): number {
   const { terms, denominator } = exactTerms(weights, measured)
-  const integers = [...weights.numerators.keys()].map((place) => {
-    const { release, statistic, cell } = entry(measured, place)
-    return entry(entry(release.integers, statistic), cell)
+  const integers = [...weights.numerators.keys()].flatMap((place) => {
+    const { release, statistic, cells } = entry(measured, place)
+    return cells.map((cell) => entry(entry(release.integers, statistic), cell))
   })
   const sum = terms.reduce((total, { weight }, place) => total + weight * entry(integers, place), 0n)
   return quotientOf(sum, denominator)
@@ -391,11 +482,12 @@ function combinedNoise(
     for (const [place, weight] of numerators)
       factors.set(place, (factors.get(place) ?? 0) + (factor * Number(weight)) / Number(denominator))
   }
-  return Array.from(factors, ([place, factor]) => {
-    const { release, statistic } = entry(measured, place)
+  return Array.from(factors).flatMap(([place, factor]) => {
+    const { release, statistic, cells } = entry(measured, place)
     const unit = paidUnitOf(release.plan, statistic)
+    const noise = noiseOf(entry(release.plan.measurements, statistic), unit)
     // The factor is for one grid unit of the measured statistic.
-    return { noise: noiseOf(entry(release.plan.measurements, statistic), unit), weight: factor / unit }
+    return cells.map(() => ({ noise, weight: factor / unit }))
   })
 }
 

@@ -64,21 +64,25 @@ interface Selection {
   readonly boundOf: (constant: number) => string
 }
 
+/** True for an aggregate that has no bound of its own on the rows of a person. */
+export function isUnbounded({ bounding }: Pick<Aggregate, 'bounding'>, { privacyUnit }: Dataset): boolean {
+  return privacyUnit.kind === 'row' || (bounding.kind === 'rows' && bounding.rows >= privacyUnit.maxRows)
+}
+
 function selectionOf(
   { where, groupBy, bounding }: Aggregate,
   cells: ElementaryCells,
-  { privacyUnit }: Dataset,
+  dataset: Dataset,
 ): Selection {
   const isSelected = cells.satisfying(where)
   const place = cells.placed(groupBy)
   const placeOf = (cell: number) => (isSelected(cell) ? place(cell) : undefined)
-  const isUnbounded =
-    privacyUnit.kind === 'row' || (bounding.kind === 'rows' && bounding.rows >= privacyUnit.maxRows)
+  const hasNoBound = isUnbounded({ bounding }, dataset)
   const texts = new Map<number, string>()
   return {
     placeOf,
     boundOf(constant) {
-      if (isUnbounded) return ''
+      if (hasNoBound) return ''
       const known =
         texts.get(constant) ?? JSON.stringify([bounding, selectedIn(constant, placeOf, cells, bounding)])
       texts.set(constant, known)
@@ -163,6 +167,11 @@ interface Terms {
 
 /** The number of rows or people. */
 const NUMBER = 'number'
+
+/** True for a statistic that adds up people, and not rows. */
+export function countsPeople(statistic: Statistic): boolean {
+  return termsOf(statistic)?.of === 'people'
+}
 
 function termsOf(statistic: Statistic): Terms | undefined {
   switch (statistic.kind) {

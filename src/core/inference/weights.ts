@@ -24,25 +24,84 @@ const CONVERGED = 1e-16
 export interface Measurements {
   readonly forms: readonly LinearForm[]
   readonly variances: readonly number[]
+  /** The number of terms that each one stands for. */
+  readonly sizes: readonly number[]
 }
+
+/** Finds weights of a form; `undefined` if it does not follow. */
+type WeightsOf = (form: LinearForm) => Weights | undefined
 
 /**
  * Prepares the weights of the best linear unbiased estimates of forms from measurements of others (Gauss-Markov theorem): any
  * exact identity of a form, to which multiples of the identities between the measurements are added that make the variance
- * least. The multiples are rounded, and the identity stays exact. Where the estimates would have too many terms, nothing is
- * added: they are unbiased too, from the more precise measurements.
+ * least. The multiples are rounded, and the identity stays exact. Where the estimates would have too many terms, they are the best
+ * ones from the measurements about nothing but a single form. A form that does not follow from these gets an identity to which
+ * nothing is added: it is unbiased too, from the more precise measurements.
  * @param wanted the forms that weights will be asked for; the work for all of them is bounded
  * @returns a function of a form; its result is `undefined` if the form does not follow from the measurements
  */
 export function bestWeights(
-  { forms, variances }: Measurements,
+  measurements: Measurements,
   wanted: readonly LinearForm[],
   steps: Steps,
-): (form: LinearForm) => Weights | undefined {
-  const { components, componentOf } = componentsOf(forms)
+): WeightsOf {
+  const systems = systemsOf(measurements)
+  if (isSmall(systems, wanted)) return weightsFrom(systems, wanted.length, steps)
+  const within = systemsOf(measurements, placesWithin(measurements.forms, wanted))
+  const best = isSmall(within, wanted) ? weightsFrom(within, wanted.length, steps) : undefined
+  const any = weightsFrom(systems, 0, steps)
+  return (form) => best?.(form) ?? any(form)
+}
+
+/** The places of forms whose unknowns are all in one of the wanted forms. */
+function placesWithin(forms: readonly LinearForm[], wanted: readonly LinearForm[]): readonly number[] {
+  const wantedBy = new Map<number, LinearForm[]>()
+  for (const form of wanted)
+    for (const unknown of form.keys()) {
+      const list = wantedBy.get(unknown)
+      if (list === undefined) wantedBy.set(unknown, [form])
+      else list.push(form)
+    }
+  return [...forms.keys()].filter((place) => {
+    const unknowns = [...entry(forms, place).keys()]
+    const [first] = unknowns
+    const candidates = first === undefined ? undefined : wantedBy.get(first)
+    return candidates?.some((form) => unknowns.every((unknown) => form.has(unknown))) === true
+  })
+}
+
+/** Measurements, divided into systems without common unknowns. */
+interface Systems extends Measurements, Components {
+  /** The number of terms of each component. */
+  readonly termsIn: readonly number[]
+}
+
+/** @param places of the measurements that take part; default: all */
+function systemsOf(
+  { forms, variances, sizes }: Measurements,
+  places: readonly number[] = [...forms.keys()],
+): Systems {
+  const { components, componentOf } = componentsOf(forms, places)
+  const termsIn = components.map((places) => places.reduce((sum, place) => sum + entry(sizes, place), 0))
+  return { forms, variances, sizes, components, componentOf, termsIn }
+}
+
+/** True if all estimates of the wanted forms together have few terms. */
+function isSmall({ componentOf, termsIn }: Systems, wanted: readonly LinearForm[]): boolean {
   const sizeOf = (form: LinearForm) =>
-    [...partsOf(form, componentOf).keys()].reduce((sum, each) => sum + (components[each]?.length ?? 0), 0)
-  const isSmall = wanted.reduce((sum, form) => sum + sizeOf(form), 0) <= MOST_TERMS
+    [...partsOf(form, componentOf).keys()].reduce(
+      (sum, each) => sum + (each === NOT_MEASURED ? 0 : entry(termsIn, each)),
+      0,
+    )
+  return wanted.reduce((sum, form) => sum + sizeOf(form), 0) <= MOST_TERMS
+}
+
+/** @param number of forms for which variances are made least; 0 for none */
+function weightsFrom(
+  { forms, variances, components, componentOf }: Systems,
+  number: number,
+  steps: Steps,
+): WeightsOf {
   const systems = components.map((places) => {
     const own = places.map((place) => entry(variances, place))
     const identities = identitiesOf(
@@ -50,8 +109,8 @@ export function bestWeights(
       own,
       steps,
     )
-    const between = isSmall ? identities.between : []
-    return { places, identities, between, multiplesFor: leastSquares(between, own, wanted.length) }
+    const between = number === 0 ? [] : identities.between
+    return { places, identities, between, multiplesFor: leastSquares(between, own, number) }
   })
   return (form) => {
     let denominator = 1n
@@ -83,10 +142,10 @@ interface Components {
 }
 
 /** Divides forms into components without common unknowns, each of which is a system of its own. */
-function componentsOf(forms: readonly LinearForm[]): Components {
+function componentsOf(forms: readonly LinearForm[], among: readonly number[]): Components {
   const byUnknown = new Map<number, number[]>()
-  for (const [place, form] of forms.entries())
-    for (const unknown of form.keys()) {
+  for (const place of among)
+    for (const unknown of entry(forms, place).keys()) {
       const list = byUnknown.get(unknown)
       if (list === undefined) byUnknown.set(unknown, [place])
       else list.push(place)
@@ -94,7 +153,7 @@ function componentsOf(forms: readonly LinearForm[]): Components {
   const componentOf = new Map<number, number>()
   const components: number[][] = []
   const reached = new Set<number>()
-  for (const first of forms.keys()) {
+  for (const first of among) {
     if (reached.has(first) || entry(forms, first).size === 0) continue
     reached.add(first)
     const component = [first]
@@ -114,14 +173,17 @@ function componentsOf(forms: readonly LinearForm[]): Components {
   return { components, componentOf }
 }
 
-/** The parts of a form by component; -1 for that of unknowns which no measurement has. */
+/** The place of the part of a form whose unknowns no measurement has. */
+const NOT_MEASURED = -1
+
+/** The parts of a form by component, or by {@link NOT_MEASURED}. */
 function partsOf(
   form: LinearForm,
   componentOf: ReadonlyMap<number, number>,
 ): ReadonlyMap<number, ReadonlyMap<number, bigint>> {
   const parts = new Map<number, Map<number, bigint>>()
   for (const [unknown, coefficient] of form) {
-    const component = componentOf.get(unknown) ?? -1
+    const component = componentOf.get(unknown) ?? NOT_MEASURED
     const part = parts.get(component)
     if (part === undefined) parts.set(component, new Map([[unknown, coefficient]]))
     else part.set(unknown, coefficient)

@@ -63,6 +63,8 @@ describe('nothing follows', () => {
     const selected = release(largest, ofRows)
     expect(selected.plan.shown).toMatchObject({ largest: 1 })
     expect(isInferred(infer(planned(count, ofRows), [selected]))).toBe(false)
+    // Nor do such cells themselves: a top-up would show what it has measured in the others.
+    expect(follows(largest, all, ofRows)).toBe(false)
   })
 })
 

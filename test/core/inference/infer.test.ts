@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Dataset } from '../../../src/core/dataset/dataset.ts'
-import { infer, type PaidRelease } from '../../../src/core/inference/infer.ts'
+import { INFERENCE_LIMITS, infer, type PaidRelease } from '../../../src/core/inference/infer.ts'
 import { aggregateRows, type StoredRow } from '../../engines/reference-engine.ts'
 import { PERSON, RANK } from '../../engines/reference-people.ts'
 import { rowOf } from '../planner/arbitraries.ts'
@@ -197,6 +197,64 @@ describe('the identity behind every estimate holds on the exact integers', () =>
       }),
       { numRuns: 10 },
     )
+  })
+})
+
+describe('tables with more elementary cells than can be worked with are added up', () => {
+  const counts = { kind: 'groupBy', statistics: [{ kind: 'count' }] }
+  const byYear = { column: 'Age', edges: Array.from({ length: 121 }, (_, year) => year) }
+  const byDay = { column: 'Visited', by: 'day' }
+  const byRegion = { ...counts, keys: ['Region'] }
+  const ofAges = { ...counts, keys: [byYear, 'Region', 'Sex'] }
+  const ofDays = { ...counts, keys: [byDay, 'Region', 'Sex'] }
+  const rows = fc.sample(rowOf(rowsOfPeople), { numRuns: 200, seed: 1 })
+  const variancesOf = (target: object, paid: readonly object[]) => {
+    expect(identityHolds(target, paid, rowsOfPeople, rows)).toBe(true)
+    const releases = paid.map((each, place) => exactRelease(each, rowsOfPeople, rows, String(place)))
+    const found = infer(planned(target, rowsOfPeople), releases)
+    return isInferred(found) ? found.statistics.flat().map(({ variance }) => variance) : []
+  }
+  const sizeOf = (wire: object) =>
+    planned(wire, rowsOfPeople).groupings.reduce((size, { labels }) => size * labels.length, 1)
+  /** The variance of a cell, in that of a paid cell, of a number of cells that are added up. */
+  const [one = Number.NaN] = variancesOf(byRegion, [byRegion])
+  const expectVariance = (found: readonly number[], cells: number) => {
+    for (const variance of found) expect(variance / one).toBeCloseTo(cells, 6)
+  }
+
+  test('over columns that the question is not about, with nothing lost', () => {
+    const regions = sizeOf(byRegion)
+    const [ages, days] = [sizeOf(ofAges) / regions, sizeOf(ofDays) / regions]
+    expect(sizeOf(ofAges) * days).toBeGreaterThan(INFERENCE_LIMITS.cells)
+    expectVariance(variancesOf(byRegion, [ofDays]), days)
+    expectVariance(variancesOf(byRegion, [ofAges, ofDays]), 1 / (1 / ages + 1 / days))
+    expectVariance(variancesOf(byRegion, [ofAges, ofDays, byRegion]), 1 / (1 / ages + 1 / days + 1))
+  })
+
+  test('over bins that the question does not tell apart', () => {
+    const grown = { ...counts, keys: [{ column: 'Age', edges: [0, 18, 120] }, 'Region'] }
+    // About days, so that they are not added up otherwise.
+    const march = { kind: 'count', where: { column: 'Visited', op: '>=', value: '2024-03-01' } }
+    const found = variancesOf(grown, [ofDays, march, ofAges])
+    const [young, old, all] = [2 * 18, 2 * 102, sizeOf(ofDays) / sizeOf(byRegion)]
+    const combined = (own: number, others: number) => (own * others) / (own + others)
+    const expected = [combined(young, old + all), combined(old, young + all)]
+    expect(found).toHaveLength(2 * sizeOf(byRegion))
+    for (const [place, variance] of found.entries())
+      expect(variance / one).toBeCloseTo(expected[place < found.length / 2 ? 0 : 1] ?? Number.NaN, 6)
+  })
+
+  test('but not people over columns in which a person can have several values', () => {
+    const people = (keys: readonly unknown[]) => ({
+      ...counts,
+      keys,
+      statistics: [{ kind: 'count', of: 'people' }],
+    })
+    const paid = (keys: readonly unknown[]) => exactRelease(people(keys), ofPatients, [], 'paid')
+    const follows = (keys: readonly unknown[], from: readonly unknown[]) =>
+      isInferred(infer(planned(people(keys), ofPatients), [paid(from)]))
+    expect(follows(['Sex'], ['Sex', 'Region'])).toBe(true)
+    expect(follows(['Sex'], ['Sex', 'Member'])).toBe(false)
   })
 })
 

@@ -33,7 +33,8 @@ const formOf = (coefficients: readonly number[]): LinearForm =>
 
 function weightsOf({ rows, variances, target }: SmallSystem): Weights | undefined {
   const form = formOf(target)
-  return bestWeights({ forms: rows.map(formOf), variances }, [form], { left: 1e6 })(form)
+  const measurements = { forms: rows.map(formOf), variances, sizes: rows.map(() => 1) }
+  return bestWeights(measurements, [form], { left: 1e6 })(form)
 }
 
 function expectBest(system: SmallSystem): void {

@@ -16,6 +16,11 @@ const preview = async (query: object) =>
 const spent = async () =>
   (await service.as('analyst').get('/v1/datasets/census/budget').expect(200)).body.spent.epsilon
 
+type Preview = Awaited<ReturnType<typeof preview>>
+/** The price of the top-up that a preview offers; `undefined` if it offers none. */
+const topUpPrice = ({ offers: { topUp } }: Preview) =>
+  topUp !== undefined && 'price' in topUp ? topUp.price : undefined
+
 const bySex = { kind: 'histogram', column: 'Sex', epsilon: 0.1 }
 const total = { kind: 'count', epsilon: 0.1 }
 
@@ -51,8 +56,8 @@ test('a preview states what the chosen way costs', async () => {
     price: { epsilon: 0.1 },
     noise: { mechanism: 'combined' },
   })
-  const { offers, cost } = await preview({ ...total, use: 'topUp' })
-  expect(cost).toEqual(offers.topUp?.price)
+  const topUp = await preview({ ...total, use: 'topUp' })
+  expect(topUp.cost).toEqual(topUpPrice(topUp))
   expect((await preview({ ...total, use: 'fresh' })).cost).toMatchObject({ epsilon: 0.1 })
   const roomy = { kind: 'count', accuracy: { halfWidth: 1_000 } }
   expect((await preview(roomy)).cost).toMatchObject({ epsilon: 0 })
@@ -65,8 +70,20 @@ test('the offers for a total, and for twice the precision, are those that docs/b
   await ask(bySex).expect(200)
   const { free, topUp } = (await preview({ ...total, epsilon: 0.2 })).offers
   expect(free).toMatchObject({ accuracy: { halfWidth: expect.closeTo(42.3, 1) } })
-  expect(topUp?.epsilon).toBe(0.1872)
-  expect((await preview({ ...bySex, epsilon: 0.2 })).offers.topUp?.epsilon).toBe(0.1734)
+  expect(topUp).toMatchObject({ epsilon: 0.1872 })
+  expect((await preview({ ...bySex, epsilon: 0.2 })).offers.topUp).toMatchObject({ epsilon: 0.1734 })
+})
+
+test('a preview states the risk of what is charged', async () => {
+  await ask(bySex).expect(200)
+  const riskOf = async (query: object) => (await preview({ ...total, epsilon: 0.2, ...query })).disclosureRisk
+  const free = await riskOf({ use: 'free' })
+  expect(free.query).toMatchObject({ epsilon: 0, risk: free.blindGuess })
+  const topUp = (await preview({ ...total, epsilon: 0.2, use: 'topUp' })).offers.topUp
+  const { epsilon } = (await riskOf({ use: 'topUp' })).query
+  expect(topUp).toMatchObject({ epsilon })
+  expect(epsilon).toBeLessThan(0.2)
+  expect((await riskOf({ use: 'fresh' })).query.epsilon).toBe(0.2)
 })
 
 test('a SELECT that is one query chooses as a query does', async () => {
@@ -85,6 +102,14 @@ test('a SELECT that is one query chooses as a query does', async () => {
   const median = { sql: 'SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY Age) FROM census', epsilon: 0.1 }
   const refused = await sql('/sql', { ...median, use: 'free' }).expect(400)
   expect(refused.body.errors).toEqual([{ field: 'use', rule: 'is not a known field' }])
+})
+
+test('the largest groups are fresh, and no other group is shown', async () => {
+  await ask(bySex).expect(200)
+  const largest = { kind: 'topGroups', keys: ['Sex'], k: 1, epsilon: 0.5, use: 'topUp' }
+  const { body } = await ask(largest).expect(200)
+  expect(body).toMatchObject({ cost: { epsilon: 0.5 }, result: { cells: [{}] } })
+  expect([body.inference, body.integers]).toEqual([undefined, undefined])
 })
 
 test('the answers of a batch are fresh', async () => {
@@ -117,11 +142,11 @@ test('asking again gains nothing: an inferred answer is the same, and a top-up t
   expect((await ask(free).expect(200)).body.result).toEqual(first.result)
 
   const before = await spent()
-  const offered = (await preview({ ...paid, epsilon: 0.2 })).offers.topUp
+  const offered = topUpPrice(await preview({ ...paid, epsilon: 0.2 }))
   const topUp = { ...paid, epsilon: 0.2, use: 'topUp' }
   const topped = (await ask(topUp).expect(200)).body
   expect(topped.cost.epsilon).toBeCloseTo(0.1733, 3)
-  expect(topped.cost).toMatchObject(offered?.price ?? {})
+  expect(topped.cost).toMatchObject(offered ?? {})
   const after = await spent()
   expect(after - before).toBeCloseTo(topped.cost.epsilon, 9)
   for (const use of ['topUp', 'free', 'topUp']) {
@@ -138,7 +163,7 @@ test('top-ups of one question at once are one measurement', async () => {
   const paid = { kind: 'count', where: { column: 'Age', op: '<', value: 30 }, epsilon: 0.1 }
   await ask(paid).expect(200)
   const topUp = { ...paid, epsilon: 0.2, use: 'topUp' }
-  const price = (await preview({ ...paid, epsilon: 0.2 })).offers.topUp?.price
+  const price = topUpPrice(await preview({ ...paid, epsilon: 0.2 }))
   const before = await spent()
   const both = await Promise.all([ask(topUp), ask(topUp), ask(topUp)])
   for (const { status, body } of both)
@@ -159,7 +184,7 @@ describe('what nothing follows from', () => {
     epsilon: 0.1,
   })
   const [north, south] = [ofHouse('N'), ofHouse('S')]
-  const register = async (id: string, sharing = false) => {
+  const register = async (id: string, more: object = {}) => {
     const rows = Array.from({ length: 90 }, (_, place) => 'NSE'.charAt(place % 3))
     await writeFile(path.join(service.dataDirectory, `${id}.csv`), ['house', ...rows].join('\n'))
     await service
@@ -172,7 +197,7 @@ describe('what nothing follows from', () => {
         neighbours: 'add-remove',
         budget: { epsilon: 10 },
         synthetic: true,
-        sharing,
+        ...more,
       })
       .expect(201)
   }
@@ -192,6 +217,22 @@ describe('what nothing follows from', () => {
     })
   })
 
+  test('a top-up that the limits of the dataset do not allow', async () => {
+    await register('limited', { queryLimits: { minEpsilon: 0.09 } })
+    await post('limited', north).expect(200)
+    const more = { ...north, epsilon: 0.11 }
+    const previewed = (use: string) =>
+      service
+        .as('analyst')
+        .post('/v1/datasets/limited/queries/preview')
+        .send({ ...more, use })
+    const reason = expect.stringMatching(/the epsilon of what they lack, 0\.0\d+, must be at least 0\.09/)
+    expect((await previewed('fresh').expect(200)).body.offers.topUp).toEqual({ reason })
+    const rule = expect.stringMatching(/^cannot be "topUp": .* A fresh answer costs epsilon 0\.11/)
+    for (const refused of [await previewed('topUp'), await post('limited', { ...more, use: 'topUp' })])
+      expect(refused.body).toMatchObject({ status: 422, errors: [{ field: 'use', rule }] })
+  })
+
   test('releases of another version', async () => {
     await post('pupils', { ...north, use: 'free' }).expect(200)
     await writeFile(path.join(service.dataDirectory, 'pupils.csv'), ['house', 'N', 'S', 'E'].join('\n'))
@@ -201,14 +242,19 @@ describe('what nothing follows from', () => {
 
   test('releases of another analyst, unless one is shared: then it is the same measurement', async () => {
     await register('alone')
-    await register('together', true)
+    await register('together', { sharing: true })
     const either = { ...north, where: { column: 'house', op: 'in', values: ['N', 'S'] } }
     const colleague = service.asColleague()
     for (const id of ['alone', 'together']) {
       await post(id, north).expect(200)
       await post(id, south, colleague).expect(200)
-      for (const agent of [service.as('analyst'), colleague])
-        expect((await refusal(id, either, agent)).rule).toContain('does not follow')
+      for (const agent of [service.as('analyst'), colleague]) {
+        const { rule } = await refusal(id, either, agent)
+        expect(rule).toContain('does not follow')
+        // It says that sharing helps, and not what others have asked.
+        expect(rule.includes('costs your allotment alone')).toBe(id === 'together')
+        expect(rule).not.toContain('house')
+      }
     }
     const own = (await post('together', south, colleague).expect(200)).body
     const shared = (await post('together', south).expect(200)).body
@@ -239,6 +285,7 @@ test('stored answers can be recomputed from the answers that they follow from, a
     .send({ queries: [younger, older] })
     .expect(200)
   for (const use of ['free', 'topUp']) await ask({ ...total, epsilon: 0.3, use }).expect(200)
+  const verified = await service.as('auditor').get('/v1/datasets/census/ledger/verification').expect(200)
   await service.stop()
   const ledger = await openLedger({ url: path.join(service.dataDirectory, 'ledger.sqlite') })
   const { inferred, broken } = await verifyInferred(ledger, 'census')
@@ -246,4 +293,5 @@ test('stored answers can be recomputed from the answers that they follow from, a
   await service.restart()
   expect(broken).toBeUndefined()
   expect(inferred).toBeGreaterThan(4)
+  expect(verified.body).toMatchObject({ sound: true, inferred })
 })

@@ -344,7 +344,14 @@ describe('the ledger', () => {
     const balances = { granted, cap, spent, analysts }
     const requests = lines.filter((line) => 'request' in JSON.parse(line)).length
     expect(requests).toBeGreaterThan(0)
-    expect(body).toEqual({ sound: true, events: lines.length, headHash: last.hash, requests, ...balances })
+    expect(body).toEqual({
+      sound: true,
+      events: lines.length,
+      headHash: last.hash,
+      requests,
+      inferred: 0,
+      ...balances,
+    })
     // Computed from the bytes of the line alone, as any reader can.
     for (const [index, line] of lines.entries()) {
       const [, event = '', hash] =

@@ -538,8 +538,10 @@ class Offers:
         """From which answers the free one follows, in words."""
         self.releases: list[str] = free.get("releases", [])
         """Ids of the releases that the free answer follows from."""
-        self.top_up = None if top_up is None else Amount(**top_up["price"])
-        """Price of the precision that they lack; None where nothing follows."""
+        self.top_up = None if top_up is None or "reason" in top_up else Amount(**top_up["price"])
+        """Price of the precision that they lack; None where nothing follows, or where it cannot be bought."""
+        self.top_up_reason: str | None = None if top_up is None else top_up.get("reason")
+        """Why the precision that they lack cannot be bought; None if it can."""
         self.fresh = Amount(**offers["fresh"]["price"])
         """Price of an answer with noise of its own."""
         self.free: Answer | None = None
@@ -555,7 +557,9 @@ class Offers:
             return f"free: {self.reason}; fresh: {self.fresh}"
         values = self.free._shown() if isinstance(self.free, Value) else f"{len(self.free._rows())} values"
         count = f"{len(self.releases)} answer{'' if len(self.releases) == 1 else 's'}"
-        lacking = "nothing lacks" if self.top_up is None or self.top_up.is_nothing else str(self.top_up)
+        lacking = self.top_up_reason or (
+            "nothing lacks" if self.top_up is None or self.top_up.is_nothing else str(self.top_up)
+        )
         return f"free: {values} from {count}; top up: {lacking}; fresh: {self.fresh}"
 
 

@@ -119,20 +119,20 @@ interface WayWithoutCoarse {
 
 /**
  * Ways to bound a combination without its coarsest noises, as if they were 0: P(noise != 0) = 2 q / (1 + q). Each way is a
- * bound, so the least of them is. One noise more is always left out where its probability is 0 in floating point.
+ * bound, so the least of them is. Of many, only the first few and the last are tried.
  */
 function waysWithoutCoarse(terms: readonly WeightedNoise[]): readonly WayWithoutCoarse[] {
-  const coarsestFirst = terms.filter(isCoarse).sort((a, b) => scaleUnitsOf(a) - scaleUnitsOf(b))
+  const coarsestFirst = terms.filter(isCoarse)
+  coarsestFirst.sort((a, b) => scaleUnitsOf(a) - scaleUnitsOf(b))
+  const others = terms.filter((term) => !isCoarse(term))
   const ways: WayWithoutCoarse[] = []
-  const leftOut = new Set<WeightedNoise>()
   let missed = 0
   for (const [place, coarsest] of coarsestFirst.entries()) {
-    leftOut.add(coarsest)
     missed += notZero(coarsest)
     if (missed >= 1) break
-    const next = coarsestFirst[place + 1]
-    if (next === undefined || missed + notZero(next) > missed)
-      ways.push({ terms: terms.filter((term) => !leftOut.has(term)), missed })
+    const isLast = place === coarsestFirst.length - 1
+    if (place < MANY_TERMS || isLast)
+      ways.push({ terms: [...others, ...coarsestFirst.slice(place + 1)], missed })
   }
   return ways
 }
@@ -168,12 +168,17 @@ function slackOf(terms: readonly WeightedNoise[]): number {
  * sigma is larger by two units, for a sigma of 2^40 units or more.
  */
 function deviationOf(terms: readonly WeightedNoise[]): number {
-  return Math.hypot(
-    ...terms.map(({ noise, weight }) => {
+  return rootOfSquares(
+    terms.map(({ noise, weight }) => {
       if (noise.kind !== 'normal') throw new RangeError('the noise is not normal')
       return weight * (noise.sigma + 2 * noise.unit)
     }),
   )
+}
+
+/** The root of a sum of squares of numbers that may be more than a call takes as arguments. */
+function rootOfSquares(numbers: readonly number[]): number {
+  return numbers.reduce((root, number) => Math.hypot(root, number), 0)
 }
 
 function normalTail(z: number): number {
@@ -217,8 +222,8 @@ interface ContinuousSum {
 const LARGEST_WEIGHT = 1e6
 
 function sumOf(laplace: readonly WeightedNoise[], normal: readonly WeightedNoise[]): ContinuousSum {
-  const sum = poles(laplace)
-  if (normal.length === 0 && sum.every(({ weight }) => Math.abs(weight) <= LARGEST_WEIGHT))
+  const sum = laplace.length > MANY_TERMS ? undefined : poles(laplace)
+  if (normal.length === 0 && sum?.every(({ weight }) => Math.abs(weight) <= LARGEST_WEIGHT))
     return {
       tail: (threshold) => laplaceTail(sum, threshold).probability,
       halfWidth: (alpha) => laplaceHalfWidth(sum, alpha),
@@ -236,7 +241,7 @@ function sumOf(laplace: readonly WeightedNoise[], normal: readonly WeightedNoise
     halfWidth: (alpha) => halfWidthOfTail(tail, reach, alpha),
     // A sum of Laplace variables is a normal variable of random variance, and the square root is concave.
     expectedAbsolute:
-      Math.hypot(sigma, ...scales.map((scale) => Math.SQRT2 * scale)) * Math.sqrt(2 / Math.PI),
+      rootOfSquares([sigma, ...scales.map((scale) => Math.SQRT2 * scale)]) * Math.sqrt(2 / Math.PI),
   }
 }
 
@@ -281,7 +286,8 @@ function invertedTail(transform: (u: number) => number, reach: number, threshold
  */
 function reachOf(scales: readonly number[], sigma: number): number {
   const exponent = Math.log(1e12)
-  const s = Math.min(0.5 / Math.max(...scales), Math.sqrt(2 * exponent) / sigma)
+  const largest = scales.reduce((most, scale) => Math.max(most, scale), 0)
+  const s = Math.min(0.5 / largest, Math.sqrt(2 * exponent) / sigma)
   return (
     scales.reduce((sum, scale) => sum - Math.log1p(-((scale * s) ** 2)), exponent + 0.5 * (sigma * s) ** 2) /
     s

@@ -14,7 +14,7 @@ interface OffersChoiceProps {
 export function OffersChoice({ preview: { offers, paid }, use, onChange }: OffersChoiceProps) {
   const { free, topUp, fresh } = offers
   if ('reason' in free) return undefined
-  const lacks = topUp !== undefined && sizeOf(topUp.price) > 0
+  const lacks = topUp !== undefined && 'price' in topUp && sizeOf(topUp.price) > 0
   return (
     <Radios
       legend="Your paid answers say something about this"

@@ -27,7 +27,9 @@ export function withUse(question: Question, use: Use): Question {
 
 /** True for a question that asks for what does not follow, such as after a change of its condition. */
 export function isImpossible(question: Question, { offers }: Pick<Preview, 'offers'>): boolean {
-  return 'reason' in offers.free && ['free', 'topUp'].includes(String(fieldValue(question, 'use')))
+  const use = fieldValue(question, 'use')
+  if (use === 'topUp' && offers.topUp !== undefined && 'reason' in offers.topUp) return true
+  return 'reason' in offers.free && ['free', 'topUp'].includes(String(use))
 }
 
 /** Returns the price and the accuracy of a way. */
@@ -41,7 +43,7 @@ export function previewOf(preview: Preview, use: Use): Preview {
       return { ...preview, accuracy, noise, cost: nothingOf(price), affordable: true, paid: false }
     }
     case 'topUp': {
-      const cost = offers.topUp?.price ?? price
+      const cost = offers.topUp !== undefined && 'price' in offers.topUp ? offers.topUp.price : price
       const left = smallerOf(budget.remaining, allotment?.remaining ?? budget.remaining)
       return { ...preview, cost, affordable: sizeOf(cost) <= sizeOf(left), paid: false }
     }

@@ -66,7 +66,7 @@ export function PricePanel({ dataset, question, onChange, practice, busy, onAsk 
           dataset={dataset}
           question={question}
           settled={settled}
-          found={known?.disclosureRisk.query.epsilon}
+          found={known?.disclosureRisk.query.epsilon || undefined}
           onChange={onChange}
         />
         <div className={styles.ask}>
@@ -127,7 +127,7 @@ function PriceChoice({ dataset, question, preview, onChange }: PriceChoiceProps)
           // Under either accounting the risk states the epsilon that was found.
           change(
             by === 'epsilon'
-              ? { by, epsilon: preview?.disclosureRisk.query.epsilon ?? 0.1 }
+              ? { by, epsilon: preview?.disclosureRisk.query.epsilon || 0.1 }
               : { by, halfWidth: preview?.accuracy.halfWidth ?? USUAL_HALF_WIDTH },
           )
         }
