@@ -85,7 +85,9 @@ const systems = fc.record({
 })
 
 /** What a row of each kind adds to each number of an aggregate, number by number. */
-function coefficientsOf({ aggregate }: Pick<AdditivePlan, 'aggregate'>): readonly (readonly (readonly number[])[])[] {
+function coefficientsOf({
+  aggregate,
+}: Pick<AdditivePlan, 'aggregate'>): readonly (readonly (readonly number[])[])[] {
   const kinds = KINDS.map((row) => aggregateRows(aggregate, [row]))
   return entry(kinds, 0).map((cells, statistic) =>
     cells.map((_, cell) => kinds.map((integers) => Number(entry(entry(integers, statistic), cell)))),
