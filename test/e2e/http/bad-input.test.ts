@@ -326,7 +326,7 @@ describe('is refused with a problem document and costs nothing', () => {
     const refused = await service.register({ id: 'variants', source: { kind: 'database' } }).expect(400)
     expect(refused.body.errors).toContainEqual({
       field: 'source.kind',
-      rule: 'must be one of file, upload, table, population, visits',
+      rule: 'must be one of file, upload, table, joined, population, visits',
     })
   })
 
