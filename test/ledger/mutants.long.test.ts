@@ -327,8 +327,18 @@ const LEDGER_MUTANTS: readonly Mutant[] = [
   ),
   budgets(
     'a source may have two budgets without a reason',
-    'return othersWith(known, dataset, source).length === 0\n    ? undefined',
-    'return othersWith(known, dataset, source).length === 9\n    ? undefined',
+    'return others.length === 0 ? undefined',
+    'return others.length < 9 ? undefined',
+  ),
+  budgets(
+    'only the first table of a source is recognised',
+    'source.digests.flatMap((digest) =>\n    isRecorded',
+    'source.digests.slice(0, 1).flatMap((digest) =>\n    isRecorded',
+  ),
+  budgets(
+    'only the first table of a source is recorded',
+    '[...new Set(digests)].filter',
+    'digests.slice(0, 1).filter',
   ),
   budgets(
     'the reason for a second budget is not recorded',

@@ -65,6 +65,16 @@ export const SOURCES: readonly ContractTest[] = [
     await ledger.charge(question('a', { dataset: 'survey' }))
     expect(await kindsOf(ledger, 'survey')).toEqual(['opened', 'source-reused', 'charged'])
   }),
+  contractTest('a source is recognised by each of its tables', async ({ ledger }) => {
+    const joined = (digests: readonly string[]): NewSource => ({ digests, synthetic: false })
+    await open(ledger, 'census', joined([FILE, OTHER]))
+    const third = '0c'.repeat(32)
+    for (const digests of [[OTHER], [FILE, third], [third, OTHER]])
+      expect(await open(ledger, 'survey', joined(digests))).toEqual(ELSEWHERE)
+    // A version of the first may have one of the tables, and another one.
+    expect(await ledger.registerSource('census', joined([OTHER, third]), 'carol')).toBeUndefined()
+    expect(await open(ledger, 'survey', real(third))).toEqual(ELSEWHERE)
+  }),
   contractTest('the same source again under its id is recorded once', async ({ ledger }) => {
     await open(ledger, 'census', real())
     await open(ledger, 'survey', { ...real(), separateBudget: 'another project' })
