@@ -39,7 +39,7 @@ const STAGES: readonly (readonly [stage: string, kill: KillAt, opened: boolean, 
   ],
   [
     'as the ingestion begins',
-    { call: 'symlink', when: 'after', created: '/rows\\.duckdb\\.source$' },
+    { call: 'symlink', when: 'after', created: '/rows\\.duckdb\\.source0$' },
     false,
     false,
   ],
