@@ -27,7 +27,7 @@ const found = (target: object, paid: readonly object[]) =>
 
 test('a search that ends early calls no cell missing, and finds what follows without it', () => {
   const means = [{ kind: 'mean', column: 'Balance' }]
-  const [target = {}, ...others] = tables(100, 60, means)
+  const [target = {}, ...others] = tables(200, 60, means)
   expect(found(target, others)).toEqual({ kind: 'ended' })
   expect(isInferred(found(target, [...others, target]))).toBe(true)
 })
