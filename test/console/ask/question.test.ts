@@ -147,7 +147,10 @@ describe('a text', () => {
     expect(readQuestion('{"column": "age"}')).toEqual({ error: 'must have a kind' })
     expect(readQuestion('{"kind": "toString"}')).toEqual({ error: 'has an unknown kind: toString' })
     expect(readQuestion('{')).toHaveProperty('error')
-    expect(readQuestion('{"queries": [{"kind": "count"}]}')).toEqual({ queries: [{ kind: 'count' }], terms: {} })
+    expect(readQuestion('{"queries": [{"kind": "count"}]}')).toEqual({
+      queries: [{ kind: 'count' }],
+      terms: {},
+    })
   })
 
   test.each<[object, string]>([
