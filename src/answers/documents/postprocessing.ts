@@ -14,6 +14,7 @@ import type {
   ValueDomain,
 } from '../../core/planner/report-kinds.ts'
 import { defined } from '../../privacy/defined.ts'
+import { refuseQuery } from '../../privacy/refusal.ts'
 
 /*
  * Post-processing of the documents of answers. A document has everything that it takes: the released values before
@@ -188,8 +189,8 @@ export function postprocessRelease(stored: string, asked: Postprocessing): objec
     return withPostprocessing(document, asked)
   }
   if (!('answers' in document)) {
-    requirePostprocessable(undefined, asked, 'a session')
-    return document
+    const field = asked.nonNegative && !asked.round ? 'nonNegative' : 'round'
+    throw refuseQuery(field, 'applies to values made from sums and counts, and a session has none')
   }
   const { answers } = document as { readonly answers: readonly Released[] }
   if (answers.every(({ domain }) => domain === undefined))

@@ -75,6 +75,12 @@ describe('post-processing', () => {
       .post(`/v1/releases/${ids.table}/postprocess`)
       .send({ rounded: true })
       .expect(400)
+    // A session has no values, whatever is asked of them.
+    await service
+      .as('analyst')
+      .post(`/v1/releases/${ids.session}/postprocess`)
+      .send({ round: false, nonNegative: false })
+      .expect(422)
   })
 
   test('of a batch, the answers made from sums and counts are rounded', async () => {
