@@ -40,11 +40,13 @@ export function openScope(text: string, statement: Statement, dataset: Dataset):
  */
 function namesMeant({ dataset, tables }: Scope, { table, name }: ColumnName): readonly string[] {
   // The names of joined tables are part of the declared names.
-  const starts = table === undefined ? new Set(tables.values()) : [tables.get(table) ?? '']
+  const starts = [...tables].flatMap(([name, start]) =>
+    table === undefined || table === name ? [start] : [],
+  )
   const names = dataset.columns.map((each) => each.name)
   const meant = (spelling: (own: string) => string) =>
     names.filter((each) =>
-      [...starts].some((start) => each.startsWith(start) && spelling(each.slice(start.length)) === name),
+      starts.some((start) => each.startsWith(start) && spelling(each.slice(start.length)) === name),
     )
   const exact = meant(cut)
   return exact.length > 0 ? exact : meant(fold)
