@@ -32,10 +32,11 @@ export function reportOfBatch({ separate, chosen }: PlannedBatch) {
 /** Describes the price of a batch under each plan, or why there is only one. */
 export function describePlans({ separate, together }: PlannedBatch) {
   const { price } = separate
+  const tried = must(together, 'the other plan of a preview')
   const offered =
-    together === undefined || 'refused' in together
-      ? { reason: together?.refused.message ?? '' }
-      : { price: amountNumbers(priceOf(together.workload, price.accounting)) }
+    'refused' in tried
+      ? { reason: tried.refused.message }
+      : { price: amountNumbers(priceOf(tried.workload, price.accounting)) }
   return { separate: { price: amountNumbers(price) }, together: offered }
 }
 
