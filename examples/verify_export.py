@@ -49,12 +49,14 @@ def fault(line, heads):
 
 
 def integers_of(answer, measurement):
-    """The integers of a measurement; in a batch it is named after the place of its answer, or of its table, too."""
+    """The integers of a measurement; in a batch it is named after the place of its answer too, or of its table
+    among those of all parts."""
     if measurement == answer["measurement"]:
         return answer["integers"]
     place = measurement.removeprefix(answer["measurement"] + ".")
-    parts = answer["together"]["measured"] if "together" in answer else answer["answers"]
-    return parts[int(place)]["integers"]
+    if "together" not in answer:
+        return answer["answers"][int(place)]["integers"]
+    return [table for part in answer["together"] for table in part["measured"]][int(place)]["integers"]
 
 
 def wrong_estimate(answer, answers, parents):

@@ -876,6 +876,10 @@ const planOfBatch = batch.shape.plan.unwrap().describe('How the queries are plan
 
 const together = z
   .strictObject({
+    sum: z
+      .strictObject({ column: z.string(), clamp: z.strictObject(clampBounds).optional() })
+      .optional()
+      .describe('What the cells add up. Absent for counts of rows.'),
     noise: marginalsNoise,
     measured: listOf(z.strictObject({ integers: integers.unwrap() })).describe(
       'What was measured, in the order of the tables of `noise`. Later answers can follow from it at no cost.',
@@ -883,8 +887,12 @@ const together = z
   })
   .meta({
     id: 'MeasuredTogether',
-    description: 'What the queries of a batch that is planned together are estimated from.',
+    description:
+      'Tables that queries of a batch that is planned together are estimated from: of counts, or of the sums of one column.',
   })
+
+const PARTS =
+  'Present if the plan is `together`: one entry for counts, and one for each column that is summed, under each clamp.'
 
 const plans = z
   .strictObject({
@@ -905,7 +913,7 @@ export const batchAnswer = z
       'Answers in the order of the queries.',
     ),
     plan: planOfBatch,
-    together: together.optional().describe('Present if the plan is `together`.'),
+    together: listOf(together).optional().describe(PARTS),
     question: z
       .strictObject({
         ...batch.shape,
@@ -928,7 +936,9 @@ export const batchPreview = z
     ...batchFacts,
     answers: listOf(z.strictObject({ kind, ...queryOfBatch })),
     plan: planOfBatch,
-    together: together.pick({ noise: true }).optional().describe('Present if the plan is `together`.'),
+    together: listOf(together.omit({ measured: true }))
+      .optional()
+      .describe(PARTS),
     plans,
     ...offered,
     disclosureRisk: releaseRisk,

@@ -1047,7 +1047,7 @@ export const batch = z
       .meta({
         id: 'BatchPlan',
         description:
-          '`separate`: every query has noise of its own. `together`: the queries are counts and tables of counts of the same rows, ' +
+          '`separate`: every query has noise of its own. `together`: the queries are counts, sums and tables of them, of the same rows, ' +
           'and follow from tables that are measured once, at the least price at which no half-width is larger than under `separate`. ' +
           'Their answers agree with each other. Default: `together` where it costs less. A preview states both prices.',
       }),

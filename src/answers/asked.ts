@@ -94,9 +94,9 @@ export async function askBatch(
     canonical: canonicalBatch(planned),
     question: { queries: queries.map(shortestQuery), ...defined(terms) },
     price: priceOfBatch(planned),
-    plans: chosen === undefined ? separate.plans : [chosen.workload],
+    plans: chosen?.workloads ?? separate.plans,
     describe: (releases) =>
-      chosen === undefined ? described(releases) : describeTogether(chosen, entry(releases, 0), described),
+      chosen === undefined ? described(releases) : describeTogether(chosen, releases, described),
     show: (document) => batchShown(document, queries),
   }
 }
@@ -126,7 +126,7 @@ export function requireAllAccepted(
   if (chosen === undefined)
     for (const [place, each] of separate.plans.entries())
       withinField(`queries.${place}`, () => requireAccepted(each, engine))
-  else requireAccepted(chosen.workload, engine)
+  else for (const workload of chosen.workloads) requireAccepted(workload, engine)
 }
 
 /** Reads data, and adds noise to it. */

@@ -210,15 +210,17 @@ function parentsIn(release: StoredTexts, dataset: Dataset, limits: PlanLimits): 
   if (measurement === undefined) return []
   const asked = (query: unknown) => planOfStored(query, dataset, limits)
   const queries = request.batchTogether?.queries.map((query) => querySchema.parse(query)) ?? []
-  const parts = together?.measured.map((table, place) => ({
-    ...table,
-    place,
-    planned: () =>
-      unlessRefused(() => {
-        const { tables, distribution } = together.noise
-        return planOfMeasured(queries, entry(tables, place), distribution, dataset, limits)
-      }),
-  })) ??
+  const tables = together?.flatMap(({ sum, noise, measured }) =>
+    measured.map(({ integers }, place) => ({
+      integers,
+      planned: () =>
+        unlessRefused(() => {
+          const table = { ...entry(noise.tables, place), distribution: noise.distribution, sum }
+          return planOfMeasured(queries, table, dataset, limits)
+        }),
+    })),
+  )
+  const parts = tables?.map((table, place) => ({ ...table, place })) ??
     request.batch?.map((query, place) => ({
       integers: answers[place]?.integers,
       place,

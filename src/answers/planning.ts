@@ -120,11 +120,12 @@ async function planTogetherAside(
 ): Promise<TogetherPlan | NotTogether> {
   try {
     const wanted = tablesOfBatch(plans, terms)
-    const isLong = wanted.groupings.length >= MANY_COLUMNS || wanted.tables.length >= MANY_TABLES
+    const tables = wanted.parts.reduce((sum, part) => sum + part.tables.length, 0)
+    const isLong = wanted.groupings.length >= MANY_COLUMNS || tables >= MANY_TABLES
     if (answerPool === undefined || !isLong)
-      return { ...wanted, workload: planTogether(wanted, price, dataset, limits) }
-    const workload = await answerPool.run('together', { wanted, price, dataset, limits }, termsFor(waiting))
-    return { ...wanted, workload: { ...workload, dataset } }
+      return { ...wanted, workloads: planTogether(wanted, price, dataset, limits) }
+    const workloads = await answerPool.run('together', { wanted, price, dataset, limits }, termsFor(waiting))
+    return { ...wanted, workloads: workloads.map((each) => ({ ...each, dataset })) }
   } catch (error) {
     if (error instanceof Refusal && error.errors.length > 0) return { refused: error }
     throw error

@@ -2,7 +2,6 @@ import type { Dataset } from '../core/dataset/dataset.ts'
 import { priceReport } from '../core/planner/batch.ts'
 import { coverageReport } from '../core/planner/coverage.ts'
 import { normalSession } from '../core/planner/identity/normal-form.ts'
-import { noiseOfMarginals } from '../core/planner/plans/marginals.ts'
 import { type Plan, planKindOf } from '../core/planner/plans/plan-kinds.ts'
 import { priceOf } from '../core/planner/price/price.ts'
 import { accuracyReport, noiseReport } from '../core/planner/report.ts'
@@ -22,7 +21,7 @@ import { combinedNoise, inquiryOf, useOf } from './inference.ts'
 import { findWays } from './inferring.ts'
 import { planAside, planBatchAside } from './planning.ts'
 import { requireAccepted } from './release.ts'
-import { describePlans, previewTogether, priceOfBatch, reportOfBatch } from './together.ts'
+import { describePart, describePlans, previewTogether, priceOfBatch, reportOfBatch } from './together.ts'
 
 /** Principal of a preview, and the dataset that it is about. */
 interface PreviewRequest {
@@ -100,7 +99,7 @@ export async function previewBatch(
   const price = priceOfBatch(planned)
   const { granted } = balances.budget
   const loss = lossOfAmount(price, granted.deltaAtto)
-  const plans = chosen === undefined ? separate.plans : [chosen.workload]
+  const plans = chosen?.workloads ?? separate.plans
   const release = { loss, replacementLoss: replacementLossOfBatch(plans, loss, dataset) }
   const answers: (ReturnType<typeof describePlan> & ReturnType<typeof priceReport>)[] = []
   for (const [place, each] of separate.plans.entries()) {
@@ -115,7 +114,7 @@ export async function previewBatch(
     datasetVersion: dataset.version,
     answers,
     ...reportOfBatch(planned),
-    ...defined({ together: chosen && { noise: noiseOfMarginals(chosen.workload) } }),
+    ...defined({ together: chosen?.workloads.map(describePart) }),
     plans: describePlans(planned),
     ...describeOffer(price, repeat, balances),
     disclosureRisk: describeReleaseRisk({ dataset, granted, ...adversary }, release),

@@ -1,10 +1,16 @@
 import { postprocessAccuracy } from '../core/planner/additive/postprocess.ts'
 import { batchReport } from '../core/planner/batch.ts'
 import { coverageReport } from '../core/planner/coverage.ts'
-import { priceOf } from '../core/planner/price/price.ts'
+import { type MarginalsPlan, noiseOfMarginals } from '../core/planner/plans/marginals.ts'
 import { domainOf, postprocessingOf } from '../core/planner/report.ts'
-import type { NoiseReport, Report } from '../core/planner/report-kinds.ts'
-import { accuracyTogether, reportTogether, type TogetherPlan } from '../core/planner/together.ts'
+import type { Report } from '../core/planner/report-kinds.ts'
+import {
+  accuracyTogether,
+  priceTogether,
+  reportTogether,
+  summedIn,
+  type TogetherPlan,
+} from '../core/planner/together.ts'
 import { decodedIntegers } from '../core/workloads/encoding.ts'
 import { type Amount, amountNumbers } from '../privacy/accounting.ts'
 import { defined } from '../privacy/defined.ts'
@@ -18,7 +24,7 @@ import type { PlannedBatch } from './planning.ts'
 /** The price of a batch under its plan. */
 export function priceOfBatch({ separate, chosen }: PlannedBatch): Amount {
   const { price } = separate
-  return chosen === undefined ? price : priceOf(chosen.workload, price.accounting)
+  return chosen === undefined ? price : priceTogether(chosen, price.accounting)
 }
 
 /** Describes the plan of a batch. Queries that are planned together have no discount as disjoint ones. */
@@ -36,7 +42,7 @@ export function describePlans({ separate, together }: PlannedBatch) {
   const offered =
     'refused' in tried
       ? { reason: tried.refused.message }
-      : { price: amountNumbers(priceOf(tried.workload, price.accounting)) }
+      : { price: amountNumbers(priceTogether(tried, price.accounting)) }
   return { separate: { price: amountNumbers(price) }, together: offered }
 }
 
@@ -47,7 +53,7 @@ function describeQueryTogether(plan: TogetherPlan, place: number) {
     kind: query.query.kind,
     noise: combinedNoise(query),
     accuracy: accuracyTogether(plan, place),
-    contribution: plan.workload.contribution,
+    contribution: query.contribution,
     coverage: coverageReport(query),
   })
 }
@@ -63,26 +69,39 @@ export function previewTogether(plan: TogetherPlan, place: number) {
   }
 }
 
+/** Describes the tables of a part: what they add up, if that is no count, and their noise. */
+export function describePart(workload: MarginalsPlan) {
+  return { ...defined({ sum: summedIn(workload) }), noise: noiseOfMarginals(workload) }
+}
+
 /**
  * Describes the release of the tables that queries are estimated from.
- * @param measured the release as a question about all tables would show it
+ * @param releases the release of each part as a question about its tables would show it
  * @param described describes the answers to the queries
  */
 export function describeTogether(
   plan: TogetherPlan,
-  measured: object,
+  releases: readonly object[],
   described: (answers: readonly object[]) => object,
 ): object {
-  const { result, noise, measured: integers } = measured as Report & { readonly noise: NoiseReport }
-  if (!('tables' in result)) throw new RangeError('the release of a workload has tables')
+  const reports = releases as readonly Report[]
+  const results = reports.map(({ result }) => {
+    if ('tables' in result) return result
+    throw new RangeError('the release of a workload has tables')
+  })
   const answers = plan.queries.map((query, place) => {
     const { kind, noise: combined, ...facts } = describeQueryTogether(plan, place)
-    const { result: own, accuracy } = reportTogether(plan, place, result)
+    const { result: own, accuracy } = reportTogether(plan, place, results)
     const document = { kind, result: own, noise: combined, ...facts, accuracy, domain: domainOf(query) }
     return queryShown(document, query.query)
   })
-  const tables = must(integers, 'what was measured').map((table) => ({
-    integers: [typeof table === 'string' ? decodedIntegers(table) : table].map((cells) => cells.map(String)),
+  const together = reports.map(({ measured }, part) => ({
+    ...describePart(entry(plan.workloads, part)),
+    measured: must(measured, 'what was measured').map((table) => ({
+      integers: [typeof table === 'string' ? decodedIntegers(table) : table].map((cells) =>
+        cells.map(String),
+      ),
+    })),
   }))
-  return { ...described(answers), together: { noise, measured: tables } }
+  return { ...described(answers), together }
 }

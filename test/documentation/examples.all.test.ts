@@ -95,6 +95,19 @@ test.skipIf(!installed('python3'))('saved answers that follow from others are re
   const free = (await service.ask('census', { ...total, use: 'free' }).expect(200)).body
   const toppedUp = (await service.ask('census', { kind: 'count', epsilon: 0.5, use: 'topUp' }).expect(200))
     .body
+  const where = { column: 'Age', op: '>=', value: 40 }
+  const sum = { kind: 'sum', column: 'Earnings', where, epsilon: 0.01 }
+  const sums = { kind: 'groupBy', keys: ['Sex'], statistics: [{ kind: 'sum', column: 'Earnings' }] }
+  const queries = [{ ...total, where }, sum, { ...sums, where, epsilon: 0.01 }]
+  const batch = (
+    await service
+      .as('analyst')
+      .post('/v1/datasets/census/queries/batch')
+      .send({ plan: 'together', queries })
+      .expect(200)
+  ).body
+  const men = { op: 'and', predicates: [where, { column: 'Sex', op: '=', value: 'M' }] }
+  const part = (await service.ask('census', { ...sum, where: men, use: 'free' }).expect(200)).body
   const exported = await fetch(`${service.url}/v1/datasets/census/ledger/export`, {
     headers: { authorization: `Bearer ${service.keyOf('auditor')}` },
   })
@@ -109,8 +122,10 @@ test.skipIf(!installed('python3'))('saved answers that follow from others are re
     if (id !== 'this')
       await save(id, (await service.as('analyst').get(`/v1/releases/${id}`).expect(200)).body)
   await save('topped-up', toppedUp)
+  await save('batch', batch)
+  await save('part', part)
   expect((await verify()).stdout).toMatch(
-    /\n\d answers match their hashes\n2 of 2 inferred answers recomputed\n$/,
+    /\n\d answers match their hashes\n3 of 3 inferred answers recomputed\n$/,
   )
 
   const { inference } = free

@@ -1493,8 +1493,8 @@ export interface components {
              * @enum {string}
              */
             plan: "together" | "separate";
-            /** @description Present if the plan is `together`. */
-            together?: components["schemas"]["MeasuredTogether"];
+            /** @description Present if the plan is `together`: one entry for counts, and one for each column that is summed, under each clamp. */
+            together?: components["schemas"]["MeasuredTogether"][];
             question?: {
                 queries: components["schemas"]["AskedQuery"][];
                 plan?: components["schemas"]["BatchPlan"];
@@ -1669,7 +1669,7 @@ export interface components {
          */
         BatchObjective: "largest" | "total";
         /**
-         * @description `separate`: every query has noise of its own. `together`: the queries are counts and tables of counts of the same rows, and follow from tables that are measured once, at the least price at which no half-width is larger than under `separate`. Their answers agree with each other. Default: `together` where it costs less. A preview states both prices.
+         * @description `separate`: every query has noise of its own. `together`: the queries are counts, sums and tables of them, of the same rows, and follow from tables that are measured once, at the least price at which no half-width is larger than under `separate`. Their answers agree with each other. Default: `together` where it costs less. A preview states both prices.
          * @enum {string}
          */
         BatchPlan: "together" | "separate";
@@ -1707,8 +1707,16 @@ export interface components {
              * @enum {string}
              */
             plan: "together" | "separate";
-            /** @description Present if the plan is `together`. */
+            /** @description Present if the plan is `together`: one entry for counts, and one for each column that is summed, under each clamp. */
             together?: {
+                /** @description What the cells add up. Absent for counts of rows. */
+                sum?: {
+                    column: string;
+                    clamp?: {
+                        lower: components["schemas"]["ShownValue"];
+                        upper: components["schemas"]["ShownValue"];
+                    };
+                };
                 /** @description Marginals: the tables that are measured, and the noise of their cells. Estimates are made from all of them. */
                 noise: {
                     /** @constant */
@@ -1729,7 +1737,7 @@ export interface components {
                         share: number;
                     }[];
                 };
-            };
+            }[];
             plans: components["schemas"]["BatchPlans"];
             cost: components["schemas"]["Amount"];
             budget: components["schemas"]["Budget"];
@@ -2918,8 +2926,8 @@ export interface components {
              * @enum {string}
              */
             plan: "together" | "separate";
-            /** @description Present if the plan is `together`. */
-            together?: components["schemas"]["MeasuredTogether"];
+            /** @description Present if the plan is `together`: one entry for counts, and one for each column that is summed, under each clamp. */
+            together?: components["schemas"]["MeasuredTogether"][];
             question?: {
                 queries: components["schemas"]["AskedQuery"][];
                 plan?: components["schemas"]["BatchPlan"];
@@ -4346,8 +4354,16 @@ export interface components {
             postprocess?: components["schemas"]["PostprocessingChoice"];
             supposed?: components["schemas"]["Suppositions"];
         };
-        /** @description What the queries of a batch that is planned together are estimated from. */
+        /** @description Tables that queries of a batch that is planned together are estimated from: of counts, or of the sums of one column. */
         MeasuredTogether: {
+            /** @description What the cells add up. Absent for counts of rows. */
+            sum?: {
+                column: string;
+                clamp?: {
+                    lower: components["schemas"]["ShownValue"];
+                    upper: components["schemas"]["ShownValue"];
+                };
+            };
             /** @description Marginals: the tables that are measured, and the noise of their cells. Estimates are made from all of them. */
             noise: {
                 /** @constant */

@@ -1,30 +1,40 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { BatchRequest, Query } from '../../../schemas/answers/query.ts'
-import { type Amount, coversAmount, isSameAmount } from '../../privacy/accounting.ts'
+import {
+  type Accounting,
+  type Amount,
+  addAmounts,
+  coversAmount,
+  isSameAmount,
+} from '../../privacy/accounting.ts'
 import { defined } from '../../privacy/defined.ts'
-import { type DeltaAtto, deltaNumber, NO_LOSS } from '../../privacy/loss.ts'
+import { type DeltaAtto, deltaAtto, deltaNumber, NO_LOSS } from '../../privacy/loss.ts'
 import { entry, must } from '../../privacy/must.ts'
+import { rational } from '../../privacy/rational.ts'
 import { Refusal, refuseField, refuseQuery } from '../../privacy/refusal.ts'
 import type { Dataset } from '../dataset/dataset.ts'
 import { type ColumnSet, cellsIn } from '../workloads/column-sets.ts'
 import type { Objective } from '../workloads/shares.ts'
-import { reportOfEstimates } from './additive/report.ts'
-import type { AdditivePlan } from './additive/shape.ts'
+import { accuracyOfEach, errorsOfAdditive, reportOfEstimates } from './additive/report.ts'
+import type { AdditivePlan, Estimate } from './additive/shape.ts'
 import { normalForm } from './identity/normal-form.ts'
+import { type ClampableColumn, shownClamp } from './language/clamp.ts'
+import { NUMBERS, requireColumnOf } from './language/column-rules.ts'
 import { contributionAsked } from './language/contribution.ts'
 import type { Grouping } from './language/grouping.ts'
-import { type MarginalsPlan, planTables, requireObjective } from './plans/marginals.ts'
+import { type Added, type MarginalsPlan, planTables, requireObjective } from './plans/marginals.ts'
 import { withinBins } from './plans/marginals-rows.ts'
 import type { PlanLimits } from './plans/plan-kind.ts'
 import type { Plan } from './plans/plan-kinds.ts'
 import { priceOf } from './price/price.ts'
 import { requireWithinQueryLimits } from './price/query-limits.ts'
-import { measuredAccuracy } from './report.ts'
 import type { AccuracyReport, Report, Result } from './report-kinds.ts'
 
 /*
- * Counts and tables of counts that are planned together: they follow from whole tables, which are measured once, as those of
+ * Counts, sums, and tables of them that are planned together: they follow from whole tables, which are measured once, as those of
  * a question of kind `marginals` do. What each query asks for by itself says how wide its half-width may be, and the price is
- * the least that keeps all of them. See decision 66.
+ * the least that keeps all of them. Tables of counts are one part, and those of the sums of each column, under each clamp, are
+ * another one with a price of its own. See decision 66.
  */
 
 /** What is asked of a batch besides its queries. */
@@ -35,23 +45,32 @@ export interface BatchQueries extends BatchTerms {
   readonly queries: readonly Query[]
 }
 
+/** Tables that add up the same numbers, and follow from each other. */
+interface PartOfBatch {
+  readonly added: Added
+  /** The different tables. */
+  readonly tables: readonly ColumnSet[]
+  /** The largest half-width that each table may have. */
+  readonly targets: readonly number[]
+  readonly objective: Objective
+}
+
 /** The tables that the queries of a batch ask for. */
 export interface TablesOfBatch {
-  /** The query of each table, planned by itself. */
+  /** The queries, planned by themselves. */
   readonly queries: readonly AdditivePlan[]
   /** The columns of all tables. */
   readonly groupings: readonly Grouping[]
-  /** The different tables. */
-  readonly tables: readonly ColumnSet[]
-  /** The table of each query, by its place. */
-  readonly places: readonly number[]
+  readonly parts: readonly PartOfBatch[]
+  /** Of each query: the table of each of its estimates, by its place in a part. */
+  readonly places: readonly (readonly { readonly part: number; readonly table: number }[])[]
   readonly objective: 'total' | 'largest' | readonly number[]
 }
 
 /** Queries that are answered from tables that are measured together. */
 export interface TogetherPlan extends TablesOfBatch {
-  /** The measured tables, and the estimates of all tables that are asked for. */
-  readonly workload: MarginalsPlan
+  /** Of each part: the measured tables, and the estimates of all tables that are asked for. */
+  readonly workloads: readonly MarginalsPlan[]
 }
 
 /**
@@ -80,49 +99,111 @@ const MOST_COLUMNS = 30
  */
 export function tablesOfBatch(plans: readonly Plan[], terms: BatchTerms): TablesOfBatch {
   if (plans.length < 2) throw refuseQuery('queries', `must be at least 2 ${TOGETHER}`)
-  const queries = plans.map(requireCounts)
+  const queries = plans.map(requireAddedUp)
   requireSameRows(queries)
   const groupings = columnsOfAll(queries)
-  const sets = queries.map((query) =>
-    query.groupings.reduce((set, { column }) => set | (1 << placeOf(column, groupings)), 0),
-  )
   requireAllInBins(queries, groupings)
-  const tables = [...new Set(sets)]
+  const objective = requireObjective(askedObjective(terms), plans.length, 'query')
+  const asked = queries.flatMap((query, place) => tablesOf(query, place, groupings))
+  const kinds = asked
+    .map(({ added }) => added)
+    .filter((each, place, all) => all.findIndex((other) => isDeepStrictEqual(other, each)) === place)
+  const partOf = (table: AskedTable) => kinds.findIndex((each) => isDeepStrictEqual(each, table.added))
+  const parts = kinds.map((added, part) =>
+    partOfBatch(
+      added,
+      asked.filter((each) => partOf(each) === part),
+      objective,
+    ),
+  )
+  const placeIn = (table: AskedTable) => {
+    const part = partOf(table)
+    return { part, table: entry(parts, part).tables.indexOf(table.set) }
+  }
+  const places = queries.map((_, place) => asked.filter(({ query }) => query === place).map(placeIn))
+  return { queries, groupings, parts, places, objective }
+}
+
+/** The table that an estimate of a query is a part of. */
+interface AskedTable {
+  readonly query: number
+  readonly set: ColumnSet
+  readonly added: Added
+  /** That of the estimate by itself. */
+  readonly halfWidth: number
+}
+
+function tablesOf(plan: AdditivePlan, query: number, groupings: readonly Grouping[]): readonly AskedTable[] {
+  const set = plan.groupings.reduce((columns, { column }) => columns | (1 << placeOf(column, groupings)), 0)
+  const errors = errorsOfAdditive(plan)
+  return plan.estimates.map((estimate, place) => ({
+    query,
+    set,
+    added: addedBy(estimate, plan),
+    halfWidth: must(entry(errors, place).halfWidth ?? undefined, 'the half-width of a sum'),
+  }))
+}
+
+/** What a count or a sum adds up. */
+function addedBy(estimate: Estimate, { aggregate }: AdditivePlan): Added {
+  if (estimate.kind !== 'count' && estimate.kind !== 'sum')
+    throw new RangeError('an estimate that is neither a count nor a sum')
+  const statistic = entry(aggregate.statistics, estimate.statistic)
+  const unit = estimate.kind === 'count' ? rational(1n, 1n) : rational(estimate.column.stepNano, 10n ** 9n)
+  return { statistic, unit }
+}
+
+function partOfBatch(
+  added: Added,
+  asked: readonly AskedTable[],
+  objective: TablesOfBatch['objective'],
+): PartOfBatch {
+  const tables = [...new Set(asked.map(({ set }) => set))]
+  const ofTables = tables.map((table) => asked.filter(({ set }) => set === table))
+  const targets = ofTables.map((each) => Math.min(...each.map(({ halfWidth }) => halfWidth)))
+  const weightsOf = (weights: readonly number[]) =>
+    ofTables.map((each) => each.reduce((sum, { query }) => sum + entry(weights, query), 0))
   return {
-    queries,
-    groupings,
+    added,
     tables,
-    places: sets.map((set) => tables.indexOf(set)),
-    objective: requireObjective(askedObjective(terms), plans.length, 'query'),
+    targets,
+    objective:
+      objective === 'largest'
+        ? { largestAgainst: targets }
+        : objective === 'total'
+          ? objective
+          : weightsOf(objective),
   }
 }
 
-/** @throws Refusal for anything but counts of rows, whose mechanism is not chosen. */
-function requireCounts(plan: Plan, place: number): AdditivePlan {
+/** @throws Refusal for anything but counts of rows and sums, whose mechanism is not chosen. */
+function requireAddedUp(plan: Plan, place: number): AdditivePlan {
   const refuse = (field: string, rule: string) =>
     refuseQuery(`queries.${place}.${field}`, `${rule} ${TOGETHER}`)
   const { kind } = plan.query
-  if (plan.kind !== 'additive' || !isCount(plan)) {
-    if (kind === 'groupBy') throw refuse('statistics', 'must be one count of rows')
+  if (plan.kind !== 'additive' || !isAddedUp(plan)) {
+    if (kind === 'groupBy') throw refuse('statistics', 'must be counts of rows and sums')
     if ('of' in plan.query && plan.query.of === 'people')
       throw refuse('of', 'must be "rows", with a contribution of 1 row to count people,')
-    throw refuse('kind', 'must be count, histogram, contingency or groupBy')
+    throw refuse('kind', 'must be count, sum, histogram, contingency or groupBy')
   }
   if (plan.query.mechanism !== undefined) throw refuse('mechanism', 'must be left to the service')
   if (plan.aggregate.bounding.kind === 'groups')
     throw refuse('contribution', 'must bound the rows of each person, not the groups,')
+  // The total of a person is clamped, so that those of groups do not add up to it.
+  if (contributionAsked(plan.query)?.perPerson !== undefined)
+    throw refuse('contribution.perPerson', 'must not be given')
   return plan
 }
 
-function isCount({ aggregate, estimates, shown }: AdditivePlan): boolean {
-  const [statistic, ...others] = aggregate.statistics
+function isAddedUp({ aggregate, estimates, shown }: AdditivePlan): boolean {
   return (
-    statistic?.kind === 'count' &&
-    statistic.column === undefined &&
-    statistic.where === undefined &&
-    others.length === 0 &&
-    estimates.length === 1 &&
-    entry(estimates, 0).kind === 'count' &&
+    aggregate.statistics.every(
+      (statistic) =>
+        statistic.kind === 'affine-sum' ||
+        (statistic.kind === 'count' && statistic.column === undefined && statistic.where === undefined),
+    ) &&
+    estimates.every(({ kind }) => kind === 'count' || kind === 'sum') &&
     (shown.kind !== 'cells' || (shown.largest ?? shown.clamps) === undefined)
   )
 }
@@ -181,6 +262,7 @@ function requireAllInBins(queries: readonly AdditivePlan[], groupings: readonly 
 /**
  * Plans queries together: at the least price at which none has a larger half-width than by itself.
  * @param separate the price of the queries with noise of their own, whose delta is not exceeded
+ * @returns a plan for each part
  * @throws Refusal naming the field and the rule, for tables that cannot be planned together.
  */
 export function planTogether(
@@ -188,16 +270,22 @@ export function planTogether(
   separate: Amount,
   dataset: Dataset,
   limits: PlanLimits,
-): MarginalsPlan {
-  const deltas = [NO_LOSS.deltaAtto, ...(separate.accounting === 'basic' ? [separate.deltaAtto] : [])]
+): readonly MarginalsPlan[] {
+  const { parts } = wanted
+  const delta = separate.accounting === 'basic' ? separate.deltaAtto / BigInt(parts.length) : 0n
+  const deltas = [...new Set([NO_LOSS.deltaAtto, deltaAtto(delta)])]
   return inQuestionAboutAll(() => {
-    const workload = [...new Set(deltas)]
-      .map((delta) => planAt(wanted, delta, dataset, limits))
-      .reduce((best, next) => (next.loss.epsilonNano < best.loss.epsilonNano ? next : best))
-    const { loss, confidence } = workload
-    requireWithinQueryLimits(workload, { deltaAtto: loss.deltaAtto, target: undefined, confidence })
-    requireAnswerable(workload, limits)
-    return workload
+    const workloads = parts.map((part) =>
+      deltas
+        .map((each) => planAt(part, wanted, each, dataset, limits))
+        .reduce((best, next) => (next.loss.epsilonNano < best.loss.epsilonNano ? next : best)),
+    )
+    for (const workload of workloads) {
+      const { loss, confidence } = workload
+      requireWithinQueryLimits(workload, { deltaAtto: loss.deltaAtto, target: undefined, confidence })
+    }
+    requireAnswerable(workloads, limits)
+    return workloads
   })
 }
 
@@ -205,9 +293,10 @@ export function planTogether(
 const MOST_MEASURED = 10
 
 /** @throws Refusal for tables with too many cells. */
-function requireAnswerable({ reconstruction }: MarginalsPlan, { maxCells }: PlanLimits): void {
-  const { measured, sizes } = reconstruction
-  const cells = measured.reduce((sum, set) => sum + cellsIn(set, sizes), 0)
+function requireAnswerable(workloads: readonly MarginalsPlan[], { maxCells }: PlanLimits): void {
+  const cells = workloads
+    .flatMap(({ reconstruction: { measured, sizes } }) => measured.map((set) => cellsIn(set, sizes)))
+    .reduce((sum, each) => sum + each, 0)
   const most = MOST_MEASURED * maxCells
   if (cells > most)
     throw refuseQuery(
@@ -227,16 +316,13 @@ function inQuestionAboutAll<Result>(task: () => Result): Result {
 }
 
 function planAt(
-  { queries, groupings, tables, places, objective }: TablesOfBatch,
+  { added, tables, targets, objective }: PartOfBatch,
+  { queries, groupings }: TablesOfBatch,
   delta: DeltaAtto,
   dataset: Dataset,
   limits: PlanLimits,
 ): MarginalsPlan {
   const { query: first, confidence } = entry(queries, 0)
-  const halfWidths = queries.map(halfWidthOf)
-  const ofTable = (values: readonly number[], table: number) =>
-    values.filter((_, query) => entry(places, query) === table)
-  const targets = tables.map((_, table) => Math.min(...ofTable(halfWidths, table)))
   if (targets.includes(0)) throw refuseQuery('queries', 'must have half-widths above 0')
   const query = {
     kind: 'marginals',
@@ -245,28 +331,29 @@ function planAt(
     ...defined({ where: first.where, contribution: contributionAsked(first) }),
     delta: deltaNumber(delta),
   } as Extract<Query, { kind: 'marginals' }>
-  const objectiveOfTables: Objective =
-    objective === 'largest'
-      ? { largestAgainst: targets }
-      : objective === 'total'
-        ? objective
-        : tables.map((_, table) => ofTable(objective, table).reduce((sum, weight) => sum + weight, 0))
   const sizes = groupings.map(({ labels }) => labels.length)
   const workload = { sizes, tables, mostCells: limits.maxCells }
-  const wanted = { query, groupings, workload, objective: objectiveOfTables, targets }
+  const wanted = { query, added, groupings, workload, objective, targets }
   return planTables(wanted, dataset, limits, { deltaAtto: delta, confidence })
 }
 
-function halfWidthOf(query: AdditivePlan): number {
-  const { halfWidth } = measuredAccuracy(query)
-  if (halfWidth === null) throw new RangeError('the half-width of a count is known beforehand')
-  return halfWidth
+/** The price of queries that are planned together: that of all parts. */
+export function priceTogether({ workloads }: TogetherPlan, accounting: Accounting): Amount {
+  return workloads.map((workload) => priceOf(workload, accounting)).reduce(addAmounts)
 }
 
 /** True if queries cost less together. */
-export function isCheaper({ workload }: TogetherPlan, price: Amount): boolean {
-  const together = priceOf(workload, price.accounting)
+export function isCheaper(plan: TogetherPlan, price: Amount): boolean {
+  const together = priceTogether(plan, price.accounting)
   return coversAmount(price, together) && !isSameAmount(price, together)
+}
+
+/** The column that the tables of a part add up, and its clamp; `undefined` for tables of counts. */
+export function summedIn({ added: { statistic }, dataset }: MarginalsPlan): ClampableColumn | undefined {
+  if (statistic.kind !== 'affine-sum' || statistic.column === undefined) return undefined
+  const { column: name, clamp } = statistic
+  const column = requireColumnOf(NUMBERS, dataset, name, 'column')
+  return { column: name, ...defined({ clamp: shownClamp({ ...column, ...defined({ clamp }) }) }) }
 }
 
 /** The part of a request that identifies queries that are planned together. */
@@ -276,27 +363,34 @@ export function normalTogether({ queries, objective }: TablesOfBatch) {
 
 /** The accuracy of the answer to a query of a batch, before post-processing. */
 export function accuracyTogether(plan: TogetherPlan, query: number): AccuracyReport {
-  return { confidence: plan.workload.confidence, ...errorTogether(plan, query) }
+  return accuracyOfEach(entry(plan.queries, query), errorsTogether(plan, query), {})
 }
 
-function errorTogether({ workload, places }: TogetherPlan, query: number) {
-  const { halfWidth, deviation } = entry(workload.tables, entry(places, query))
-  return { halfWidth, expectedAbsoluteError: deviation }
+function errorsTogether({ workloads, places }: TogetherPlan, query: number) {
+  return entry(places, query).map(({ part, table }) => {
+    const { halfWidth, deviation } = entry(entry(workloads, part).tables, table)
+    return { halfWidth, expectedAbsoluteError: deviation }
+  })
 }
 
-/** Reports the answer to a query of a batch, before post-processing. */
+/**
+ * Reports the answer to a query of a batch, before post-processing.
+ * @param released the tables of each part
+ */
 export function reportTogether(
   plan: TogetherPlan,
   query: number,
-  { tables }: Extract<Result, { tables: unknown }>,
+  released: readonly Extract<Result, { tables: unknown }>[],
 ): Report {
   const planned = entry(plan.queries, query)
-  const error = errorTogether(plan, query)
-  const values = must(entry(tables, entry(plan.places, query)).values, 'the values of a table')
+  const errors = errorsTogether(plan, query)
+  const values = entry(plan.places, query).map(({ part, table }) =>
+    must(entry(entry(released, part).tables, table).values, 'the values of a table'),
+  )
   const cells = cellsInTable(planned, plan.groupings)
-  const report = reportOfEstimates(planned, (cell) => [
-    { value: entry(values, entry(cells, cell)), ...error },
-  ])
+  const report = reportOfEstimates(planned, (cell) =>
+    values.map((table, place) => ({ value: entry(table, entry(cells, cell)), ...entry(errors, place) })),
+  )
   const { interval } = report.accuracy
   return {
     result: report.result,

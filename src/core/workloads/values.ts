@@ -1,4 +1,5 @@
 import { entry } from '../../privacy/must.ts'
+import { type Rational, rational } from '../../privacy/rational.ts'
 import type { ColumnSet } from './column-sets.ts'
 import { estimates, type Reconstruction, reconstructionOf } from './reconstruction.ts'
 import type { NoiseShape, Share, Workload } from './shares.ts'
@@ -21,11 +22,13 @@ export function reconstructionBy(
 /**
  * Prepares the values of estimated tables, as the doubles nearest to exact fractions.
  * @param noisy the noisy integers of each measured table, each in units of 2^-`fractionBits`
+ * @param unit what values are multiples of
  */
 export function valuesFrom(
   reconstruction: Reconstruction,
   noisy: readonly (readonly bigint[])[],
   fractionBits: readonly number[],
+  unit: Rational = rational(1n, 1n),
 ): (table: ColumnSet) => number[] {
   const finest = Math.max(...fractionBits)
   const inOneUnit = noisy.map((table, place) => {
@@ -35,7 +38,7 @@ export function valuesFrom(
   const estimate = estimates(reconstruction, inOneUnit)
   return (table) => {
     const { numerators, denominator } = estimate(table)
-    const divisor = Number(denominator) * 2 ** finest
-    return numerators.map((numerator) => Number(numerator) / divisor)
+    const divisor = Number(denominator * unit.denominator) * 2 ** finest
+    return numerators.map((numerator) => Number(numerator * unit.numerator) / divisor)
   }
 }

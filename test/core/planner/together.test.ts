@@ -5,19 +5,21 @@ import { readAggregate, releaseAggregate } from '../../../src/answers/release.ts
 import type { Dataset } from '../../../src/core/dataset/dataset.ts'
 import { systemEntropy } from '../../../src/core/mechanisms/samplers/entropy.ts'
 import { planQueries } from '../../../src/core/planner/batch.ts'
-import { priceOf } from '../../../src/core/planner/price/price.ts'
 import { measuredAccuracy, measuredReporter } from '../../../src/core/planner/report.ts'
 import {
+  accuracyTogether,
   type BatchTerms,
   isCheaper,
   planTogether,
+  priceTogether,
   reportTogether,
   requireTermsFit,
+  summedIn,
   tablesOfBatch,
 } from '../../../src/core/planner/together.ts'
 import { columnsIn, contains } from '../../../src/core/workloads/column-sets.ts'
 import { addedUp, estimates } from '../../../src/core/workloads/reconstruction.ts'
-import { amountNumbers } from '../../../src/privacy/accounting.ts'
+import { amountNumbers, lossOfAmount } from '../../../src/privacy/accounting.ts'
 import { entry } from '../../../src/privacy/must.ts'
 import { Refusal } from '../../../src/privacy/refusal.ts'
 import { referenceEngine, type StoredRow } from '../../engines/reference-engine.ts'
@@ -36,8 +38,8 @@ async function planned(wires: readonly object[], dataset: Dataset = rows, terms:
   requireTermsFit({ plan: 'together', ...terms }, queries.length)
   const separate = await planQueries(queries, dataset, LIMITS)
   const wanted = tablesOfBatch(separate.plans, terms)
-  const workload = planTogether(wanted, separate.price, dataset, LIMITS)
-  return { separate, together: { ...wanted, workload } }
+  const workloads = planTogether(wanted, separate.price, dataset, LIMITS)
+  return { separate, together: { ...wanted, workloads } }
 }
 
 const refusalOf = (...of: Parameters<typeof planned>) =>
@@ -54,13 +56,33 @@ const bySex = { kind: 'histogram', column: 'Sex' }
 const byRegion = { kind: 'histogram', column: 'Region' }
 const byBoth = { kind: 'contingency', columns: ['Region', 'Sex'] }
 const grouped = { kind: 'groupBy', keys: ['Sex', 'Member'], statistics: [{ kind: 'count' }] }
+const age = { kind: 'sum', column: 'Age' }
+const income = { kind: 'sum', column: 'Income' }
+const lowIncome = { ...income, clamp: { lower: 10, upper: 90.5 } }
+const sums = (keys: readonly string[], ...columns: readonly object[]) => ({
+  kind: 'groupBy',
+  keys,
+  statistics: columns,
+})
+const incomeBySex = sums(['Sex'], income)
+const allBySex = sums(['Sex'], { kind: 'count' }, income, { kind: 'sum', column: 'Balance' })
 const adults = { column: 'Age', op: '>=', value: 18 }
 
 const price = fc.oneof(
   fc.constantFrom({ epsilon: 0.02 }, { epsilon: 0.5 }, { epsilon: 0.1, delta: 1e-6 }),
   fc.integer({ min: 3, max: 200 }).map((halfWidth) => ({ accuracy: { halfWidth } })),
 )
-const batch = fc.array(fc.tuple(fc.constantFrom(count, bySex, byRegion, byBoth, grouped), price), {
+const questions = fc.oneof(
+  fc.tuple(fc.constantFrom(count, bySex, byRegion, byBoth, grouped), price),
+  fc.tuple(
+    fc.constantFrom(age, income, lowIncome, incomeBySex, sums(['Region', 'Sex'], income)),
+    price.map((each) =>
+      'accuracy' in each ? { accuracy: { halfWidth: 900 * each.accuracy.halfWidth } } : each,
+    ),
+  ),
+  fc.tuple(fc.constant(allBySex), fc.constantFrom({ epsilon: 0.5 }, { epsilon: 0.3, delta: 1e-6 })),
+)
+const batch = fc.array(questions, {
   minLength: 2,
   maxLength: 6,
 })
@@ -73,17 +95,27 @@ describe('queries that are planned together', () => {
       fc.asyncProperty(batch, datasets, terms, async (asked, dataset, chosen) => {
         const wires = asked.map(([wire, offered]) => ({ ...wire, ...offered }))
         const { separate, together } = await planned(wires, dataset, chosen)
-        const { tables, measurements, rho, loss } = together.workload
-        for (const [place, query] of separate.plans.entries())
-          expect(entry(tables, entry(together.places, place)).halfWidth).toBeLessThanOrEqual(
-            measuredAccuracy(query).halfWidth ?? 0,
-          )
+        for (const [place, query] of separate.plans.entries()) {
+          const { halfWidth, estimates = {} } = accuracyTogether(together, place)
+          const alone = measuredAccuracy(query)
+          for (const [name, { halfWidth: each }] of Object.entries({ ...estimates, only: { halfWidth } })) {
+            const most = name === 'only' ? alone.halfWidth : alone.estimates?.[name]?.halfWidth
+            if (each === null) expect(most).toBeNull()
+            else expect(each).toBeLessThanOrEqual(most ?? 0)
+          }
+        }
         // The price is the sum over what is measured.
-        if (dataset.accounting === 'basic' && together.workload.shape === 'laplace')
-          expect(measurements.reduce((sum, each) => sum + each.loss.epsilonNano, 0n)).toBe(loss.epsilonNano)
-        else expect(rho).toBeDefined()
+        for (const { shape, measurements, loss, rho } of together.workloads)
+          if (dataset.accounting === 'basic' && shape === 'laplace')
+            expect(measurements.reduce((sum, each) => sum + each.loss.epsilonNano, 0n)).toBe(loss.epsilonNano)
+          else expect(rho).toBeDefined()
+        const { price } = separate
+        if (price.accounting === 'basic')
+          expect(
+            lossOfAmount(priceTogether(together, 'basic'), price.deltaAtto).deltaAtto,
+          ).toBeLessThanOrEqual(price.deltaAtto)
       }),
-      { numRuns: 25 },
+      { numRuns: 15 },
     )
   })
 
@@ -95,13 +127,30 @@ describe('queries that are planned together', () => {
     ] as const) {
       const { separate, together } = await planned(wires, dataset)
       expect(isCheaper(together, separate.price)).toBe(true)
-      expect(Object.values(amountNumbers(priceOf(together.workload, dataset.accounting)))[0]).toBeLessThan(
-        most,
-      )
+      expect(Object.values(amountNumbers(priceTogether(together, dataset.accounting)))[0]).toBeLessThan(most)
     }
     // One and the same table is measured once.
     const { together } = await planned([count, { ...count, epsilon: 0.05 }])
-    expect(together.workload.loss.epsilonNano).toBeLessThan(103_000_000n)
+    expect(entry(together.workloads, 0).loss.epsilonNano).toBeLessThan(103_000_000n)
+  })
+
+  test('sums cost what their tables cost as a part of their own, and counts what they cost without sums', async () => {
+    for (const dataset of [rows, inRho]) {
+      const counts = await planned([count, bySex, byBoth], dataset)
+      const { separate, together } = await planned(
+        [income, count, incomeBySex, bySex, byBoth, sums(['Region', 'Sex'], income), lowIncome, allBySex],
+        dataset,
+      )
+      expect(isCheaper(together, separate.price)).toBe(true)
+      expect(together.workloads.map(summedIn)).toEqual([
+        { column: 'Income' },
+        undefined,
+        { column: 'Income', clamp: { lower: 10, upper: 90.5 } },
+        { column: 'Balance' },
+      ])
+      const again = await planned([count, bySex, income, byBoth], dataset)
+      expect(again.together.workloads[0]).toEqual(counts.together.workloads[0])
+    }
   })
 
   test('noise of half the sensitivity counts as such: a total under change-one', async () => {
@@ -113,13 +162,13 @@ describe('queries that are planned together', () => {
     const wires = [bySex, byRegion, byBoth]
     const quotients = async (weights: readonly number[]) => {
       const { together } = await planned(wires, inRho, { weights })
-      const { tables, rho = 0n } = together.workload
+      const { tables, rho = 0n } = entry(together.workloads, 0)
       return { quotient: entry(tables, 0).deviation / entry(tables, 1).deviation, rho }
     }
     const [first, second] = [await quotients([100, 1, 1]), await quotients([1, 100, 1])]
     expect(first.quotient).toBeLessThan(second.quotient / 2)
     const { together } = await planned(wires, inRho)
-    expect(together.workload.rho).toBeLessThan(first.rho)
+    expect(entry(together.workloads, 0).rho).toBeLessThan(first.rho)
   })
 
   test.each([
@@ -128,11 +177,20 @@ describe('queries that are planned together', () => {
   ])(
     'answers about $of agree to the last digit, and are exact without noise',
     async ({ dataset, fields }) => {
-      const wires = [byBoth, bySex, count, grouped, { ...byBoth, columns: ['Sex', 'Region'] }]
+      const wires = [
+        byBoth,
+        bySex,
+        count,
+        grouped,
+        { ...byBoth, columns: ['Sex', 'Region'] },
+        allBySex,
+        sums(['Region', 'Sex'], income, { kind: 'sum', column: 'Balance' }),
+        income,
+        lowIncome,
+        sums(['Member'], lowIncome),
+      ]
       const asked = wires.map((wire) => ({ ...wire, ...fields }))
       const { separate, together } = await planned(asked, dataset)
-      const { workload } = together
-      const { sizes, measured } = workload.reconstruction
       const stored = fc.array(fc.tuple(rowOf(dataset), fc.integer({ min: 0, max: 3 })), { maxLength: 40 })
       await fc.assert(
         fc.asyncProperty(stored, async (found) => {
@@ -140,38 +198,47 @@ describe('queries that are planned together', () => {
             ([row, person], rank): StoredRow => ({ ...row, [PERSON]: person, [RANK]: rank }),
           )
           const engine = referenceEngine(() => table)
-          const exact = await readAggregate(workload, engine)
-          const { noisy } = await releaseAggregate(workload, exact, systemEntropy())
-          const bits = workload.measurements.map(({ fractionBits }) => fractionBits)
-          expect(new Set(bits).size).toBeLessThanOrEqual(measured.length)
-          const finest = Math.max(...bits)
-          const estimate = estimates(
-            workload.reconstruction,
-            noisy.map((each, place) => each.map((value) => value << BigInt(finest - entry(bits, place)))),
-          )
-          for (const whole of together.tables)
-            for (const part of together.tables) {
-              if (!contains(whole, part)) continue
-              const [large, small] = [estimate(whole), estimate(part)]
-              const cells = columnsIn(whole & ~part).reduce(
-                (product, column) => product * entry(sizes, column),
-                1,
-              )
-              expect(addedUp(large.numerators, whole, part, sizes)).toEqual(
-                small.numerators.map((value) => value * BigInt(cells)),
-              )
-            }
-          const withoutNoise = exact.integers.map((each, place) =>
-            each.map((value) => value << BigInt(entry(bits, place))),
-          )
-          const { result } = measuredReporter(workload)({ kind: 'marginals', noisy: withoutNoise })
-          if (!('tables' in result)) throw new Error('tables were asked for')
+          const shown: Parameters<typeof reportTogether>[2][number][] = []
+          for (const [part, workload] of together.workloads.entries()) {
+            const { sizes, measured } = workload.reconstruction
+            const exact = await readAggregate(workload, engine)
+            const { noisy } = await releaseAggregate(workload, exact, systemEntropy())
+            const bits = workload.measurements.map(({ fractionBits }) => fractionBits)
+            expect(new Set(bits).size).toBeLessThanOrEqual(measured.length)
+            const finest = Math.max(...bits)
+            const estimate = estimates(
+              workload.reconstruction,
+              noisy.map((each, place) => each.map((value) => value << BigInt(finest - entry(bits, place)))),
+            )
+            const { tables } = entry(together.parts, part)
+            for (const whole of tables)
+              for (const part of tables) {
+                if (!contains(whole, part)) continue
+                const [large, small] = [estimate(whole), estimate(part)]
+                const cells = columnsIn(whole & ~part).reduce(
+                  (product, column) => product * entry(sizes, column),
+                  1,
+                )
+                expect(addedUp(large.numerators, whole, part, sizes)).toEqual(
+                  small.numerators.map((value) => value * BigInt(cells)),
+                )
+              }
+            const withoutNoise = exact.integers.map((each, place) =>
+              each.map((value) => value << BigInt(entry(bits, place))),
+            )
+            const { result } = measuredReporter(workload)({ kind: 'marginals', noisy: withoutNoise })
+            if (!('tables' in result)) throw new Error('tables were asked for')
+            shown.push(result)
+          }
           for (const [place, query] of separate.plans.entries()) {
-            if (query.kind !== 'additive') throw new Error('counts were asked for')
+            if (query.kind !== 'additive') throw new Error('counts and sums were asked for')
             const { integers } = await readAggregate(query, engine)
-            const truth = measuredReporter(query)({ kind: 'additive', noisy: integers })
-            const shown = JSON.stringify(reportTogether(together, place, result).result)
-            expect(numbersIn(shown)).toEqual(numbersIn(JSON.stringify(truth.result)))
+            const inUnits = integers.map((cells, statistic) =>
+              cells.map((value) => value << BigInt(entry(query.measurements, statistic).fractionBits)),
+            )
+            const truth = measuredReporter(query)({ kind: 'additive', noisy: inUnits })
+            const found = JSON.stringify(reportTogether(together, place, shown).result)
+            expect(numbersIn(found)).toEqual(numbersIn(JSON.stringify(truth.result)))
           }
         }),
         { numRuns: 8 },
@@ -190,17 +257,14 @@ describe('queries that cannot be planned together', () => {
 
   test.each([
     ['queries: must be at least 2', [count]],
-    ['queries.1.kind: must be count, histogram', [count, { kind: 'median', column: 'Age' }]],
-    ['queries.1.kind: must be count, histogram', [count, { kind: 'topGroups', keys: ['Sex'] }]],
-    [
-      'queries.1.kind: must be count, histogram',
-      [count, { kind: 'noisyMax', candidates: { column: 'Sex' } }],
-    ],
+    ['queries.1.kind: must be count, sum', [count, { kind: 'median', column: 'Age' }]],
+    ['queries.1.kind: must be count, sum', [count, { kind: 'topGroups', keys: ['Sex'] }]],
+    ['queries.1.kind: must be count, sum', [count, { kind: 'noisyMax', candidates: { column: 'Sex' } }]],
     ['queries.0.kind: must be count', [{ kind: 'keySelection', column: 'Note', delta: 1e-6 }, count]],
     ['queries.0.kind: must be count', [{ kind: 'bounds', column: 'Age' }, count]],
     ['queries.0.kind: must be count', [{ kind: 'mean', column: 'Age' }, count]],
     [
-      'queries.1.statistics: must be one count of rows',
+      'queries.1.statistics: must be counts of rows and sums',
       [count, { ...grouped, statistics: [{ kind: 'count' }, { kind: 'mean', column: 'Age' }] }],
     ],
     ['queries.1.where: must be the same', [count, { ...bySex, where: adults }]],
@@ -249,6 +313,10 @@ describe('queries that cannot be planned together', () => {
     expect(await bounded({}, { contribution: { groups: 1 } })).toContain(
       'queries.1.contribution: must bound the rows',
     )
+    const total = { ...income, contribution: { rows: 4, perPerson: { lower: 0, upper: 100 } } }
+    expect(await refusalOf([count, total], dataset)).toContain(
+      'queries.1.contribution.perPerson: must not be given',
+    )
     expect(await bounded({ of: 'people' }, {})).toContain('queries.0.of: must be "rows"')
   })
 
@@ -258,7 +326,7 @@ describe('queries that cannot be planned together', () => {
       { kind: 'histogram', column: age },
       { kind: 'contingency', columns: [age, 'Sex'] },
     ])
-    expect(plan.tables).toEqual([1, 3])
+    expect(plan.parts.map(({ tables }) => tables)).toEqual([[1, 3]])
   })
 
   test('a live table is read once or not at all, and limits of the dataset hold', async () => {

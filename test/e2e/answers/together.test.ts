@@ -41,6 +41,15 @@ const spent = async () => {
   return body.spent
 }
 
+const verified = async () => {
+  await service.stop()
+  const ledger = await openLedger({ url: path.join(service.dataDirectory, 'ledger.sqlite') })
+  const found = await verifyInferred(ledger, 'census')
+  await ledger.close()
+  await service.restart()
+  return found
+}
+
 describe('a batch that is planned together', () => {
   test('is the default where it costs less: the preview states both prices, and the answer agrees with itself', async () => {
     const stated = await preview({ queries })
@@ -60,7 +69,7 @@ describe('a batch that is planned together', () => {
     expect(answer.answers.map(({ accuracy }) => accuracy.halfWidth)).toEqual(
       stated.answers.map(({ accuracy }) => accuracy.halfWidth),
     )
-    expect(answer.together?.noise).toEqual(stated.together?.noise)
+    expect(answer.together?.map(({ noise }) => noise)).toEqual(stated.together?.map(({ noise }) => noise))
     const [total, sexes, table, groups] = answer.answers
     if (total?.kind !== 'count' || sexes?.kind !== 'histogram' || table?.kind !== 'contingency')
       throw new Error('the answers are in the order of the queries')
@@ -125,11 +134,53 @@ describe('a batch that is planned together', () => {
       expect(body.accuracy.halfWidth / (sexes.accuracy.halfWidth ?? 0)).toBeCloseTo(1, 1)
       expect(body.inference.releases[0].id).toBe(id)
     }
-    await service.stop()
-    const ledger = await openLedger({ url: path.join(service.dataDirectory, 'ledger.sqlite') })
-    expect(await verifyInferred(ledger, 'census')).toEqual({ inferred: 1 })
-    await ledger.close()
-    await service.restart()
+    expect(await verified()).toEqual({ inferred: 1 })
+  })
+
+  test('has sums as a part of its own, which agree with each other, and from which others follow', async () => {
+    const clamp = { lower: 0, upper: 50_000 }
+    const earnings = { kind: 'sum', column: 'Earnings', clamp }
+    const sumBy = (...keys: string[]) => ({ kind: 'groupBy', keys, statistics: [earnings] })
+    const both = [{ kind: 'count' }, earnings]
+    const asked = [
+      ...queries,
+      { ...earnings, epsilon: 0.1 },
+      { ...sumBy('Sex'), epsilon: 0.1 },
+      { ...sumBy('Married', 'Sex'), accuracy: { halfWidth: 2e6 } },
+      { kind: 'groupBy', keys: ['Married'], statistics: both, epsilon: 0.1 },
+    ]
+    const stated = await preview({ queries: asked })
+    expect(stated.plan).toBe('together')
+    const sum = { column: 'Earnings', clamp }
+    expect(stated.together?.map((part) => part.sum)).toEqual([undefined, sum])
+    const { id, together = [], answers } = await ask({ queries: asked })
+    expect(together.map(({ noise }) => noise)).toEqual(stated.together?.map(({ noise }) => noise))
+    const total = answers[4]
+    const byBothKeys = answers[6]
+    const marriages = answers[7]
+    if (total?.kind !== 'sum' || byBothKeys?.kind !== 'groupBy' || marriages?.kind !== 'groupBy')
+      throw new Error('the answers are in the order of the queries')
+    expect(stated.answers[7]?.accuracy).toEqual(marriages.accuracy)
+    const sums = byBothKeys.result.groups.map(({ values }) => Number(values.sum_Earnings?.value))
+    const whole = sums.reduce((all, each) => all + each, 0)
+    expect(Math.abs(whole - total.result.value)).toBeLessThan(1e-3)
+    expect(Object.keys(marriages.result.groups[0]?.values ?? {})).toEqual(['count', 'sum_Earnings'])
+
+    const where = { column: 'Sex', op: '=', value: 'F' }
+    const free = { ...earnings, where, epsilon: 0.1, use: 'free' }
+    const { body } = await service.ask('census', free).expect(200)
+    const bySexes = answers[5]
+    if (bySexes?.kind !== 'groupBy') throw new Error('sums by sex were asked for')
+    const women = bySexes.result.groups.find(({ key }) => key.Sex === 'F')?.values.sum_Earnings
+    expect(Math.abs(body.result.value - Number(women?.value))).toBeLessThan(0.01 * Number(women?.halfWidth))
+    expect(body.accuracy.halfWidth / Number(women?.halfWidth)).toBeCloseTo(1, 1)
+    expect(body.inference.releases.map((each: { id: string }) => each.id)).toContain(id)
+    // Another clamp adds up other values.
+    const { body: refused } = await service
+      .ask('census', { ...free, clamp: { lower: 0, upper: 40_000 } })
+      .expect(422)
+    expect(refused.errors[0].field).toBe('use')
+    expect(await verified()).toEqual({ inferred: 2 })
   })
 
   test('needs less rho by Gaussian noise, for accuracies too', async () => {
@@ -156,7 +207,7 @@ describe('a batch that is planned together', () => {
     const mixed = [count, { kind: 'mean', column: 'Age', epsilon: 0.02 }]
     expect(await preview({ queries: mixed })).toMatchObject({
       plan: 'separate',
-      plans: { together: { reason: expect.stringContaining('queries.1.kind: must be count') } },
+      plans: { together: { reason: expect.stringContaining('queries.1.kind: must be count, sum') } },
     })
   })
 

@@ -157,8 +157,11 @@ function unknownError(reason: string): PredictedError {
   return { halfWidth: null, expectedAbsoluteError: null, reason }
 }
 
-/** The accuracy of an answer from the error of each of its estimates. */
-function accuracyOfEach(
+/**
+ * The accuracy of an answer from the error of each of its estimates.
+ * @param parts the accuracy of the statistics that they are made from
+ */
+export function accuracyOfEach(
   plan: AdditivePlan,
   each: readonly PredictedError[],
   parts = partsOf(plan),

@@ -135,7 +135,12 @@ function statedClamp(
 ): ClampRequest | undefined {
   const column = columnNamed(dataset, name)
   if (column === undefined || !isGrid(column)) return undefined
-  const { clamp } = clamped(column, request, field)
+  return shownClamp(clamped(column, request, field))
+}
+
+/** The clamp of a column as answers show it; `undefined` if it is none. */
+export function shownClamp(column: Clamped<GridColumn>): ClampRequest | undefined {
+  const { clamp } = column
   return clamp && { lower: valueOfIndex(column, clamp.lower), upper: valueOfIndex(column, clamp.upper) }
 }
 

@@ -16,7 +16,7 @@ import {
   rhoPico,
 } from '../../../privacy/loss.ts'
 import { entry, must } from '../../../privacy/must.ts'
-import { numberFromRational } from '../../../privacy/rational.ts'
+import { numberFromRational, type Rational, rational } from '../../../privacy/rational.ts'
 import { refuseField, refuseQuery } from '../../../privacy/refusal.ts'
 import type { Sensitivity } from '../../../privacy/sensitivity.ts'
 import { epsilonOfRho, rhoBoughtBy } from '../../../privacy/zcdp-conversion.ts'
@@ -48,7 +48,7 @@ import {
 } from '../../workloads/shares.ts'
 import { reconstructionBy, valuesFrom } from '../../workloads/values.ts'
 import { rhoTogether } from '../additive/measure.ts'
-import type { Aggregate, Predicate } from '../language/aggregate.ts'
+import type { Aggregate, Predicate, Statistic } from '../language/aggregate.ts'
 import {
   contributionReport,
   ONE_ROW_PER_PERSON,
@@ -77,6 +77,16 @@ interface Table {
   readonly deviation: number
 }
 
+/** What the cells of tables add up. */
+export interface Added {
+  readonly statistic: Statistic
+  /** One unit of the statistic, in the unit that people read. */
+  readonly unit: Rational
+}
+
+/** Tables count rows. */
+const ROWS: Added = { statistic: { kind: 'count' }, unit: rational(1n, 1n) }
+
 /** A reading of the data, from whose table all measured tables within it are added up. */
 interface Scan {
   readonly set: ColumnSet
@@ -88,6 +98,7 @@ export interface MarginalsPlan extends PlanFacts {
   readonly kind: 'marginals'
   readonly query: MarginalsQuery
   readonly groupings: readonly Grouping[]
+  readonly added: Added
   readonly shape: NoiseShape
   /** The measured tables and their shares of the price. */
   readonly shares: readonly Share[]
@@ -151,6 +162,7 @@ export function planMarginals(
   const { target } = offer
   const wanted = {
     query,
+    added: ROWS,
     groupings,
     workload,
     objective: requireObjective(query, tables.length, 'table'),
@@ -163,6 +175,7 @@ export function planMarginals(
 export interface WantedTables {
   /** The rows that count, and what each person contributes. Its columns and its price are those of the plan. */
   readonly query: MarginalsQuery
+  readonly added: Added
   readonly groupings: readonly Grouping[]
   readonly workload: Workload
   readonly objective: Objective
@@ -175,7 +188,7 @@ export interface WantedTables {
  * @throws Refusal naming the field and the rule, for tables that do not fit the dataset.
  */
 export function planTables(
-  { query, groupings, workload, objective, targets }: WantedTables,
+  { query, added, groupings, workload, objective, targets }: WantedTables,
   dataset: Dataset,
   { maxCells }: PlanLimits,
   offer: Omit<Offer, 'target'>,
@@ -184,7 +197,7 @@ export function planTables(
   const where = query.where === undefined ? [] : [planPredicate(query.where, dataset, 'where')]
   const rows = {
     ...whereAll([...where, ...withinBins(groupings, dataset)]),
-    statistics: [{ kind: 'count' }],
+    statistics: [added.statistic],
     bounding,
   } as const
   const aggregateOf = (set: ColumnSet): Aggregate => ({
@@ -192,7 +205,7 @@ export function planTables(
     groupBy: columnsIn(set).map((column) => entry(groupings, column).key),
   })
   const shape = shapeOf(offer, dataset)
-  const sensitivityOfTable = (set: ColumnSet) => sensitivityOf({ kind: 'count' }, aggregateOf(set), dataset)
+  const sensitivityOfTable = (set: ColumnSet) => sensitivityOf(added.statistic, aggregateOf(set), dataset)
   const shares = sharesOf(workload, shape, objective, (set) =>
     noiseSensitivity(shape, sensitivityOfTable(set)),
   )
@@ -200,10 +213,10 @@ export function planTables(
   const scans = scansOf(shares, workload.sizes).map((set) => ({ set, aggregate: aggregateOf(set) }))
   requireOneSnapshot(scans, dataset)
   const sensitivities = shares.map(({ set }) => sensitivityOfTable(set))
-  const ofOneRow = { ...aggregateOf(entry(workload.tables, 0)), bounding: ONE_ROW_PER_PERSON }
+  const ofOneRow = { ...aggregateOf(entry(shares, 0).set), bounding: ONE_ROW_PER_PERSON }
   const factor = () =>
-    quotient(entry(sensitivities, 0).lInfinity, sensitivityOf({ kind: 'count' }, ofOneRow, dataset).lInfinity)
-  const errorsOf = errorsIn(reconstruction, shape, offer.confidence)
+    quotient(entry(sensitivities, 0).lInfinity, sensitivityOf(added.statistic, ofOneRow, dataset).lInfinity)
+  const errorsOf = errorsIn(reconstruction, shape, offer.confidence, numberFromRational(added.unit))
   const planAt = (price: Price): MarginalsPlan => {
     const { measurements, ...priced } = measure(shares, sensitivities, price)
     return {
@@ -213,6 +226,7 @@ export function planTables(
       ...priced,
       confidence: offer.confidence,
       groupings,
+      added,
       shape,
       shares,
       reconstruction,
@@ -398,15 +412,18 @@ function divided(whole: bigint, shares: readonly Share[]): readonly bigint[] {
   return parts.map((part, place) => (place === largest ? part + rest : part))
 }
 
-/** Prepares the errors of all tables at any calibration. */
-function errorsIn(reconstruction: Reconstruction, shape: NoiseShape, confidence: number) {
+/**
+ * Prepares the errors of all tables at any calibration.
+ * @param unit one unit of what is added up, in the unit that people read
+ */
+function errorsIn(reconstruction: Reconstruction, shape: NoiseShape, confidence: number, unit: number) {
   const known = reconstruction.tables.map((set) => ({
     set,
     cells: cellsIn(set, reconstruction.sizes),
     factors: cellFactors(reconstruction, set, shape),
   }))
   return (measurements: readonly Measurement[]): readonly Table[] => {
-    const noises = measurements.map((measurement) => noiseOf(measurement, 1))
+    const noises = measurements.map((measurement) => noiseOf(measurement, unit))
     return known.map(({ set, cells, factors }) => {
       const error = errorOf(factors, noises)
       return {
@@ -517,15 +534,22 @@ export const marginals: PlanKind<MarginalsPlan, MarginalsExact, MarginalsRelease
     const cellsMeasured = measured.reduce((sum, set) => sum + cellsIn(set, sizes), 0)
     if (cellsMeasured > MOST_CELLS) throw refuse(cellsMeasured, 'the tables to measure')
   },
-  leastHalfWidthRows({ tables, measurements }) {
-    const ofMeasured = measurements.map((each) => accuracyOf(each, DEFAULT_CONFIDENCE).halfWidth)
-    return Math.min(...ofMeasured, ...tables.map(({ halfWidth }) => halfWidth))
-  },
+  leastHalfWidthRows,
   replacementLoss: (plan) =>
     plan.dataset.neighbours === 'change-one' ? plan.loss : replacementLossInTwoSteps(plan),
   noise: noiseOfMarginals,
   accuracy,
   reporter,
+}
+
+function leastHalfWidthRows({ tables, measurements, added, scans, dataset }: MarginalsPlan): number {
+  const { statistic, unit } = added
+  const { aggregate } = entry(scans, 0)
+  const bounding = dataset.privacyUnit.kind === 'row' ? aggregate.bounding : ONE_ROW_PER_PERSON
+  const ofOneRow = sensitivityOf(statistic, { ...aggregate, bounding }, dataset).lInfinity
+  const ofMeasured = measurements.map((each) => accuracyOf(each, DEFAULT_CONFIDENCE).halfWidth)
+  const ofTables = tables.map(({ halfWidth }) => halfWidth / numberFromRational(unit))
+  return Math.min(...ofMeasured, ...ofTables) / Number(ofOneRow)
 }
 
 function* addNoises(
@@ -553,25 +577,26 @@ function namesOf({ groupings }: MarginalsPlan, set: ColumnSet): readonly string[
 
 /** Describes the noise of the tables that are measured. */
 export function noiseOfMarginals(plan: MarginalsPlan): Extract<NoiseReport, { mechanism: 'marginals' }> {
-  const { dataset, shape, shares, measurements } = plan
+  const { dataset, shape, shares, measurements, added } = plan
+  const unit = numberFromRational(added.unit)
   return {
     mechanism: 'marginals',
     neighbours: dataset.neighbours,
     distribution: shape,
     tables: measurements.map((measurement, place) => {
       const { set, share } = entry(shares, place)
-      return { columns: namesOf(plan, set), ...noiseOfTable(measurement), share }
+      return { columns: namesOf(plan, set), ...noiseOfTable(measurement, unit), share }
     }),
   }
 }
 
-function noiseOfTable({ noise: own, fractionBits, sensitivity }: Measurement) {
-  const granularity = 2 ** -fractionBits
+function noiseOfTable({ noise: own, fractionBits, sensitivity }: Measurement, unit: number) {
+  const granularity = unit / 2 ** fractionBits
   const [scale, shape] =
     own.kind === 'discrete-laplace'
       ? ([numberFromRational(own.scale), 'laplace'] as const)
       : ([Number(own.sigma), 'gaussian'] as const)
-  return { scale: scale * granularity, sensitivity: noiseSensitivity(shape, sensitivity), granularity }
+  return { scale: scale * granularity, sensitivity: noiseSensitivity(shape, sensitivity) * unit, granularity }
 }
 
 /** The sensitivity to which noise is proportional. */
@@ -598,12 +623,12 @@ function accuracy(plan: MarginalsPlan): AccuracyReport {
 }
 
 function reporter(plan: MarginalsPlan): (release: MarginalsRelease) => Report {
-  const { tables, groupings, reconstruction, measurements, maxCells } = plan
+  const { tables, groupings, added, reconstruction, measurements, maxCells } = plan
   const isInline = cellsOfAll(plan) <= maxCells
   const stated = accuracy(plan)
   const fractionBits = measurements.map((measurement) => measurement.fractionBits)
   return ({ noisy }) => {
-    const estimate = isInline ? valuesFrom(reconstruction, noisy, fractionBits) : undefined
+    const estimate = isInline ? valuesFrom(reconstruction, noisy, fractionBits, added.unit) : undefined
     return {
       result: {
         columns: groupings.map(({ column, labels }) => ({ column, labels })),

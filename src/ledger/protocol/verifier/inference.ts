@@ -18,8 +18,8 @@ interface Document {
   readonly measurement?: string
   readonly integers?: Integers
   readonly answers?: readonly { readonly integers?: Integers }[]
-  /** In a batch that was planned together: what was measured. */
-  readonly together?: { readonly measured: readonly { readonly integers: Integers }[] }
+  /** In a batch that was planned together: what was measured, part by part. */
+  readonly together?: readonly { readonly measured: readonly { readonly integers: Integers }[] }[]
   readonly inference: {
     readonly releases: readonly { readonly id: string; readonly measurement: string }[]
     readonly estimates: readonly (readonly Estimate[])[]
@@ -113,15 +113,16 @@ function reasonAgainstEstimates(
 
 /**
  * The integers of a measurement, which is named after the answer that shows it, and in a batch by the place of its answer, or of
- * its table, too.
+ * its table among those of all parts, too.
  */
 function integersOf(
   { measurement = '', integers, answers, together }: Document,
   named: string,
 ): Integers | undefined {
   if (answers === undefined) return named === measurement ? integers : undefined
-  const parts: readonly { readonly integers?: Integers }[] = together?.measured ?? answers
-  return parts.find((_, place) => named === `${measurement}.${place}`)?.integers
+  const measured: readonly { readonly integers?: Integers }[] =
+    together?.flatMap((part) => part.measured) ?? answers
+  return measured.find((_, place) => named === `${measurement}.${place}`)?.integers
 }
 
 /** Binary digits of a quotient after the point. */
