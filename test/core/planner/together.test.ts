@@ -3,13 +3,16 @@ import { describe, expect, test } from 'vitest'
 import { query as querySchema } from '../../../schemas/answers/query.ts'
 import { readAggregate, releaseAggregate } from '../../../src/answers/release.ts'
 import type { Dataset } from '../../../src/core/dataset/dataset.ts'
+import { planOfMeasured } from '../../../src/core/inference/measured-together.ts'
 import { systemEntropy } from '../../../src/core/mechanisms/samplers/entropy.ts'
 import { planQueries } from '../../../src/core/planner/batch.ts'
+import { noiseOfMarginals } from '../../../src/core/planner/plans/marginals.ts'
 import { measuredAccuracy, measuredReporter } from '../../../src/core/planner/report.ts'
 import {
   accuracyTogether,
   type BatchTerms,
   isCheaper,
+  normalTogether,
   planTogether,
   priceTogether,
   reportTogether,
@@ -20,7 +23,8 @@ import {
 import { columnsIn, contains } from '../../../src/core/workloads/column-sets.ts'
 import { addedUp, estimates } from '../../../src/core/workloads/reconstruction.ts'
 import { amountNumbers, lossOfAmount } from '../../../src/privacy/accounting.ts'
-import { entry } from '../../../src/privacy/must.ts'
+import { entry, must } from '../../../src/privacy/must.ts'
+import { numberFromRational } from '../../../src/privacy/rational.ts'
 import { Refusal } from '../../../src/privacy/refusal.ts'
 import { referenceEngine, type StoredRow } from '../../engines/reference-engine.ts'
 import { PERSON, RANK } from '../../engines/reference-people.ts'
@@ -115,7 +119,7 @@ describe('queries that are planned together', () => {
             lossOfAmount(priceTogether(together, 'basic'), price.deltaAtto).deltaAtto,
           ).toBeLessThanOrEqual(price.deltaAtto)
       }),
-      { numRuns: 15 },
+      { numRuns: 12 },
     )
   })
 
@@ -152,6 +156,43 @@ describe('queries that are planned together', () => {
       expect(again.together.workloads[0]).toEqual(counts.together.workloads[0])
     }
   })
+
+  test.each([
+    { price: { epsilon: 0.03 }, dataset: rows },
+    { price: { epsilon: 0.7 }, dataset: inRho },
+    { price: { accuracy: { halfWidth: 4_000, confidence: 0.9 } }, dataset: people('change-one') },
+    { price: { epsilon: 0.7 }, dataset: { ...patients('add-remove'), accounting: 'zcdp' as const } },
+  ])(
+    'a stored table has the noise that it was measured with: $price',
+    async ({ price: offered, dataset }) => {
+      const asked = [
+        income,
+        incomeBySex,
+        { ...age, clamp: { lower: 1, upper: 90 } },
+        sums(['Region', 'Sex'], income),
+      ]
+      const grouped = 'epsilon' in offered ? [{ ...allBySex, ...offered }] : []
+      const { together } = await planned(
+        [...grouped, ...asked.map((wire) => ({ ...wire, ...offered }))],
+        dataset,
+      )
+      const queries = normalTogether(together).queries.map((each) => querySchema.parse(each))
+      for (const workload of together.workloads) {
+        const { tables, distribution } = noiseOfMarginals(workload)
+        for (const [place, table] of tables.entries()) {
+          const stated = { ...table, distribution, sum: summedIn(workload) }
+          const stored = planOfMeasured(queries, JSON.parse(JSON.stringify(stated)), dataset, LIMITS)
+          const { noise, fractionBits } = entry(must(stored, 'a plan').measurements, 0)
+          const own = entry(workload.measurements, place)
+          expect(fractionBits).toBe(own.fractionBits)
+          if (noise.kind === 'discrete-gaussian') expect(noise).toEqual(own.noise)
+          else if (own.noise.kind === 'discrete-laplace')
+            expect(numberFromRational(noise.scale) / numberFromRational(own.noise.scale)).toBeCloseTo(1, 8)
+          expect(stored?.aggregate.statistics).toEqual([workload.added.statistic])
+        }
+      }
+    },
+  )
 
   test('noise of half the sensitivity counts as such: a total under change-one', async () => {
     const { separate, together } = await planned([count, byRegion], people('change-one'))
