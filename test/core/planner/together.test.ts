@@ -288,6 +288,58 @@ describe('queries that are planned together', () => {
   )
 })
 
+test.each(
+  (['add-remove', 'change-one'] as const).flatMap((neighbours) => [
+    { neighbours, unit: 'row', dataset: people(neighbours) },
+    { neighbours, unit: 'person', dataset: patients(neighbours) },
+  ]),
+)(
+  'each measured table moves by its sensitivity at most: $unit, $neighbours',
+  async ({ neighbours, unit, dataset }) => {
+    const { together } = await planned(
+      [
+        count,
+        bySex,
+        age,
+        sums(['Region', 'Sex'], age, { kind: 'sum', column: 'Balance' }),
+        incomeBySex,
+        lowIncome,
+      ],
+      dataset,
+    )
+    const unitOf = fc.array(rowOf(dataset), { minLength: 1, maxLength: unit === 'row' ? 1 : 5 })
+    const stored = (...units: readonly (readonly StoredRow[])[]) =>
+      units
+        .flatMap((own, person) => own.map((row) => ({ ...row, [PERSON]: person })))
+        .map((row, rank) => ({ ...row, [RANK]: rank }))
+    await fc.assert(
+      fc.asyncProperty(fc.array(unitOf, { maxLength: 3 }), unitOf, unitOf, async (others, one, other) => {
+        const second = neighbours === 'add-remove' ? [] : other
+        const [before, after] = [stored(one, ...others), stored(second, ...others)].map((found) =>
+          referenceEngine(() => found),
+        )
+        for (const workload of together.workloads) {
+          const [first, next] = await Promise.all(
+            [before, after].map((engine) => readAggregate(workload, must(engine, 'an engine'))),
+          )
+          for (const [place, { sensitivity }] of workload.measurements.entries()) {
+            const moved = entry(must(first, 'a reading').integers, place).map(
+              (value, cell) => value - entry(entry(must(next, 'a reading').integers, place), cell),
+            )
+            expect(moved.reduce((sum, each) => sum + (each < 0n ? -each : each), 0n)).toBeLessThanOrEqual(
+              sensitivity.l1,
+            )
+            expect(moved.reduce((sum, each) => sum + each * each, 0n)).toBeLessThanOrEqual(
+              sensitivity.l2Squared,
+            )
+          }
+        }
+      }),
+      { numRuns: 60 },
+    )
+  },
+)
+
 /** The values of a result with their keys, without what is about noise. */
 function numbersIn(text: string): unknown {
   return JSON.parse(text, (name, value) => (name === 'halfWidth' || name === 'interval' ? undefined : value))
