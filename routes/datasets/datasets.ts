@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { dataset, datasetList, datasetParameters } from '../../schemas/datasets/dataset.ts'
 import { pageQuery } from '../../schemas/values.ts'
 import { readSuspensionReason } from '../../src/answers/attempt.ts'
-import { isLive } from '../../src/core/dataset/dataset.ts'
+import { connectionOf } from '../../src/core/dataset/dataset.ts'
 import type { CatalogEntry } from '../../src/core/dataset/entry.ts'
 import { coverageStatement } from '../../src/core/planner/coverage.ts'
 import type { Catalog } from '../../src/datasets/catalog/catalog.ts'
@@ -30,10 +30,11 @@ export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (
   /** Facts of the registration, the last known state of the database, and for custodians the suspension. */
   const presentFacts = async (entry: CatalogEntry, { role }: Principal) => {
     const { id } = entry.dataset
+    const connection = connectionOf(entry.dataset)
     const suspended = role === 'custodian' ? await readSuspensionReason(ledger, id) : undefined
     return {
       ...publicFacts(entry),
-      reachable: isLive(entry.dataset) ? connections.isReachable(entry.dataset.source.connection) : undefined,
+      reachable: connection === undefined ? undefined : connections.isReachable(connection),
       suspended,
     }
   }

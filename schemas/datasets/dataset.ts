@@ -499,13 +499,39 @@ const join = z
   })
   .meta({ id: 'Join', description: 'A reference from a column of one table to the key of another.' })
 
+const SAME_FOR_TABLES = ['connection', 'mode', 'freshness'] as const
+
+/** Requires that tables of a database are joined with tables of the same one only, and read alike. */
+function requireOneDatabase(
+  tables: Readonly<Record<string, { readonly kind: string }>>,
+  { addIssue }: z.RefinementCtx,
+): void {
+  const all = Object.entries(tables)
+  const [name, first] = all.find(([, { kind }]) => kind === 'table') ?? []
+  if (name === undefined || first === undefined) return
+  const add = (table: string, field: string, message: string) =>
+    addIssue({ code: 'custom', path: [table, field], message })
+  for (const [table, each] of all) {
+    if (each.kind !== 'table')
+      add(table, 'kind', `must be "table", as ${name} is: files are joined with files only`)
+    else
+      for (const field of SAME_FOR_TABLES)
+        if (Reflect.get(each, field) !== Reflect.get(first, field))
+          add(table, field, `must be that of ${name}`)
+  }
+}
+
 const joinedSource = z
   .strictObject({
     kind: z.literal('joined'),
     tables: z
-      .record(joinedTableName, z.discriminatedUnion('kind', [fileSource, uploadSource]))
+      .record(joinedTableName, z.discriminatedUnion('kind', [fileSource, uploadSource, tableSource]))
       .refine((tables) => Object.keys(tables).length <= 10, 'must be at most 10 tables')
-      .describe('The tables by their names in this declaration.'),
+      .superRefine(requireOneDatabase)
+      .describe(
+        'The tables by their names in this declaration: files and uploads, or tables of one connection with one mode and ' +
+          'freshness.',
+      ),
     joins: z.array(join).min(1).max(9).readonly(),
   })
   .meta({

@@ -37,10 +37,10 @@ const columnChange = z
     }),
     z.strictObject({
       change: z
-        .enum(['nullable', 'not-null'])
+        .enum(['nullable', 'not-null', 'not-unique'])
         .describe(
           '`nullable`: the column may now be NULL. `not-null`: the column can no longer be NULL, and could be at the ' +
-            'registration.',
+            'registration. `not-unique`: the database no longer guarantees that no value of the key occurs twice.',
         ),
       column: databaseName,
     }),

@@ -1,4 +1,4 @@
-import { type Dataset, earlierVersions, isLive } from '../core/dataset/dataset.ts'
+import { type Dataset, databaseOf, earlierVersions, isLive } from '../core/dataset/dataset.ts'
 import { canonicalJson, chargeId, sha256 } from '../ledger/canonical.ts'
 import type { Chain } from '../ledger/contract/chain.ts'
 import type { Span } from '../ledger/contract/charges.ts'
@@ -86,7 +86,7 @@ const PERIOD_MS = { hour: 3_600_000, day: 86_400_000 }
  */
 function periodAt(dataset: Dataset, atMs: number): Span | undefined {
   if (!isLive(dataset)) return undefined
-  const { freshness = 'day' } = dataset.source
+  const { freshness = 'day' } = databaseOf(dataset.source) ?? {}
   if (freshness === 'forever') return undefined
   const fromMs = atMs - (atMs % PERIOD_MS[freshness])
   return { fromMs, untilMs: fromMs + PERIOD_MS[freshness] }

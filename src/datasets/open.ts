@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises'
 import path from 'node:path'
 import type { Logger } from 'pino'
-import { type Dataset, isLiveSource } from '../core/dataset/dataset.ts'
+import { type Dataset, databaseOf, isLiveSource } from '../core/dataset/dataset.ts'
 import { openDuckDbEngine } from '../engines/duckdb/engine.ts'
 import type { SourceBounds } from '../engines/duckdb/ingestion/bounds.ts'
 import { createDatasetEngine, type DatasetEngine, type Reachability } from '../engines/routing.ts'
@@ -145,11 +145,12 @@ async function openRows(
 
 /** Logs that a dataset cannot be queried. It does not stop the start, because the other datasets can be. */
 function warnOfMissingConnection({ id, source }: Dataset, databases: Connections, logger: Logger): void {
-  if (source.kind !== 'table' || databases.has(source.connection)) return
+  const database = databaseOf(source)
+  if (database === undefined || databases.has(database.connection)) return
   const consequence =
-    source.mode === 'live' ? 'the dataset cannot be queried' : 'the dataset cannot get a new version'
+    database.mode === 'live' ? 'the dataset cannot be queried' : 'the dataset cannot get a new version'
   logger.error(
-    { dataset: id, connection: source.connection },
+    { dataset: id, connection: database.connection },
     `SOTTO_CONNECTIONS has no such connection: ${consequence}`,
   )
 }

@@ -1,8 +1,8 @@
-import { type Dataset, isLive, type KeyedPrivacyUnit, type LiveDataset } from '../core/dataset/dataset.ts'
+import { connectionOf, type Dataset, isLive, type KeyedPrivacyUnit } from '../core/dataset/dataset.ts'
 import type { CatalogEntry } from '../core/dataset/entry.ts'
 import type { DuckDbEngine } from './duckdb/engine.ts'
 import { type Engine, EngineFailure } from './engine.ts'
-import { parseTableName, type TableEngine } from './tables/table-engine.ts'
+import { type TableEngine, tablesOf } from './tables/table-engine.ts'
 
 /** Facts that open a dataset for queries. */
 export type OpenableDataset = Pick<CatalogEntry, 'dataset' | 'tableColumns'>
@@ -44,20 +44,21 @@ export interface RoutingOptions {
 /** Creates an engine that sends each dataset to DuckDB, or to the engine of its connection if it is a live table. */
 export function createDatasetEngine(options: RoutingOptions): DatasetEngine {
   const { duckDb, tables, keyedUnit, reachability } = options
-  const tableEngine = ({ source }: LiveDataset): TableEngine | undefined => tables.get(source.connection)
+  const tableEngine = (dataset: Dataset): TableEngine | undefined => tables.get(connectionOf(dataset) ?? '')
   /** Computes with the engine of a dataset. */
   const compute = async <Result>(
     dataset: Dataset,
     work: (engine: Engine) => Promise<Result>,
   ): Promise<Result> => {
-    if (!isLive(dataset)) return work(duckDb)
-    const engine = tableEngine(dataset)
+    const connection = connectionOf(dataset)
+    if (connection === undefined) return work(duckDb)
+    const engine = tables.get(connection)
     if (engine === undefined) throw new EngineFailure('EngineUnavailable')
     try {
       return await work(engine)
     } catch (error) {
       if (error instanceof EngineFailure && CONCERNS_DATABASE.includes(error.name))
-        reachability.checkSoon(dataset.source.connection)
+        reachability.checkSoon(connection)
       throw error
     }
   }
@@ -70,15 +71,17 @@ export function createDatasetEngine(options: RoutingOptions): DatasetEngine {
     countIndexesInCells: (dataset, counting) =>
       compute(dataset, (engine) => engine.countIndexesInCells(dataset, counting)),
     countTexts: (dataset, counting) => compute(dataset, (engine) => engine.countTexts(dataset, counting)),
-    isReachable: (dataset) => !isLive(dataset) || reachability.isReachable(dataset.source.connection),
+    isReachable: (dataset) => {
+      const connection = connectionOf(dataset)
+      return connection === undefined || reachability.isReachable(connection)
+    },
     // A database that cannot be reached concerns its own datasets only; see `datasets/connections/watch.ts`.
     healthy: () => duckDb.healthy(),
     async open({ dataset, tableColumns }) {
       if (!isLive(dataset)) return duckDb.open(dataset)
       if (tableColumns === undefined) throw new Error('the columns of the table are not recorded')
       const unit = await keyedUnit(dataset)
-      const table = parseTableName(dataset.source.table)
-      tableEngine(dataset)?.open({ dataset, table, columns: tableColumns, unit })
+      tableEngine(dataset)?.open({ dataset, table: tablesOf(dataset), columns: tableColumns, unit })
     },
     async closeDataset(dataset) {
       if (isLive(dataset)) await tableEngine(dataset)?.closeDataset(dataset)

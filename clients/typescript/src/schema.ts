@@ -2012,10 +2012,10 @@ export interface components {
             present: string;
         } | {
             /**
-             * @description `nullable`: the column may now be NULL. `not-null`: the column can no longer be NULL, and could be at the registration.
+             * @description `nullable`: the column may now be NULL. `not-null`: the column can no longer be NULL, and could be at the registration. `not-unique`: the database no longer guarantees that no value of the key occurs twice.
              * @enum {string}
              */
-            change: "nullable" | "not-null";
+            change: "nullable" | "not-null" | "not-unique";
             /** @description Name of the column in the database. */
             column: string;
         };
@@ -3836,9 +3836,9 @@ export interface components {
         JoinedSource: {
             /** @constant */
             kind: "joined";
-            /** @description The tables by their names in this declaration. */
+            /** @description The tables by their names in this declaration: files and uploads, or tables of one connection with one mode and freshness. */
             tables: {
-                [key: string]: components["schemas"]["FileSource"] | components["schemas"]["UploadSource"];
+                [key: string]: components["schemas"]["FileSource"] | components["schemas"]["UploadSource"] | components["schemas"]["TableSource"];
             };
             joins: components["schemas"]["Join"][];
         };
@@ -3846,9 +3846,9 @@ export interface components {
         JoinedSourceInput: {
             /** @constant */
             kind: "joined";
-            /** @description The tables by their names in this declaration. */
+            /** @description The tables by their names in this declaration: files and uploads, or tables of one connection with one mode and freshness. */
             tables: {
-                [key: string]: components["schemas"]["FileSource"] | components["schemas"]["UploadSource"];
+                [key: string]: components["schemas"]["FileSource"] | components["schemas"]["UploadSource"] | components["schemas"]["TableSourceInput"];
             };
             joins: components["schemas"]["JoinInput"][];
         };

@@ -155,31 +155,38 @@ export function csvDialect(declared: CsvDeclaration = {}, name = ''): CsvDialect
  */
 export type TableSource = Extract<Source, { kind: 'table' }>
 
-/** A column of a table in a database, as the database describes it. */
+/** A column of a table in a database, as the database describes it. That of a joined table is named `table.column`. */
 export interface TableColumn {
   readonly name: string
   /** The database's complete name of the type, such as `numeric(10,2)`. */
   readonly type: string
   /** True if the database guarantees that the column is never NULL. */
   readonly notNull: boolean
+  /** Present if the database guarantees that no value occurs twice. Recorded for keys of joined tables only. */
+  readonly unique?: true
 }
 
-/** A dataset whose queries read a table of a database. */
-export type LiveDataset = Dataset & { readonly source: TableSource }
-
-/** Returns true for a dataset whose queries read a table of a database. It has no ingested rows. */
-export function isLive(dataset: Dataset): dataset is LiveDataset {
+/** Returns true for a dataset whose queries read tables of a database. It has no ingested rows. */
+export function isLive(dataset: Dataset): boolean {
   return isLiveSource(dataset.source)
 }
 
 /** Returns the name of the connection whose database computes queries; undefined if the service has ingested the rows. */
 export function connectionOf(dataset: Dataset): string | undefined {
-  return isLive(dataset) ? dataset.source.connection : undefined
+  return isLive(dataset) ? databaseOf(dataset.source)?.connection : undefined
 }
 
-/** Returns true for a table that queries read in place. */
-export function isLiveSource(source: Source): source is TableSource {
-  return source.kind === 'table' && source.mode === 'live'
+/** Returns true for tables that queries read in place. */
+export function isLiveSource(source: Source): boolean {
+  return databaseOf(source)?.mode === 'live'
+}
+
+/** Returns the connection and the mode of a table, or of joined tables, which have the same; undefined for other sources. */
+export function databaseOf(
+  source: Source,
+): Pick<TableSource, 'connection' | 'mode' | 'freshness'> | undefined {
+  const [first] = source.kind === 'joined' ? Object.values(source.tables) : [source]
+  return first?.kind === 'table' ? first : undefined
 }
 
 /** A source that the service generates. It describes no real people. */

@@ -1,5 +1,5 @@
 import type { FieldError } from '../../privacy/refusal.ts'
-import type { Declared, JoinedSource, Source } from './dataset.ts'
+import { type Declared, isLiveSource, type JoinedSource, type Source } from './dataset.ts'
 
 /* Declared joins of a source of several tables: docs/joins.md, and decision 64. */
 
@@ -69,6 +69,7 @@ export function joinTree(
   const joins = source.joins.map((join, position) =>
     readJoin(join, position, Object.keys(source.tables), add),
   )
+  if (isLiveSource(source)) checkLive(joins, add)
   const tree = errors.length === 0 ? arrange(Object.keys(source.tables), joins, add) : undefined
   if (tree !== undefined) checkPeople(tree, privacyUnit, add)
   checkNames(source, columns, add)
@@ -96,6 +97,16 @@ function readJoin(
     )
   const rule = dangling ?? (kind === 'lookup' ? 'null' : 'drop')
   return { position, from: end('from', from), to: end('to', to), kind, dangling: rule }
+}
+
+/** A refusal at any later time would tell that one row has such a reference. */
+function checkLive(joins: readonly Join[], report: Report): void {
+  for (const { position, kind, dangling } of joins)
+    if (dangling === 'refuse')
+      report(
+        `source.joins.${position}.dangling`,
+        `must be ${kind === 'owner' ? '"drop"' : '"null" or "drop"'} for live tables: a refusal would tell of one row`,
+      )
 }
 
 /** Arranges the joins from the one table to which none leads. */
@@ -175,9 +186,9 @@ export function publicTables({ joins }: JoinTree): ReadonlySet<string> {
 /** Changes the source of each table. */
 export function mapTables(
   source: JoinedSource,
-  change: (table: JoinedSource['tables'][string]) => JoinedSource['tables'][string],
+  change: (table: JoinedSource['tables'][string], name: string) => JoinedSource['tables'][string],
 ): JoinedSource {
-  const tables = Object.entries(source.tables).map(([name, table]) => [name, change(table)])
+  const tables = Object.entries(source.tables).map(([name, table]) => [name, change(table, name)])
   return { ...source, tables: Object.fromEntries(tables) }
 }
 

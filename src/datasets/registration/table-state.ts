@@ -1,10 +1,15 @@
-import { isLive } from '../../core/dataset/dataset.ts'
+import { connectionOf } from '../../core/dataset/dataset.ts'
 import type { CatalogEntry } from '../../core/dataset/entry.ts'
 import { EngineFailure } from '../../engines/engine.ts'
-import { type ColumnChange, findColumnChanges, parseTableName } from '../../engines/tables/table-engine.ts'
+import {
+  type ColumnChange,
+  describeTables,
+  findColumnChanges,
+  tablesOf,
+} from '../../engines/tables/table-engine.ts'
 import type { Connections } from './sources/table.ts'
 
-/** The columns of a live table, compared with those of its registration. For the custodian only. */
+/** The columns of a live table, or of live tables that are joined, compared with those of its registration. For the custodian only. */
 export interface TableState {
   /**
    * - `as-registered`: the declared columns are those of the present version.
@@ -39,13 +44,13 @@ async function compareColumns(
   connections: Connections,
   { dataset, tableColumns }: Pick<CatalogEntry, 'dataset' | 'tableColumns'>,
 ): Promise<ComparedColumns | undefined> {
-  if (!isLive(dataset) || tableColumns === undefined) return undefined
-  const { connection, table } = dataset.source
+  const connection = connectionOf(dataset)
+  if (connection === undefined || tableColumns === undefined) return undefined
   const signal = AbortSignal.timeout(DESCRIBE_MS)
   try {
     const engine = connections.get(connection)?.engine
     if (engine === undefined) return { state: 'unknown', changes: [] }
-    const found = await engine.describe(parseTableName(table), signal)
+    const found = await describeTables(engine, tablesOf(dataset), signal)
     if (found === undefined) return { state: 'missing', changes: [] }
     const changes = findColumnChanges(tableColumns, found)
     return { state: changes.length === 0 ? 'as-registered' : 'changed', changes }
@@ -94,5 +99,7 @@ function describeChange(change: ColumnChange): string {
       return `the column ${column} may now be NULL`
     case 'not-null':
       return `the column ${column} can no longer be NULL`
+    case 'not-unique':
+      return `the database no longer guarantees that no value of the column ${column} occurs twice`
   }
 }

@@ -1,7 +1,9 @@
 import type { TableColumn } from '../../core/dataset/dataset.ts'
 import type { PostgresConnection } from '../tables/connection.ts'
-import { printTableName } from '../tables/relation.ts'
+import { printTableName } from '../tables/joined.ts'
 import {
+  eachTable,
+  mapNames,
   requireColumns,
   type TableDataset,
   type TableEngine,
@@ -14,9 +16,6 @@ import type { Row, Transactions, TransactionTerms } from './sessions.ts'
 /** A table whose schema is known. */
 export type QualifiedName = Required<TableName>
 
-/** A dataset's table whose schema is known. */
-export type QualifiedTable = TableDataset & { readonly table: QualifiedName }
-
 type DefaultSchema = Pick<PostgresConnection, 'schema'>
 
 /** Completes the name of a table by the schema of its connection. */
@@ -24,20 +23,33 @@ export function qualify({ schema, name }: TableName, connection: DefaultSchema):
   return { schema: schema ?? connection.schema, name }
 }
 
-/** Completes the name of a dataset's table. */
-export function qualifyTable(table: TableDataset, connection: DefaultSchema): QualifiedTable {
-  return { ...table, table: qualify(table.table, connection) }
+/** Completes the names of a dataset's tables. */
+export function qualifyTables(table: TableDataset, connection: DefaultSchema): TableDataset {
+  return { ...table, table: mapNames(table.table, (name) => qualify(name, connection)) }
 }
 
-/** Terms of statements that read a table: its definition is kept and compared first. */
+/** Returns the complete names of a dataset's tables, always in one order, with the texts that begin the names of their columns. */
+export function namesOf({ table }: TableDataset, connection: DefaultSchema): readonly PrefixedName[] {
+  return eachTable(table).map(({ prefix, table: name }) => ({ prefix, name: qualify(name, connection) }))
+}
+
+interface PrefixedName {
+  readonly prefix: string
+  readonly name: QualifiedName
+}
+
+/** Terms of statements that read a dataset's tables: their definitions are kept and compared first. */
 export function readingTerms(
-  { table, columns }: QualifiedTable,
+  table: TableDataset,
+  connection: DefaultSchema,
   terms: Pick<TransactionTerms, 'isolation' | 'timeoutMs' | 'signal'>,
 ): TransactionTerms {
+  const names = namesOf(table, connection)
+  const described = names.map(({ name, prefix }) => `(${printColumns(name, prefix)})`)
   return {
     ...terms,
-    prepare: [printHold(table), printColumns(table)],
-    check: (rows) => requireColumns(columns, readColumns(rows)),
+    prepare: [...names.map(({ name }) => printHold(name)), described.join(' UNION ALL ')],
+    check: (rows) => requireColumns(table.columns, readColumns(rows)),
   }
 }
 
@@ -126,13 +138,19 @@ function printLockable(table: QualifiedName): string {
  * Prints a statement that describes the columns of a table, view, materialized view, partitioned table or foreign table.
  *
  * NOT NULL holds for tables only; PostgreSQL does not enforce it for foreign tables, even if they are partitions, nor for
- * rows that are older than a constraint that was not validated.
+ * rows that are older than a constraint that was not validated. A unique index holds for the rows of its own table, not for
+ * those of tables that inherit from it.
+ * @param prefix begins the name of each column
  */
-export function printColumns(table: QualifiedName): string {
-  return `SELECT a.attname,
+export function printColumns(table: QualifiedName, prefix = ''): string {
+  return `SELECT ${quoteLiteral(prefix)} || a.attname,
     CASE WHEN t.typtype = 'e' THEN '${ENUM_PREFIX}' ELSE '' END || format_type(a.atttypid, a.atttypmod),
     a.attnotnull AND ${ENFORCED},
-    has_schema_privilege(c.relnamespace, 'USAGE') AND has_column_privilege(c.oid, a.attnum, 'SELECT')
+    has_schema_privilege(c.relnamespace, 'USAGE') AND has_column_privilege(c.oid, a.attnum, 'SELECT'),
+    (c.relkind IN ('p', 'm') OR (c.relkind = 'r' AND NOT c.relhassubclass)) AND EXISTS (
+      SELECT FROM pg_index i
+      WHERE i.indrelid = c.oid AND i.indisunique AND i.indisvalid AND i.indisready AND i.indislive
+        AND i.indpred IS NULL AND i.indnkeyatts = 1 AND i.indkey[0] = a.attnum)
   FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid JOIN pg_type t ON t.oid = a.atttypid
   WHERE ${isTable(table)} AND a.attnum > 0 AND NOT a.attisdropped
   ORDER BY a.attnum`
@@ -163,9 +181,10 @@ function isTable({ schema, name }: QualifiedName): string {
 
 /** Reads the columns that the role may read from the result of {@link printColumns}. */
 function readColumns(rows: readonly Row[]): readonly TableColumn[] {
-  return rows.flatMap(([name, type, notNull, readable]) => {
+  return rows.flatMap(([name, type, notNull, readable, unique]) => {
     if (typeof name !== 'string' || typeof type !== 'string')
       throw new RangeError('a column has no name or type')
-    return readable === 't' ? [{ name, type, notNull: notNull === 't' }] : []
+    if (readable !== 't') return []
+    return [{ name, type, notNull: notNull === 't', ...(unique === 't' ? { unique: true as const } : {}) }]
   })
 }

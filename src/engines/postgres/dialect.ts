@@ -1,6 +1,6 @@
 import { standardSql } from '../dialect.ts'
 import { LARGEST_IN_64_BITS } from '../grid.ts'
-import type { TableDialect } from '../tables/relation.ts'
+import type { TableDialect } from '../tables/table-dialect.ts'
 import { comparisonsOf } from './encodings/comparisons.ts'
 import { encodeValue } from './encodings/encode.ts'
 import { int4, int8, textLiteral } from './encodings/literals.ts'

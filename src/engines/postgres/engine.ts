@@ -1,7 +1,7 @@
 import type { PostgresConnection } from '../tables/connection.ts'
 import { createOpenTables } from '../tables/open-tables.ts'
 import type { TableEngine } from '../tables/table-engine.ts'
-import { createLookups, qualifyTable, readingTerms } from './describe.ts'
+import { createLookups, qualifyTables, readingTerms } from './describe.ts'
 import { postgresDialect } from './dialect.ts'
 import { createRegistration } from './registration.ts'
 import { openTransactions } from './sessions.ts'
@@ -19,10 +19,10 @@ export function openPostgresTables(
   const { lockable, ...lookups } = createLookups(connection, transactions, onWritable)
   const { closeAll, ...openTables } = createOpenTables({
     dialect: postgresDialect,
-    qualify: (table) => qualifyTable(table, connection),
+    qualify: (table) => qualifyTables(table, connection),
     use: (table, signal, work) => {
       const timeoutMs = connection.limits.statementTimeoutMs
-      const terms = readingTerms(qualifyTable(table, connection), {
+      const terms = readingTerms(table, connection, {
         isolation: 'statement',
         timeoutMs,
         signal,

@@ -1,9 +1,16 @@
 import { EngineFailure } from '../engine.ts'
 import type { PostgresConnection } from '../tables/connection.ts'
-import { printInspection, readInspection } from '../tables/inspection.ts'
+import { printInspection, readCount, readInspection } from '../tables/inspection.ts'
+import { printJoinedCounts, readJoinedCounts } from '../tables/joined.ts'
 import { printRead } from '../tables/relation.ts'
-import type { StoredRows, TableDataset, TableEngine, TableInspection } from '../tables/table-engine.ts'
-import { type Lookups, printLock, type QualifiedTable, qualifyTable, readingTerms } from './describe.ts'
+import type {
+  JoinedCounts,
+  StoredRows,
+  TableDataset,
+  TableEngine,
+  TableInspection,
+} from '../tables/table-engine.ts'
+import { type Lookups, namesOf, printLock, qualifyTables, readingTerms } from './describe.ts'
 import { postgresDialect } from './dialect.ts'
 import type { Row, Session, Transactions, TransactionTerms } from './sessions.ts'
 
@@ -14,21 +21,29 @@ export function createRegistration(
   { lockable }: Pick<Lookups, 'lockable'>,
 ): Pick<TableEngine, 'inspect' | 'read'> {
   /**
-   * Terms of a transaction with one snapshot. The table is locked before the snapshot is taken, because rows that a
-   * concurrent change of the table has rewritten are invisible to an older one.
+   * Terms of a transaction with one snapshot. Tables are locked before the snapshot is taken, because rows that a
+   * concurrent change of a table has rewritten are invisible to an older one.
    */
-  const snapshotTerms = async (table: QualifiedTable, signal?: AbortSignal): Promise<TransactionTerms> => {
+  const snapshotTerms = async (table: TableDataset, signal?: AbortSignal): Promise<TransactionTerms> => {
     const timeoutMs = connection.limits.registrationTimeoutMs
-    const terms = readingTerms(table, { isolation: 'snapshot', timeoutMs, signal })
-    if (!(await lockable(table.table, signal))) return terms
-    return { ...terms, prepare: [printLock(table.table), ...terms.prepare] }
+    const terms = readingTerms(table, connection, { isolation: 'snapshot', timeoutMs, signal })
+    const locks: string[] = []
+    for (const { name } of namesOf(table, connection))
+      if (await lockable(name, signal)) locks.push(printLock(name))
+    return { ...terms, prepare: [...locks, ...terms.prepare] }
   }
 
-  async function* readTable(given: TableDataset, signal?: AbortSignal): AsyncIterable<StoredRows> {
-    const table = qualifyTable(given, connection)
+  async function* readTable(
+    given: TableDataset,
+    signal?: AbortSignal,
+    onJoined?: (counts: JoinedCounts) => void,
+  ): AsyncIterable<StoredRows> {
+    const table = qualifyTables(given, connection)
     const transaction = await transactions.open(await snapshotTerms(table, signal))
     let isComplete = false
     try {
+      const joined = await countJoined(transaction.session, table)
+      if (joined !== undefined) onJoined?.(joined)
       yield* transaction.session.batches(printRead(postgresDialect, table))
       isComplete = true
     } catch (error) {
@@ -41,14 +56,20 @@ export function createRegistration(
 
   return {
     inspect: async (given, signal) => {
-      const table = qualifyTable(given, connection)
+      const table = qualifyTables(given, connection)
       return transactions.run(await snapshotTerms(table, signal), (session) => inspectTable(session, table))
     },
     read: readTable,
   }
 }
 
-async function inspectTable(session: Session, table: QualifiedTable): Promise<TableInspection> {
+async function countJoined(session: Session, table: TableDataset): Promise<JoinedCounts | undefined> {
+  const sql = printJoinedCounts(postgresDialect, table)
+  if (sql === undefined) return undefined
+  return readJoinedCounts(table, (await session.rows(sql, 1)).flat().map(readCount))
+}
+
+async function inspectTable(session: Session, table: TableDataset): Promise<TableInspection> {
   const results: Row[] = []
   for (const sql of Object.values(printInspection(postgresDialect, table)))
     results.push(...(await session.rows(sql, 1)))

@@ -1,8 +1,10 @@
 import { type Column, isGrid } from '../../core/dataset/dataset.ts'
 import { gridPoints } from '../../core/dataset/value-limits.ts'
+import { defined } from '../../privacy/defined.ts'
 import { entry } from '../../privacy/must.ts'
 import { widenedByOneStep } from '../grid.ts'
 import { MISFIT_KINDS, type MisfitKind } from '../misfits.ts'
+import { printJoinedCounts, printSource, readJoinedCounts, SOURCE } from './joined.ts'
 import {
   acceptsNull,
   alwaysFits,
@@ -10,10 +12,8 @@ import {
   encodeColumns,
   personOf,
   printKeptRows,
-  printTableName,
-  SOURCE,
-  type TableDialect,
 } from './relation.ts'
+import type { TableDialect } from './table-dialect.ts'
 import type { TableDataset, TableInspection } from './table-engine.ts'
 
 /**
@@ -29,6 +29,8 @@ interface InspectionStatements {
   readonly stored: string
   /** For each column the number of distinct stored values and the length of the longest; 0 without a declared limit. */
   readonly limits: string
+  /** The numbers of joined tables; absent for one table. */
+  readonly joined?: string
 }
 
 /** The number 0 as an aggregate, so that a statement has one row even if it counts nothing. */
@@ -37,7 +39,7 @@ const ZERO = '(0 * count(*))'
 /** Prints the statements whose results {@link readInspection} reads. */
 export function printInspection(dialect: TableDialect, table: TableDataset): InspectionStatements {
   const encoded = encodeColumns(dialect, table)
-  const kept = printKeptRows(dialect, encoded, table.table)
+  const kept = printKeptRows(dialect, encoded, printSource(dialect, table))
   const checks = encodeColumns(dialect, widened(dialect, table)).map((column, i) =>
     checkOf(column, i, entry(table.dataset.columns, i)),
   )
@@ -63,11 +65,13 @@ export function printInspection(dialect: TableDialect, table: TableDataset): Ins
     hasLimit(column) ? `count(DISTINCT ${value})` : ZERO,
     column.type === 'string' && column.selectable !== undefined ? `coalesce(max(length(${value})), 0)` : ZERO,
   ])
+  const joined = printJoinedCounts(dialect, table)
   return {
-    counts: `SELECT ${texts(counts)} FROM ${printCheckedRows(checks, table)}`,
+    counts: `SELECT ${texts(counts)} FROM ${printCheckedRows(dialect, checks, table)}`,
     repeated: `SELECT ${texts(repeated)} FROM ${kept}`,
     stored: printStored(encoded, table.unit, kept),
     limits: `SELECT ${texts(limits)} FROM ${kept}`,
+    ...defined({ joined }),
   }
 }
 
@@ -156,10 +160,10 @@ function printIsInvalid(
 }
 
 /** Prints all rows of a table with the columns that checks read. */
-function printCheckedRows(checks: readonly Check[], { table }: TableDataset): string {
+function printCheckedRows(dialect: TableDialect, checks: readonly Check[], table: TableDataset): string {
   const list = (columns: readonly (readonly string[])[]) => columns.flat().join(', ')
   const stored = list(checks.map(({ stored }) => stored))
-  const rows = `(SELECT ${stored} FROM ${printTableName(table)} AS ${SOURCE}) AS sotto_stored_rows`
+  const rows = `(SELECT ${stored} FROM ${printSource(dialect, table)}) AS sotto_stored_rows`
   return `(SELECT ${list(checks.map(({ checked }) => checked))} FROM ${rows}) AS sotto_checked_rows`
 }
 
@@ -174,10 +178,13 @@ function printStored(encoded: readonly EncodedColumn[], unit: TableDataset['unit
  * Reads the row of an inspection, the results of its statements joined.
  * @throws RangeError for a row of another length, and for results that are not integers.
  */
-export function readInspection({ dataset, unit }: TableDataset, row: readonly unknown[]): TableInspection {
+export function readInspection(table: TableDataset, row: readonly unknown[]): TableInspection {
+  const { dataset, unit } = table
   const { columns } = dataset
-  const left = row.map(readCount)
-  if (left.length !== 4 + (MISFIT_KINDS.length + 4) * columns.length)
+  const width = 4 + (MISFIT_KINDS.length + 4) * columns.length
+  const left = row.slice(0, width).map(readCount)
+  const joined = readJoinedCounts(table, row.slice(width).map(readCount))
+  if (left.length !== width || (joined === undefined && row.length !== width))
     throw new RangeError('the result has another number of columns')
   const [rowsRead, rowsWithoutIdentifier] = [entry(left, 0), entry(left, 1)]
   const [, , ...counts] = left
@@ -194,6 +201,7 @@ export function readInspection({ dataset, unit }: TableDataset, row: readonly un
     longestTexts: columns.map((column, i) =>
       column.type === 'string' && column.selectable !== undefined ? limits[2 * i + 1] : undefined,
     ),
+    ...defined({ joined }),
   }
 }
 
@@ -218,7 +226,8 @@ function texts(integers: readonly string[]): string {
   return integers.map((integer) => `CAST(${integer} AS VARCHAR)`).join(', ')
 }
 
-function readCount(value: unknown): number {
+/** @throws RangeError unless a value is an integer as text. */
+export function readCount(value: unknown): number {
   const count = typeof value === 'string' && /^\d{1,16}$/.test(value) ? Number(value) : Number.NaN
   if (!Number.isSafeInteger(count)) throw new RangeError('a count is not an integer')
   return count

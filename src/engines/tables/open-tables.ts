@@ -7,7 +7,8 @@ import type { PrintedStatement } from '../printing/printer.ts'
 import { printAggregate, printCellCounting, printIndexCounting, printTextCounting } from '../sql-printer.ts'
 import { readAggregate } from '../sql-result.ts'
 import { type Collector, collectCellCounts, collectIndexCounts, collectTextCounts } from '../value-counts.ts'
-import { printRelation, printSelectedRows, type TableDialect } from './relation.ts'
+import { printRelation, printSelectedRows } from './relation.ts'
+import type { TableDialect } from './table-dialect.ts'
 import type { TableDataset, TableEngine } from './table-engine.ts'
 
 /** Runs a statement and passes on each row as it arrives. Integers are texts or numbers. */

@@ -1,9 +1,4 @@
-import {
-  type Column,
-  isQueryable,
-  type QueryableColumn,
-  type TableColumn,
-} from '../../core/dataset/dataset.ts'
+import { type Column, isQueryable, type TableColumn } from '../../core/dataset/dataset.ts'
 import type { Predicate } from '../../core/planner/language/aggregate.ts'
 import { plausibleRowsOf } from '../../privacy/neighbours.ts'
 import {
@@ -15,47 +10,16 @@ import {
 } from '../dialect.ts'
 import {
   DIGESTED_TYPES,
-  type DigestDialect,
   isConstantPerPerson,
   PERSON_COLUMN,
   printRowOrder,
   RANK_COLUMN,
   requireKey,
 } from '../person-rows.ts'
-import { type ComparisonOf, type Comparisons, printComparison } from './comparisons.ts'
-import type { TableDataset, TableName } from './table-engine.ts'
-
-/** The SQL of a database whose tables are read in place. */
-export interface TableDialect extends Omit<Dialect, 'relation' | 'selectRows'>, DigestDialect {
-  /**
-   * Prints how a value of a table's column becomes a stored value, in total functions; `undefined` if the types do not
-   * fit.
-   * @param source the name of the value
-   */
-  encode(column: Column, source: TableColumn & { readonly sql: string }): EncodedValue | undefined
-  /** Returns the exact comparisons with the values of a table's column. */
-  comparisons(source: TableColumn & { readonly sql: string }): Comparisons
-  /** Prints the replacement for values that do not fit, as a literal with its type. */
-  literal(value: bigint | number | boolean | string, column: QueryableColumn): string
-}
-
-/** A value in stored form. */
-export interface EncodedValue {
-  /** NULL for NULL and for a value that does not fit the declaration. */
-  readonly stored: string
-  /**
-   * A condition on the source that is TRUE for a value that does not fit, and FALSE or NULL for NULL and every other
-   * value; `none` if every value of the type fits. If it is absent, a value does not fit if `stored` is NULL.
-   */
-  readonly misfit?: string | 'none'
-  /** Cheaper expressions for rows that are read only if the value fits. */
-  readonly fitting?: {
-    /** A condition that is TRUE for values that fit, and FALSE or NULL for NULL and every other value. */
-    readonly condition: string
-    /** The stored value of a value that fits; any other value may make it fail. */
-    readonly stored: string
-  }
-}
+import { type ComparisonOf, printComparison } from './comparisons.ts'
+import { inSource, printSource, printSourceValue } from './joined.ts'
+import type { EncodedValue, TableDialect } from './table-dialect.ts'
+import type { TableDataset } from './table-engine.ts'
 
 /** A declared column with the SQL of its values. */
 export interface EncodedColumn extends EncodedValue {
@@ -68,9 +32,6 @@ export interface EncodedColumn extends EncodedValue {
   /** Name of the value after the rule for values that do not fit. */
   readonly kept: string
 }
-
-/** Name of a table in statements. */
-export const SOURCE = 'sotto_source'
 
 /** The rows of a table that are read. */
 interface Selection {
@@ -100,17 +61,18 @@ export function printRelation(
 ): string {
   const encoded = encodeColumns(dialect, table).map(withinLength)
   const { unit } = table
+  const rows = printSource(dialect, table)
   if (unit.kind === 'row')
-    return printRelationOfRows(dialect, encoded, table.table, { conditions: [], guarded: true })
+    return printRelationOfRows(dialect, encoded, rows, { conditions: [], guarded: true })
   // The rows of a person are only counted then.
   if (extent === 'plausible') {
     const maxRows = plausibleRowsOf(unit) + 1
-    return printRowsOfPeople(dialect, encoded, { ...unit, maxRows }, table.table, {
+    return printRowsOfPeople(dialect, encoded, { ...unit, maxRows }, rows, {
       bind,
       unorderedUpTo: maxRows,
     })
   }
-  return printRowsOfPeople(dialect, encoded, unit, table.table, { bind, unorderedUpTo })
+  return printRowsOfPeople(dialect, encoded, unit, rows, { bind, unorderedUpTo })
 }
 
 function rejectParameter(): never {
@@ -120,10 +82,10 @@ function rejectParameter(): never {
 function printRelationOfRows(
   dialect: TableDialect,
   encoded: readonly EncodedColumn[],
-  table: TableName,
+  rows: string,
   selection: Selection,
 ): string {
-  return `(SELECT ${printColumns(encoded)} FROM ${printKeptRows(dialect, encoded, table, selection)}) AS sotto_table`
+  return `(SELECT ${printColumns(encoded)} FROM ${printKeptRows(dialect, encoded, rows, selection)}) AS sotto_table`
 }
 
 /**
@@ -146,7 +108,10 @@ export function printSelectedRows(
   }
   // The database may compute a remaining condition, with the stored values in it, before it checks a row.
   const selection = { conditions, guarded: remaining.length > 0 }
-  return { relation: printRelationOfRows(dialect, encoded, table.table, selection), remaining }
+  return {
+    relation: printRelationOfRows(dialect, encoded, printSource(dialect, table), selection),
+    remaining,
+  }
 }
 
 /** Prints a condition on the source that is TRUE for exactly the rows that fit and for which a predicate holds. */
@@ -237,7 +202,7 @@ function limitLength({ stored, misfit, fitting }: EncodedValue, longest: number)
 export function printRead(dialect: TableDialect, table: TableDataset): string {
   const encoded = encodeColumns(dialect, table)
   const texts = encoded.map(({ kept }) => `CAST(${kept} AS VARCHAR)`)
-  return `SELECT ${texts.join(', ')} FROM ${printKeptRows(dialect, encoded, table.table)}`
+  return `SELECT ${texts.join(', ')} FROM ${printKeptRows(dialect, encoded, printSource(dialect, table))}`
 }
 
 type PersonUnit = Extract<TableDataset['unit'], { kind: 'person' }>
@@ -246,7 +211,7 @@ function printRowsOfPeople(
   dialect: TableDialect,
   encoded: readonly EncodedColumn[],
   unit: PersonUnit,
-  table: TableName,
+  rows: string,
   { bind, unorderedUpTo }: { readonly bind: Bind; readonly unorderedUpTo: number },
 ): string {
   const person = personOf(encoded, unit)
@@ -261,7 +226,7 @@ function printRowsOfPeople(
     sql: isOrdered ? digest : `CASE WHEN sotto_size > ${unorderedUpTo} THEN ${digest} END`,
   }))
   const ownRows = `(PARTITION BY ${person} ORDER BY ${digests.map(({ name }) => name).join(', ')})`
-  const kept = printKeptRows(dialect, encoded, table)
+  const kept = printKeptRows(dialect, encoded, rows)
   // The number of rows is counted in the one scan of the table: two scans may see different rows, so that a person could
   // keep too many.
   const sized = isOrdered
@@ -301,17 +266,18 @@ function printColumns(
 /**
  * Prints the rows that no rule leaves out, with their values under the names `kept`. The conditions are on the source
  * alone, so that the database can divide the work.
+ * @param rows as {@link printSource} prints them
  */
 export function printKeptRows(
   dialect: TableDialect,
   encoded: readonly EncodedColumn[],
-  table: TableName,
+  rows: string,
   { conditions, guarded }: Selection = UNGUARDED,
 ): string {
   const values = encoded.map((each) => `${printKeptValue(dialect, each, guarded)} AS ${each.kept}`)
   const checks = [...conditions, ...encoded.flatMap(printFits)]
   const where = checks.length === 0 ? '' : ` WHERE ${printJoined(dialect, checks, 'AND')}`
-  return `(SELECT ${values.join(', ')} FROM ${printTableName(table)} AS ${SOURCE}${where}) AS sotto_kept_rows`
+  return `(SELECT ${values.join(', ')} FROM ${rows}${where}) AS sotto_kept_rows`
 }
 
 function printJoined(dialect: TableDialect, conditions: readonly string[], operator: 'AND' | 'OR'): string {
@@ -348,20 +314,14 @@ export function acceptsNull({ column }: EncodedColumn): boolean {
   return column.nullable && column.type !== 'identifier'
 }
 
-/** The name of a table as SQL. */
-export function printTableName({ schema, name }: TableName): string {
-  return schema === undefined ? quoteIdentifier(name) : `${quoteIdentifier(schema)}.${quoteIdentifier(name)}`
-}
-
 /** @throws RangeError for a column whose types do not fit. */
-export function encodeColumns(
-  dialect: TableDialect,
-  { dataset, columns, unit }: TableDataset,
-): readonly EncodedColumn[] {
+export function encodeColumns(dialect: TableDialect, table: TableDataset): readonly EncodedColumn[] {
+  const { dataset, columns, unit } = table
   return dataset.columns.map((column, i) => {
-    const found = columns[i]
-    if (found === undefined) throw new RangeError('a declared column has no counterpart in the table')
-    const source = `${SOURCE}.${quoteIdentifier(found.name)}`
+    const registered = columns[i]
+    if (registered === undefined) throw new RangeError('a declared column has no counterpart in the table')
+    const found = inSource(table, registered)
+    const source = printSourceValue(table, found, i)
     const encoded = dialect.encode(column, { ...found, sql: source })
     if (encoded === undefined) throw new RangeError('a column of the table does not fit its declaration')
     const value = unit.kind === 'person' ? withinDigest(column, encoded) : encoded

@@ -5,6 +5,8 @@ import type {
   KeyedPrivacyUnit,
   TableColumn,
 } from '../../core/dataset/dataset.ts'
+import { isJoined, type JoinTree, joinTree } from '../../core/dataset/joins.ts'
+import { must } from '../../privacy/must.ts'
 import { type Engine, EngineFailure } from '../engine.ts'
 import type { MISFIT_KINDS } from '../misfits.ts'
 
@@ -20,11 +22,78 @@ export function parseTableName(text: string): TableName {
   return dot === -1 ? { name: text } : { schema: text.slice(0, dot), name: text.slice(dot + 1) }
 }
 
-/** A dataset whose rows are read from a table of a database. */
+/** Tables of one database whose joined rows are those of a dataset. */
+export interface JoinedTables {
+  /** The tables by their names in the declaration. */
+  readonly tables: Readonly<Record<string, TableName>>
+  readonly joins: JoinTree
+}
+
+/**
+ * Returns the table of a dataset, or the tables that it joins.
+ * @throws RangeError for a source that has none
+ */
+export function tablesOf({
+  source,
+  privacyUnit,
+}: Pick<Dataset, 'source' | 'privacyUnit'>): TableName | JoinedTables {
+  if (source.kind === 'table') return parseTableName(source.table)
+  if (!isJoined(source)) throw new RangeError('the source is no table of a database')
+  const joins = must(
+    joinTree({ source, privacyUnit, columns: [] }, () => undefined),
+    'the joins of a dataset',
+  )
+  const tables = Object.entries(source.tables).map(([name, table]) => {
+    if (table.kind !== 'table') throw new RangeError('a joined source is no table of a database')
+    return [name, parseTableName(table.table)]
+  })
+  return { tables: Object.fromEntries(tables), joins }
+}
+
+/** Returns each table with the text that begins the names of its columns: nothing, or `table.` of a joined table. */
+export function eachTable(
+  table: TableName | JoinedTables,
+): readonly { readonly prefix: string; readonly table: TableName }[] {
+  if (!('tables' in table)) return [{ prefix: '', table }]
+  return Object.entries(table.tables).map(([name, joined]) => ({ prefix: `${name}.`, table: joined }))
+}
+
+/** Changes the name of each table. */
+export function mapNames(
+  table: TableName | JoinedTables,
+  change: (name: TableName) => TableName,
+): TableName | JoinedTables {
+  if (!('tables' in table)) return change(table)
+  const tables = Object.entries(table.tables).map(([name, joined]) => [name, change(joined)])
+  return { ...table, tables: Object.fromEntries(tables) }
+}
+
+/**
+ * Describes the columns of a table, or of joined tables.
+ * @returns `undefined` if there is one that cannot be read
+ */
+export async function describeTables(
+  engine: Pick<TableEngine, 'describe'>,
+  table: TableName | JoinedTables,
+  signal?: AbortSignal,
+): Promise<readonly TableColumn[] | undefined> {
+  const all: TableColumn[] = []
+  for (const { prefix, table: name } of eachTable(table)) {
+    const found = await engine.describe(name, signal)
+    if (found === undefined) return undefined
+    all.push(...found.map((column) => ({ ...column, name: `${prefix}${column.name}` })))
+  }
+  return all
+}
+
+/** A dataset whose rows are read from a table of a database, or from tables that it joins. */
 export interface TableDataset {
   readonly dataset: Dataset
-  readonly table: TableName
-  /** The columns that the table had at registration, for the declared columns only and in their order. */
+  readonly table: TableName | JoinedTables
+  /**
+   * The columns that the table had at registration, for the declared columns only and in their order. Of joined tables the
+   * two ends of each join follow, in the order of the declared joins.
+   */
   readonly columns: readonly TableColumn[]
   readonly unit: KeyedPrivacyUnit
 }
@@ -39,8 +108,8 @@ export type ColumnChange =
       readonly registered: string
       readonly present: string
     }
-  /** The column may be NULL now, and may no longer be NULL. */
-  | { readonly change: 'nullable' | 'not-null'; readonly column: string }
+  /** The column may be NULL now, may no longer be NULL, or may have a value twice. */
+  | { readonly change: 'nullable' | 'not-null' | 'not-unique'; readonly column: string }
 
 /**
  * Compares the columns that a table had at registration with those that it has now. Columns that are not declared may
@@ -51,14 +120,17 @@ export function findColumnChanges(
   found: readonly TableColumn[],
 ): readonly ColumnChange[] {
   const present = new Map(found.map((column) => [column.name, column]))
-  return registered.flatMap(({ name, type, notNull }): readonly ColumnChange[] => {
+  const changes = registered.flatMap(({ name, type, notNull, unique }): readonly ColumnChange[] => {
     const now = present.get(name)
     if (now === undefined) return [{ change: 'missing', column: name }]
     const changes: ColumnChange[] = []
     if (now.type !== type) changes.push({ change: 'type', column: name, registered: type, present: now.type })
     if (now.notNull !== notNull) changes.push({ change: notNull ? 'nullable' : 'not-null', column: name })
+    if (unique && !now.unique) changes.push({ change: 'not-unique', column: name })
     return changes
   })
+  // A declared column can be an end of a join as well.
+  return [...new Map(changes.map((change) => [JSON.stringify(change), change])).values()]
 }
 
 /** @throws EngineFailure `TableChanged` unless a table still has the columns of its registration. */
@@ -89,6 +161,25 @@ export interface TableInspection {
   readonly distinctValues: readonly (number | undefined)[]
   /** Largest number of characters, for columns with a declared limit. */
   readonly longestTexts: readonly (number | undefined)[]
+  /** Present for joined tables. */
+  readonly joined?: JoinedCounts
+}
+
+/** Exact numbers about joined tables, for their custodian only. */
+export interface JoinedCounts {
+  /** Rows of the table to which no join leads. */
+  readonly rowsRead: number
+  /** Rows of the table of people that have a key; absent where no join leads to people. */
+  readonly people?: number
+  /**
+   * For each join the keys that several rows have, and the rows of the source without a reference and with one that leads
+   * nowhere. The other numbers hold only if there is no such key.
+   */
+  readonly joins: readonly {
+    readonly repeated: number
+    readonly missing: number
+    readonly dangling: number
+  }[]
 }
 
 /** Rows of a table in stored form, as texts; NULL is null. Declared columns in their order, identifiers included. */
@@ -116,9 +207,14 @@ export interface TableEngine extends Engine {
   inspect(table: TableDataset, signal?: AbortSignal): Promise<TableInspection>
   /**
    * Reads all rows that no rule leaves out, in batches and in one snapshot of the database, before any bounding.
+   * @param onJoined receives the numbers of joined tables in the same snapshot, before the first rows
    * @throws EngineFailure; the signal's reason once it is aborted.
    */
-  read(table: TableDataset, signal?: AbortSignal): AsyncIterable<StoredRows>
+  read(
+    table: TableDataset,
+    signal?: AbortSignal,
+    onJoined?: (counts: JoinedCounts) => void,
+  ): AsyncIterable<StoredRows>
   /** Opens a dataset for queries; does nothing if it is open already. It does not reach the database. */
   open(table: TableDataset): void
   /** Accepts no more queries of a dataset and cancels those that run. */

@@ -1,5 +1,5 @@
 import type { TableColumn } from '../../core/dataset/dataset.ts'
-import type { TableDataset, TableName } from '../tables/table-engine.ts'
+import { mapNames, type TableDataset, type TableName } from '../tables/table-engine.ts'
 import { text } from './encodings/literals.ts'
 import { type RunStatement, rowsOf } from './sessions.ts'
 
@@ -39,7 +39,7 @@ const MOST_COLUMNS = 100_000
 export function asPrinted(table: TableDataset, schema: string): TableDataset {
   return {
     ...table,
-    table: { schema, ...table.table },
+    table: mapNames(table.table, (name) => ({ schema, ...name })),
     columns: table.columns.map((column) => ({ ...column, notNull: false })),
   }
 }

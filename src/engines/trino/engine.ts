@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { TrinoConnection } from '../tables/connection.ts'
 import { createOpenTables, type ReadRows } from '../tables/open-tables.ts'
-import { requireColumns, type TableEngine } from '../tables/table-engine.ts'
+import { describeTables, requireColumns, type TableEngine, type TableName } from '../tables/table-engine.ts'
 import { LONGEST_STATEMENT, openTrinoClient, type TrinoClient } from './connection.ts'
 import { asPrinted, describeTable } from './describe.ts'
 import { trinoDialect } from './dialect.ts'
@@ -33,8 +33,9 @@ export function openTrinoEngine(
       sessions.use(
         { timeoutMs: limits.statementTimeoutMs, signal, dataset: table.dataset.id },
         async (run) => {
-          const comparison = describeTable(run, { schema, ...table.table }).then((found) =>
-            requireColumns(table.columns, found),
+          const describe = (name: TableName) => describeTable(run, { schema, ...name })
+          const comparison = describeTables({ describe }, table.table).then((found) =>
+            requireColumns(table.columns, found ?? []),
           )
           return runBeside(comparison, (cancelled) => work(readerOf(run, cancelled)))
         },

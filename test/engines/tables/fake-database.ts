@@ -8,8 +8,10 @@ import type { PrintedStatement } from '../../../src/engines/printing/printer.ts'
 import { printAggregate, printIndexCounting, printTextCounting } from '../../../src/engines/sql-printer.ts'
 import { readAggregate } from '../../../src/engines/sql-result.ts'
 import { printInspection, readInspection } from '../../../src/engines/tables/inspection.ts'
-import { printRead, printRelation, type TableDialect } from '../../../src/engines/tables/relation.ts'
+import { printRead, printRelation } from '../../../src/engines/tables/relation.ts'
+import type { TableDialect } from '../../../src/engines/tables/table-dialect.ts'
 import {
+  describeTables,
   requireColumns,
   type StoredRows,
   type TableDataset,
@@ -112,7 +114,7 @@ export async function createFakeDatabase(): Promise<FakeDatabase> {
     const table = tables.get(keyOf(dataset))
     if (table === undefined) throw new EngineFailure('EngineUnavailable')
     reach()
-    requireColumns(table.columns, (await describe(table.table)) ?? [])
+    requireColumns(table.columns, (await describeTables({ describe }, table.table)) ?? [])
     const { sql, parameters } = print({
       ...dialect,
       relation: (_, bind) => printRelation(dialect, table, bind),

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { Aggregate } from '../../../src/core/planner/language/aggregate.ts'
-import type { TableDataset, TableEngine } from '../../../src/engines/tables/table-engine.ts'
+import type { TableDataset, TableEngine, TableName } from '../../../src/engines/tables/table-engine.ts'
 import { openTrinoEngine } from '../../../src/engines/trino/engine.ts'
 import { column, datasetOf } from '../fixture.ts'
 import {
@@ -12,7 +12,7 @@ import {
   startFakeCoordinator,
 } from './fake-coordinator.ts'
 
-const table: TableDataset = {
+const table: TableDataset & { readonly table: TableName } = {
   dataset: datasetOf([column.integer('age', 0n, 120n)]),
   table: { name: 'people' },
   columns: [{ name: 'age', type: 'integer', notNull: false }],

@@ -1,9 +1,9 @@
 import type { Aggregate } from '../../../src/core/planner/language/aggregate.ts'
-import type { TableDataset } from '../../../src/engines/tables/table-engine.ts'
+import type { TableDataset, TableName } from '../../../src/engines/tables/table-engine.ts'
 import { column, datasetOf } from '../fixture.ts'
 
 /** Line items of Trino's generator: 60,175 rows in `tiny`, and hours of work in `sf1000`. */
-export function lineItems(schema: 'tiny' | 'sf1000'): TableDataset {
+export function lineItems(schema: 'tiny' | 'sf1000'): TableDataset & { readonly table: TableName } {
   return {
     dataset: datasetOf([column.integer('quantity', 0n, 50n), column.integer('linenumber', 1n, 7n)], schema),
     table: { schema, name: 'lineitem' },

@@ -100,6 +100,8 @@ function describeChange(change: Schemas['ColumnChange']): string {
       return 'may now be NULL'
     case 'not-null':
       return 'can no longer be NULL'
+    case 'not-unique':
+      return 'may now have a value twice'
   }
 }
 

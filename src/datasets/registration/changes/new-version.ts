@@ -1,4 +1,4 @@
-import { isLiveSource, type Source } from '../../../core/dataset/dataset.ts'
+import { databaseOf, isLiveSource, type Source } from '../../../core/dataset/dataset.ts'
 import {
   type ColumnDeclaration,
   type DatasetDeclaration,
@@ -13,7 +13,7 @@ import { Refusal, unknownDataset } from '../../../privacy/refusal.ts'
 import type { Custodian, NewVersion, RegistryContext, TriedVersion } from '../context.ts'
 import { changedMeanwhile, type RunningIngestion } from '../ingestions.ts'
 import { recordedSource, recordRefusedSource, requireNotShown } from '../registered-sources.ts'
-import { resolveTable } from '../sources/table.ts'
+import { resolveTables } from '../sources/table.ts'
 import { type PreparedSource, prepareSource, tryIngestion } from './prepare.ts'
 import { publish } from './publication.ts'
 import { comparable } from './register.ts'
@@ -97,7 +97,7 @@ function checkVersion(
   { declaration, budget }: CatalogEntry,
   { source: asked, columns, separateBudget }: VersionRequest,
 ): CheckedRegistration {
-  const source = asked?.kind === 'table' ? resolveTable(connections, asked) : asked
+  const source = asked && resolveTables(connections, asked)
   const widened =
     columns === undefined
       ? declaration.columns
@@ -179,7 +179,7 @@ function isUnchanged(
   if (sourceDigest !== digest) return false
   if (canonicalJson(comparable(declaration)) !== canonicalJson(comparable(asked))) return false
   // The rows of a table may have changed since they were copied, and its digest does not say so.
-  if (asked.source.kind !== 'table') return true
+  if (databaseOf(asked.source) === undefined) return true
   if (!isLiveSource(asked.source)) return false
   return prepared !== undefined && canonicalJson(tableColumns) === canonicalJson(prepared.tableColumns)
 }

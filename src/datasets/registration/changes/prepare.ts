@@ -1,4 +1,4 @@
-import { isLiveSource, type JoinedSource } from '../../../core/dataset/dataset.ts'
+import { databaseOf, isLiveSource, type JoinedSource, type Source } from '../../../core/dataset/dataset.ts'
 import type { DatasetDeclaration } from '../../../core/dataset/declaration.ts'
 import type { CatalogEntry } from '../../../core/dataset/entry.ts'
 import { isJoined, type JoinTree, publicTables } from '../../../core/dataset/joins.ts'
@@ -12,7 +12,7 @@ import type { RunningIngestion } from '../ingestions.ts'
 import { requireNotShown, requireUnregistered } from '../registered-sources.ts'
 import type { CopiedSource, CopyPaths } from '../sources/source.ts'
 import { copySource } from '../sources/sources.ts'
-import { attachTable, copyTable, tableDigest } from '../sources/table.ts'
+import { attachTable, copyTable, ofTable, tableDigest } from '../sources/table.ts'
 import type { IngestedVersion } from './publication.ts'
 import type { CheckedRegistration } from './registration.ts'
 
@@ -23,7 +23,7 @@ export interface PreparedSource {
   /** Those of the tables about people, by which the ledger recognises the source. */
   readonly peopleDigests: readonly string[]
   /**
-   * Ingests the rows, or checks those of a live table.
+   * Ingests the rows, or checks those of live tables.
    * @throws Refusal for a source that does not fit; the reason of the signal once it is aborted.
    */
   ingest(): Promise<Pick<IngestedVersion, 'ingestion' | 'tableColumns'>>
@@ -47,15 +47,15 @@ export async function prepareSource(
   const { source } = declaration
   const { sourceFile, rowsFile, personKeyFile } = workspace
   const target = { targetPath: rowsFile, signal, bounds, onProgress }
-  if (source.kind === 'table')
+  if (source.kind === 'table' || databaseOf(source) !== undefined)
     return {
-      ...ofOneTable(tableDigest(source)),
+      ...ofTables(source, joins),
       ingest: async () => {
         onProgress({ phase: 'check' })
         const unit = await keyedUnit(declaration.privacyUnit, personKeyFile)
         const table = { declaration, columns, unit }
-        if (isLiveSource(source)) return attachTable(connections, source, table, signal)
-        const prepared = await copyTable(connections, source, table, target)
+        if (isLiveSource(source)) return attachTable(connections, table, signal)
+        const prepared = await copyTable(connections, table, target)
         requireRow(declaration, prepared.ingestion)
         return prepared
       },
@@ -80,6 +80,39 @@ interface Copied<Read> extends Pick<PreparedSource, 'digest' | 'peopleDigests'> 
   readonly read: Read
 }
 
+/** The digests of a table, or of joined tables. */
+function ofTables(
+  source: Source,
+  joins: JoinTree | undefined,
+): Pick<PreparedSource, 'digest' | 'peopleDigests'> {
+  if (source.kind === 'table') return ofOneTable(tableDigest(source))
+  const tables = isJoined(source) ? Object.entries(source.tables) : []
+  return ofJoined(
+    tables.map(([name, table]) => {
+      if (table.kind !== 'table') throw new RangeError('a joined table is not one of a database')
+      return [name, tableDigest(table)]
+    }),
+    must(joins, 'the joins of a joined source'),
+  )
+}
+
+/** The digests of joined tables. Public tables are about nobody. */
+function ofJoined(
+  digests: readonly (readonly [name: string, digest: string])[],
+  joins: JoinTree,
+): Pick<PreparedSource, 'digest' | 'peopleDigests'> {
+  const isPublic = publicTables(joins)
+  return {
+    digest: sha256(
+      digests
+        .map(([name, digest]) => `${name} ${digest}`)
+        .sort()
+        .join('\n'),
+    ),
+    peopleDigests: digests.flatMap(([name, digest]) => (isPublic.has(name) ? [] : [digest])),
+  }
+}
+
 function ofOneTable(digest: string): Pick<PreparedSource, 'digest' | 'peopleDigests'> {
   return { digest, peopleDigests: [digest] }
 }
@@ -93,35 +126,24 @@ async function copyOne(
   return { ...ofOneTable(digest), read: { sourcePath, ...layout } }
 }
 
-/** Copies the tables of a joined source, each to a file of its own. Public tables are about nobody. */
+/** Copies the tables of a joined source, each to a file of its own. */
 async function copyJoined(
   source: JoinedSource,
   joins: JoinTree,
   sourceFile: string,
   paths: Omit<CopyPaths, 'copy'>,
 ): Promise<Copied<JoinedFiles>> {
-  const isPublic = publicTables(joins)
   const tables: Record<string, SourceFile> = {}
-  const [digests, peopleDigests]: [string[], string[]] = [[], []]
+  const digests: [name: string, digest: string][] = []
   for (const [name, table] of Object.entries(source.tables)) {
+    if (table.kind === 'table') throw new RangeError('a table of a database cannot be copied')
     const { digest, read } = await copyOne(table, `${sourceFile}-${name}`, paths).catch((error: unknown) => {
       throw ofTable(name, error)
     })
     tables[name] = read
-    digests.push(`${name} ${digest}`)
-    if (!isPublic.has(name)) peopleDigests.push(digest)
+    digests.push([name, digest])
   }
-  return { digest: sha256(digests.sort().join('\n')), peopleDigests, read: { tables, joins } }
-}
-
-/** Names a table in the fields of its refusal. */
-function ofTable(name: string, error: unknown): unknown {
-  if (!(error instanceof Refusal)) return error
-  const errors = error.errors.map(({ field, rule }) => ({
-    field: field.replace(/^source\b/, `source.tables.${name}`),
-    rule,
-  }))
-  return new Refusal(error.code, `${name}: ${error.message}`, errors, error.facts)
+  return { ...ofJoined(digests, joins), read: { tables, joins } }
 }
 
 /** @throws Refusal `source-does-not-fit` for a dataset without rows under `change-one` neighbours. */

@@ -8,7 +8,7 @@ import { Refusal } from '../../../privacy/refusal.ts'
 import type { Custodian, Registered, RegistryContext, TriedRegistration } from '../context.ts'
 import type { RunningIngestion } from '../ingestions.ts'
 import { recordedSource, recordRefusedSource, requireNotShown } from '../registered-sources.ts'
-import { resolveTable } from '../sources/table.ts'
+import { resolveTables } from '../sources/table.ts'
 import { requireExistingBudget, requireSameBudget } from './existing-budget.ts'
 import { type PreparedSource, prepareSource, tryIngestion } from './prepare.ts'
 import { publish } from './publication.ts'
@@ -25,7 +25,7 @@ export async function register(
   custodian: Custodian,
 ): Promise<Registered> {
   const { catalog, ingestions, alone } = context
-  const registration = checkRegistration(withCompleteTable(context, request))
+  const registration = checkRegistration(withCompleteTables(context, request))
   const { id } = registration.declaration
   await alone(() => requireRegistrable(context, registration))
   const isOvertaken = () => {
@@ -50,7 +50,7 @@ export async function tryRegistration(
 ): Promise<TriedRegistration> {
   const { principal, givenUp } = custodian
   const { ingestions, alone } = context
-  const registration = checkRegistration(withCompleteTable(context, request))
+  const registration = checkRegistration(withCompleteTables(context, request))
   const { declaration, granted } = registration
   await alone(() => requireRegistrable(context, registration))
   const purpose = { dataset: declaration.id, kind: 'registration', dryRun: true, principal } as const
@@ -62,12 +62,11 @@ export async function tryRegistration(
 }
 
 /** @throws Refusal `source-refused` for a table of a connection that is not configured. */
-function withCompleteTable(
+function withCompleteTables(
   { connections }: Pick<RegistryContext, 'connections'>,
   request: RegistrationRequest,
 ): RegistrationRequest {
-  const { source } = request
-  return source.kind === 'table' ? { ...request, source: resolveTable(connections, source) } : request
+  return { ...request, source: resolveTables(connections, request.source) }
 }
 
 /** @throws Refusal if the id is registered otherwise, or the registration does not continue its budget. */

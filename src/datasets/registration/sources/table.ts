@@ -1,7 +1,17 @@
-import type { Column, KeyedPrivacyUnit, TableColumn, TableSource } from '../../../core/dataset/dataset.ts'
+import {
+  type Column,
+  databaseOf,
+  isLiveSource,
+  type KeyedPrivacyUnit,
+  type Source,
+  type TableColumn,
+  type TableSource,
+} from '../../../core/dataset/dataset.ts'
 import { type DatasetDeclaration, declareDataset } from '../../../core/dataset/declaration.ts'
 import type { CatalogEntry, InvalidValues } from '../../../core/dataset/entry.ts'
+import { isJoined, mapTables, parseJoinedColumn } from '../../../core/dataset/joins.ts'
 import { ingestStored, type StoredIngestion } from '../../../engines/duckdb/ingestion/ingest-stored.ts'
+import { danglingReferences, repeatedKey } from '../../../engines/duckdb/ingestion/joined.ts'
 import { EngineFailure } from '../../../engines/engine.ts'
 import { describeClamped, describeMisfits } from '../../../engines/misfits.ts'
 import {
@@ -10,10 +20,16 @@ import {
   refuseInvalidValues,
   repeatedIdentifier,
 } from '../../../engines/source-rules.ts'
+import { KEY } from '../../../engines/tables/joined.ts'
 import {
+  eachTable,
+  type JoinedCounts,
+  type JoinedTables,
   parseTableName,
+  type TableDataset,
   type TableEngine,
   type TableInspection,
+  tablesOf,
 } from '../../../engines/tables/table-engine.ts'
 import { canonicalJson, sha256 } from '../../../ledger/canonical.ts'
 import { defined } from '../../../privacy/defined.ts'
@@ -42,6 +58,36 @@ export function resolveTable(connections: Connections, source: TableSource): Tab
   return { ...source, table: connection.engine === 'trino' ? table.toLowerCase() : table }
 }
 
+/**
+ * Returns a source with the complete names of its tables, if it has any, as {@link resolveTable} does.
+ * @throws Refusal `source-refused`
+ */
+export function resolveTables(connections: Connections, source: Source): Source {
+  if (source.kind === 'table') return resolveTable(connections, source)
+  if (!isJoined(source)) return source
+  return mapTables(source, (table, name) => {
+    if (table.kind !== 'table') return table
+    try {
+      const resolved = resolveTable(connections, table)
+      if (connectionOf(connections, table).connection.engine === 'postgres') return resolved
+      const rule = 'must be a database of PostgreSQL: tables of Trino cannot be joined'
+      throw refuseField('source-refused', 'source.connection', rule)
+    } catch (error) {
+      throw ofTable(name, error)
+    }
+  })
+}
+
+/** Names a table of a joined source in the fields of its refusal. */
+export function ofTable(name: string, error: unknown): unknown {
+  if (!(error instanceof Refusal)) return error
+  const errors = error.errors.map(({ field, rule }) => ({
+    field: field.replace(/^source\b/, `source.tables.${name}`),
+    rule,
+  }))
+  return new Refusal(error.code, `${name}: ${error.message}`, errors, error.facts)
+}
+
 /** The digest by which the ledger recognises a table that is registered under another id. */
 export function tableDigest({ connection, table }: TableSource): string {
   return sha256(canonicalJson({ connection, table }))
@@ -55,20 +101,19 @@ export interface AttachedTable {
 }
 
 /**
- * Checks a live table in its database as ingestion checks a file.
+ * Checks a live table, or live tables that are joined, in their database as ingestion checks a file.
  * @returns exact numbers for the custodian, and the columns that the table has
  * @throws Refusal as for a file, and `unavailable` if the database cannot be reached; the reason of the signal once it is
  * aborted.
  */
 export async function attachTable(
   connections: Connections,
-  source: TableSource,
   attached: AttachedTable,
   signal: AbortSignal,
 ): Promise<Required<Pick<CatalogEntry, 'ingestion' | 'tableColumns'>>> {
-  const { table, inspection, invalidValues } = await inspectTable(connections, source, attached, signal)
+  const { table, inspection, invalidValues } = await inspectTable(connections, attached, signal)
   requireLimits(attached.columns, inspection)
-  return { ingestion: countsOf(attached.columns, inspection, invalidValues), tableColumns: table.columns }
+  return { ingestion: countsOf(table, inspection, invalidValues), tableColumns: table.columns }
 }
 
 /** Destination and limits of a snapshot. */
@@ -82,22 +127,27 @@ export type SnapshotTarget = Pick<StoredIngestion, 'targetPath' | 'signal' | 'bo
  */
 export async function copyTable(
   connections: Connections,
-  source: TableSource,
   attached: AttachedTable,
   target: SnapshotTarget,
 ): Promise<Pick<CatalogEntry, 'ingestion'>> {
   const { columns, unit: privacyUnit } = attached
   const { signal } = target
-  const inspected = await inspectTable(connections, source, attached, signal)
+  const inspected = await inspectTable(connections, attached, signal)
   const { engine, table, inspection, invalidValues } = inspected
-  const rows = engine.read(table, signal)
+  let joined: JoinedCounts | undefined
+  const rows = engine.read(table, signal, (counts) => {
+    joined = counts
+  })
   const expectedRows = inspection.rowsRead - inspection.rowsWithoutIdentifier
   const copied = await readable(
     () => ingestStored({ ...target, rows, expectedRows, columns, privacyUnit }),
     signal,
   )
+  requireJoins(table, joined)
   const rowsRead = copied.rowsRead + inspection.rowsWithoutIdentifier
-  return { ingestion: countsOf(columns, { ...inspection, ...copied, rowsRead }, invalidValues) }
+  return {
+    ingestion: countsOf(table, { ...inspection, ...copied, rowsRead, ...defined({ joined }) }, invalidValues),
+  }
 }
 
 /**
@@ -107,28 +157,54 @@ export async function copyTable(
  */
 async function inspectTable(
   connections: Connections,
-  source: TableSource,
   { declaration, columns, unit }: AttachedTable,
   signal: AbortSignal | undefined,
 ) {
   checkColumns(columns)
-  const { engine } = connectionOf(connections, source)
-  const name = parseTableName(source.table)
-  const found = await readable(() => engine.describe(name, signal), signal)
-  if (found === undefined)
-    throw refuseField('source-refused', 'source.table', 'names no table or view that the connection may read')
-  const rule = await readable(async () => engine.refusal?.(name, signal), signal)
-  if (rule !== undefined) throw refuseField('source-refused', 'source.connection', rule)
+  const { engine } = connectionOf(
+    connections,
+    must(databaseOf(declaration.source), 'the database of a table'),
+  )
+  const named = tablesOf(declaration)
+  const found: TableColumn[] = []
+  for (const each of eachTable(named)) found.push(...(await describeOne(engine, each, signal)))
   // The version does not matter before the publication.
   const dataset = declareDataset(declaration, '0', 0)
-  const table = { dataset, table: name, columns: locateColumns(engine, columns, found), unit }
+  const isLive = isLiveSource(declaration.source)
+  const table: TableDataset = {
+    ...{ dataset, table: named, unit },
+    columns: [...locateColumns(engine, columns, found, named), ...locateEnds(engine, named, found, isLive)],
+  }
   const inspection = await readable(() => engine.inspect(table, signal), signal)
+  requireJoins(table, inspection.joined)
   const invalidValues = await describeMisfits(columns, inspection.misfits)
   refuseInvalidValues(columns, invalidValues)
   return { engine, table, inspection, invalidValues }
 }
 
-function connectionOf(connections: Connections, { connection }: TableSource): OpenedConnection {
+/** Describes a table whose role may be used. The names of its columns begin with the prefix. */
+async function describeOne(
+  engine: TableEngine,
+  { prefix, table }: ReturnType<typeof eachTable>[number],
+  signal: AbortSignal | undefined,
+): Promise<readonly TableColumn[]> {
+  const source = prefix === '' ? 'source' : `source.tables.${prefix.slice(0, -1)}`
+  const found = await readable(() => engine.describe(table, signal), signal)
+  if (found === undefined)
+    throw refuseField(
+      'source-refused',
+      `${source}.table`,
+      'names no table or view that the connection may read',
+    )
+  const rule = await readable(async () => engine.refusal?.(table, signal), signal)
+  if (rule !== undefined) throw refuseField('source-refused', `${source}.connection`, rule)
+  return found.map((column) => ({ ...column, name: `${prefix}${column.name}` }))
+}
+
+function connectionOf(
+  connections: Connections,
+  { connection }: Pick<TableSource, 'connection'>,
+): OpenedConnection {
   const found = connections.get(connection)
   if (found === undefined)
     throw refuseField('source-refused', 'source.connection', 'must be the name of a configured connection')
@@ -139,10 +215,17 @@ function locateColumns(
   engine: TableEngine,
   columns: readonly Column[],
   found: readonly TableColumn[],
+  table: TableDataset['table'],
 ): readonly TableColumn[] {
   return columns.map((column, position) => {
     const field = `columns.${position}`
-    const located = columnNamed(found, column.name)
+    if ('tables' in table && Buffer.byteLength(column.name) > LONGEST_IDENTIFIER.postgres)
+      throw refuseField(
+        'source-does-not-fit',
+        `${field}.name`,
+        `must have at most ${LONGEST_IDENTIFIER.postgres} bytes, where tables of a database are joined`,
+      )
+    const located = columnNamed('tables' in table ? ofSameTable(found, column.name) : found, column.name)
     if (located === undefined)
       throw refuseField('source-does-not-fit', `${field}.name`, 'the source has no column of this name')
     if (!engine.fits(column, located))
@@ -151,8 +234,62 @@ function locateColumns(
         `${field}.type`,
         `values of the type ${located.type} cannot be converted to this type`,
       )
-    return located
+    const { unique: _, ...facts } = located
+    return facts
   })
+}
+
+/**
+ * Finds the ends of the joins, two for each.
+ * @param mustBeUnique true if keys are not compared with each other
+ */
+function locateEnds(
+  engine: TableEngine,
+  table: TableDataset['table'],
+  found: readonly TableColumn[],
+  mustBeUnique: boolean,
+): readonly TableColumn[] {
+  if (!('tables' in table)) return []
+  const ordered = [...table.joins.joins].sort((one, other) => one.position - other.position)
+  return ordered.flatMap(({ position, from, to }) => {
+    const [one, key] = (['from', 'to'] as const).map((name) => {
+      const end = { from, to }[name]
+      const misfit = (rule: string) =>
+        refuseField('source-does-not-fit', `source.joins.${position}.${name}`, rule)
+      const full = `${end.table}.${end.column}`
+      const located = columnNamed(ofSameTable(found, full), full)
+      if (located === undefined) throw misfit('the source has no column of this name')
+      if (!engine.fits(KEY, located)) throw misfit('must be text, whole numbers or UUIDs in the source')
+      if (name === 'to' && mustBeUnique && !located.unique) throw misfit(NOT_UNIQUE)
+      return located
+    })
+    const { unique: _, ...reference } = must(one, 'an end of a join')
+    return [reference, must(key, 'an end of a join')]
+  })
+}
+
+const NOT_UNIQUE =
+  'must be a primary key, or have a unique index of its own, so that a live table can have no key twice; add one, or declare ' +
+  'the mode "snapshot", which checks the keys once'
+
+/** @throws Refusal `source-does-not-fit` for a key that several rows have, and for references that the declaration refuses. */
+function requireJoins({ table }: TableDataset, counts: JoinedCounts | undefined): void {
+  if (!('tables' in table) || counts === undefined) return
+  const found = joinsOf(table, counts)
+  for (const { join, repeated } of found) if (repeated > 0) throw repeatedKey(join)
+  for (const { join, missing, dangling } of found)
+    if (join.dangling === 'refuse' && missing + dangling > 0)
+      throw danglingReferences(join, missing, dangling)
+}
+
+function joinsOf({ joins: { joins } }: JoinedTables, counts: JoinedCounts) {
+  return counts.joins.map((each, i) => ({ ...each, join: must(joins[i], 'a join') }))
+}
+
+/** Returns the columns of the joined table that a name names. */
+function ofSameTable(found: readonly TableColumn[], name: string): readonly TableColumn[] {
+  const table = parseJoinedColumn(name)?.table
+  return found.filter((column) => parseJoinedColumn(column.name)?.table === table)
 }
 
 /** Finds a column by its exact name, otherwise by its name in upper or lower case if only one column has it. */
@@ -181,13 +318,22 @@ function requireLimits(columns: readonly Column[], inspection: TableInspection):
 }
 
 function countsOf(
-  columns: readonly Column[],
-  { rowsRead, rowsWithoutIdentifier, rowsStored, people, clamped }: TableInspection,
+  { dataset: { columns }, table }: TableDataset,
+  { rowsRead, rowsWithoutIdentifier, rowsStored, people, clamped, joined }: TableInspection,
   invalidValues: readonly InvalidValues[],
 ): Required<CatalogEntry>['ingestion'] {
   const rowsBeyondMaxRows = rowsRead - rowsWithoutIdentifier - rowsStored
-  const counts = { rowsRead, rowsWithoutIdentifier, rowsStored, rowsBeyondMaxRows, people }
+  const counts = {
+    rowsRead: joined?.rowsRead ?? rowsRead,
+    ...{ rowsWithoutIdentifier, rowsStored, rowsBeyondMaxRows, people: joined?.people ?? people },
+    joins: joined && 'tables' in table ? joinsOf(table, joined).map(describeJoin) : undefined,
+  }
   return defined({ ...counts, invalidValues, clampedValues: describeClamped(columns, clamped) })
+}
+
+function describeJoin({ join: { from, to }, missing, dangling }: ReturnType<typeof joinsOf>[number]) {
+  const nameOf = (end: typeof from) => `${end.table}.${end.column}`
+  return { from: nameOf(from), to: nameOf(to), missing, dangling }
 }
 
 /** Converts failures of a database to refusals. Its own messages may quote data. */

@@ -1,7 +1,7 @@
 import type { NumericColumn } from '../../../core/dataset/dataset.ts'
 import { type Grid, gridOf, LARGEST_IN_64_BITS, ONE_NANO, printIndexOfInteger } from '../../grid.ts'
 import type { Source } from '../../tables/comparisons.ts'
-import type { EncodedValue } from '../../tables/relation.ts'
+import type { EncodedValue } from '../../tables/table-dialect.ts'
 import { clamped, int8 } from './literals.ts'
 import { type SourceType, unlessNull } from './source.ts'
 

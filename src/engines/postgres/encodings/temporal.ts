@@ -4,7 +4,7 @@ import { divideRoundingDown } from '../../../privacy/rational.ts'
 import { LARGEST_OFFSET_SECONDS, type LocalOffset, localOffsets } from '../../clock.ts'
 import { ONE_NANO, SECONDS_PER_DAY } from '../../grid.ts'
 import type { Source } from '../../tables/comparisons.ts'
-import type { EncodedValue } from '../../tables/relation.ts'
+import type { EncodedValue } from '../../tables/table-dialect.ts'
 import { clamped, int8 } from './literals.ts'
 import { type SourceType, unlessNull } from './source.ts'
 

@@ -1,6 +1,6 @@
 import type { CategoryColumn } from '../../../core/dataset/dataset.ts'
 import type { Source } from '../../tables/comparisons.ts'
-import type { EncodedValue } from '../../tables/relation.ts'
+import type { EncodedValue } from '../../tables/table-dialect.ts'
 import { FALSE_WORDS, SEPARATORS, TRUE_WORDS } from '../../text-values.ts'
 import { quoteLiteral, textLiteral } from './literals.ts'
 import type { SourceType } from './source.ts'

@@ -1,5 +1,5 @@
 import type { Column, TableColumn } from '../../../core/dataset/dataset.ts'
-import type { EncodedValue } from '../../tables/relation.ts'
+import type { EncodedValue } from '../../tables/table-dialect.ts'
 import { encodeNumber } from './numeric.ts'
 import { sourceTypeOf } from './source.ts'
 import { encodeDate, encodeTimestamp } from './temporal.ts'

@@ -2,7 +2,7 @@ import type { NumericColumn } from '../../../core/dataset/dataset.ts'
 import { divideRoundingDown, type Rational, rational } from '../../../privacy/rational.ts'
 import { type Grid, gridOf, LARGEST_EXACT_INTEGER, printIndexOfInteger } from '../../grid.ts'
 import { rangeIsComputable } from '../../source-rules.ts'
-import type { EncodedValue } from '../../tables/relation.ts'
+import type { EncodedValue } from '../../tables/table-dialect.ts'
 import { bigint, clamped, double, wide } from './literals.ts'
 import type { SourceType } from './source.ts'
 

@@ -2,7 +2,7 @@ import type { DateColumn, TemporalColumn, TimestampColumn } from '../../../core/
 import { must } from '../../../privacy/must.ts'
 import { localOffsets } from '../../clock.ts'
 import { ONE_NANO, SECONDS_PER_DAY } from '../../grid.ts'
-import type { EncodedValue } from '../../tables/relation.ts'
+import type { EncodedValue } from '../../tables/table-dialect.ts'
 import { bigint, clamped, edgesBelow } from './literals.ts'
 import type { SourceType } from './source.ts'
 

@@ -1,5 +1,5 @@
 import type { CategoryColumn } from '../../../core/dataset/dataset.ts'
-import type { EncodedValue } from '../../tables/relation.ts'
+import type { EncodedValue } from '../../tables/table-dialect.ts'
 import { FALSE_WORDS, SEPARATORS, TRUE_WORDS } from '../../text-values.ts'
 import { text as textLiteral } from './literals.ts'
 import type { SourceType } from './source.ts'

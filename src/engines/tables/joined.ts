@@ -1,0 +1,178 @@
+import type { Column, TableColumn } from '../../core/dataset/dataset.ts'
+import { type Join, type JoinTree, parseJoinedColumn } from '../../core/dataset/joins.ts'
+import { entry, must } from '../../privacy/must.ts'
+import { quoteIdentifier } from '../dialect.ts'
+import type { TableDialect } from './table-dialect.ts'
+import type { JoinedCounts, JoinedTables, TableDataset, TableName } from './table-engine.ts'
+
+/* Tables of a database that are joined where they are. Proofs of the rules: docs/joins.md. */
+
+/** Name of the rows of a table, or of joined tables, in statements. */
+export const SOURCE = 'sotto_source'
+
+/** An end of a join, as values that are compared: exact texts, and NULL where the reference or the key is missing. */
+export const KEY: Column = {
+  type: 'identifier',
+  name: 'key',
+  nullable: true,
+  invalidValue: { kind: 'drop-row' },
+}
+
+/** A dataset whose rows are those of joined tables. */
+type JoinedDataset = TableDataset & { readonly table: JoinedTables }
+
+/** True for a dataset whose rows are those of joined tables. */
+export function joinsTables(table: TableDataset): table is JoinedDataset {
+  return 'tables' in table.table
+}
+
+/** The name of a table as SQL. */
+export function printTableName({ schema, name }: TableName): string {
+  return schema === undefined ? quoteIdentifier(name) : `${quoteIdentifier(schema)}.${quoteIdentifier(name)}`
+}
+
+/** Prints the rows of a dataset before any rule. The text can follow `FROM`. */
+export function printSource(dialect: TableDialect, table: TableDataset): string {
+  if (!joinsTables(table)) return `${printTableName(table.table as TableName)} AS ${SOURCE}`
+  const { joins } = table.table
+  const values = table.dataset.columns.map(
+    (_, i) => `${printColumn(entry(table.columns, i))} AS ${sourceName(i)}`,
+  )
+  const rows = printTables(dialect, table, (join) => (join.dangling === 'null' ? 'LEFT JOIN' : 'JOIN'), joins)
+  return `(SELECT ${values.join(', ')} FROM ${rows}) AS ${SOURCE}`
+}
+
+/** The value of a declared column in the rows of {@link printSource}. */
+export function printSourceValue(table: TableDataset, { name }: TableColumn, i: number): string {
+  return `${SOURCE}.${joinsTables(table) ? sourceName(i) : quoteIdentifier(name)}`
+}
+
+// By its position: the name of a table and of a column together could be too long for a database.
+function sourceName(i: number): string {
+  return `sotto_value${i}`
+}
+
+/** Returns a column as it is in the rows of {@link printSource}: that of a table that may have no row is NULL without one. */
+export function inSource(table: TableDataset, column: TableColumn): TableColumn {
+  if (!joinsTables(table)) return column
+  const { joins } = table.table.joins
+  const absent = new Set<string>()
+  for (const { from, to, dangling } of joins)
+    if (dangling === 'null' || absent.has(from.table)) absent.add(to.table)
+  return absent.has(tableOf(column)) ? { ...column, notNull: false } : column
+}
+
+function tableOf({ name }: TableColumn): string {
+  return must(parseJoinedColumn(name), 'the table of a column').table
+}
+
+function printColumn({ name }: TableColumn): string {
+  const { table, column } = must(parseJoinedColumn(name), 'the table of a column')
+  return `${quoteIdentifier(table)}.${quoteIdentifier(column)}`
+}
+
+function printTables(
+  dialect: TableDialect,
+  table: JoinedDataset,
+  operatorOf: (join: Join) => 'JOIN' | 'LEFT JOIN',
+  { root, joins }: JoinTree,
+): string {
+  const named = (name: string) =>
+    `${printTableName(must(table.table.tables[name], 'a joined table'))} AS ${quoteIdentifier(name)}`
+  const printed = joins.map(
+    (join) => `${operatorOf(join)} ${named(join.to.table)} ON ${printCondition(dialect, table, join)}`,
+  )
+  return [named(root), ...printed].join(' ')
+}
+
+/** Columns of one type of which every value is a key are compared as they are, so that an index can be used. */
+function printCondition(dialect: TableDialect, table: JoinedDataset, join: Join): string {
+  const [from, to] = endsOf(table, join)
+  const [one, other] = [encodeKey(dialect, from), encodeKey(dialect, to)]
+  return from.type === to.type && one.misfit === 'none' && other.misfit === 'none'
+    ? `${printColumn(from)} = ${printColumn(to)}`
+    : `${one.stored} = ${other.stored}`
+}
+
+function endsOf(
+  { dataset, columns }: JoinedDataset,
+  { position }: Join,
+): readonly [from: TableColumn, to: TableColumn] {
+  const first = dataset.columns.length + 2 * position
+  return [entry(columns, first), entry(columns, first + 1)]
+}
+
+function encodeKey(dialect: TableDialect, column: TableColumn) {
+  const encoded = dialect.encode(KEY, { ...column, notNull: false, sql: printColumn(column) })
+  if (encoded === undefined) throw new RangeError('an end of a join does not fit')
+  return encoded
+}
+
+/**
+ * Prints a statement for the numbers of joined tables, which {@link readJoinedCounts} reads; `undefined` for one table. Each
+ * table is read once more for its keys, unless the database guarantees that they are unique.
+ */
+export function printJoinedCounts(dialect: TableDialect, table: TableDataset): string | undefined {
+  if (!joinsTables(table)) return undefined
+  const tree = table.table.joins
+  const counts = tree.joins.flatMap((join) => {
+    const [from, to] = endsOf(table, join).map((end) => encodeKey(dialect, end).stored)
+    const before = tree.joins.find((other) => other.to.table === join.from.table)
+    // Among the rows for which the table that refers has a row.
+    const isThere =
+      before === undefined ? 'TRUE' : `${encodeKey(dialect, endsOf(table, before)[1]).stored} IS NOT NULL`
+    return [
+      printRepeated(dialect, table, join),
+      dialect.countIf(`${isThere} AND ${from} IS NULL`),
+      dialect.countIf(`${from} IS NOT NULL AND ${to} IS NULL`),
+    ]
+  })
+  const people = lastOf(table)
+  const ofPeople =
+    people === undefined
+      ? '0'
+      : `(SELECT count(${encodeKey(dialect, endsOf(table, people)[1]).stored}) FROM ${printEnd(table, people)})`
+  const texts = ['count(*)', ofPeople, ...counts].map((count) => `CAST(${count} AS VARCHAR)`)
+  return `SELECT ${texts.join(', ')} FROM ${printTables(dialect, table, () => 'LEFT JOIN', tree)}`
+}
+
+/** The join that leads to the people, where they are not the rows of the first table. */
+function lastOf({ table: { joins }, unit }: JoinedDataset): Join | undefined {
+  if (unit.kind === 'row' || joins.people === joins.root) return undefined
+  return joins.joins.find(({ to }) => to.table === joins.people)
+}
+
+function printEnd({ table: { tables } }: JoinedDataset, { to }: Join): string {
+  return `${printTableName(must(tables[to.table], 'a joined table'))} AS ${quoteIdentifier(to.table)}`
+}
+
+function printRepeated(dialect: TableDialect, table: JoinedDataset, join: Join): string {
+  const [, to] = endsOf(table, join)
+  if (to.unique) return '0'
+  const key = encodeKey(dialect, to).stored
+  const keys = `SELECT 1 AS sotto_key FROM ${printEnd(table, join)} WHERE ${key} IS NOT NULL GROUP BY ${key} HAVING count(*) > 1`
+  return `(SELECT count(*) FROM (${keys}) AS sotto_keys)`
+}
+
+/**
+ * Reads the row of {@link printJoinedCounts}.
+ * @param counts the integers of the row
+ */
+export function readJoinedCounts(table: TableDataset, counts: readonly number[]): JoinedCounts | undefined {
+  if (!joinsTables(table)) return undefined
+  const { joins } = table.table.joins
+  if (counts.length !== 2 + 3 * joins.length) throw new RangeError('the result has another number of columns')
+  const [rowsRead, people] = [entry(counts, 0), entry(counts, 1)]
+  return {
+    rowsRead,
+    ...(lastOf(table) === undefined ? {} : { people }),
+    joins: joins.map((_, i) => {
+      const [repeated, missing, dangling] = [2, 3, 4].map((place) => entry(counts, 3 * i + place))
+      return {
+        repeated: must(repeated, 'a count'),
+        missing: must(missing, 'a count'),
+        dangling: must(dangling, 'a count'),
+      }
+    }),
+  }
+}

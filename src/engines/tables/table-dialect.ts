@@ -1,0 +1,36 @@
+import type { Column, QueryableColumn, TableColumn } from '../../core/dataset/dataset.ts'
+import type { Dialect } from '../dialect.ts'
+import type { DigestDialect } from '../person-rows.ts'
+import type { Comparisons } from './comparisons.ts'
+
+/** The SQL of a database whose tables are read in place. */
+export interface TableDialect extends Omit<Dialect, 'relation' | 'selectRows'>, DigestDialect {
+  /**
+   * Prints how a value of a table's column becomes a stored value, in total functions; `undefined` if the types do not
+   * fit.
+   * @param source the name of the value
+   */
+  encode(column: Column, source: TableColumn & { readonly sql: string }): EncodedValue | undefined
+  /** Returns the exact comparisons with the values of a table's column. */
+  comparisons(source: TableColumn & { readonly sql: string }): Comparisons
+  /** Prints the replacement for values that do not fit, as a literal with its type. */
+  literal(value: bigint | number | boolean | string, column: QueryableColumn): string
+}
+
+/** A value in stored form. */
+export interface EncodedValue {
+  /** NULL for NULL and for a value that does not fit the declaration. */
+  readonly stored: string
+  /**
+   * A condition on the source that is TRUE for a value that does not fit, and FALSE or NULL for NULL and every other
+   * value; `none` if every value of the type fits. If it is absent, a value does not fit if `stored` is NULL.
+   */
+  readonly misfit?: string | 'none'
+  /** Cheaper expressions for rows that are read only if the value fits. */
+  readonly fitting?: {
+    /** A condition that is TRUE for values that fit, and FALSE or NULL for NULL and every other value. */
+    readonly condition: string
+    /** The stored value of a value that fits; any other value may make it fail. */
+    readonly stored: string
+  }
+}

@@ -1,0 +1,411 @@
+import fc from 'fast-check'
+import { Client } from 'pg'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { Column, Dataset, Source } from '../../../src/core/dataset/dataset.ts'
+import type { Aggregate } from '../../../src/core/planner/language/aggregate.ts'
+import { openPostgresTables } from '../../../src/engines/postgres/engine.ts'
+import {
+  describeTables,
+  type TableDataset,
+  type TableEngine,
+  tablesOf,
+} from '../../../src/engines/tables/table-engine.ts'
+import { startTestService, type TestService } from '../../e2e/service.ts'
+import { describePostgres } from '../../servers/postgres.ts'
+import { column, datasetOf } from '../fixture.ts'
+import { connectionOf } from './tables.ts'
+
+const table = (name: string, mode: 'live' | 'snapshot', facts: object = {}) => ({
+  ...{ kind: 'table', connection: 'warehouse', table: name, mode },
+  ...facts,
+})
+const JOINS = [
+  { from: 'visits.patient', to: 'patients.id' },
+  { from: 'visits.hospital', to: 'hospitals.code', public: true },
+]
+const COLUMNS = [
+  { name: 'patients.id', type: 'identifier' },
+  { name: 'visits.cost', type: 'integer', lower: 0, upper: 100 },
+  { name: 'patients.region', type: 'category', categories: ['north', 'south'] },
+  { name: 'patients.born', type: 'integer', lower: 1900, upper: 2020 },
+  { name: 'hospitals.beds', type: 'integer', lower: 0, upper: 1000, nullable: true },
+]
+const EPSILON = 40
+
+describePostgres('joined tables of PostgreSQL', ({ createDatabase }) => {
+  let url: string
+  let admin: Client
+  let service: TestService
+  beforeAll(async () => {
+    url = await createDatabase()
+    admin = new Client(url)
+    await admin.connect()
+    // p1 has three visits, p2 one, p3 one to an unknown hospital, p4 none; one is nobody's, and two have no patient.
+    await admin.query(`CREATE TABLE patients (id varchar(9) PRIMARY KEY, region text NOT NULL, born integer NOT NULL);
+      INSERT INTO patients VALUES ('p1', 'north', 1950), ('p2', 'south', 1980), ('p3', 'north', 2001), ('p4', 'south', 1999), (' ', 'south', 1999);
+      CREATE TABLE hospitals (code integer UNIQUE, beds integer NOT NULL);
+      INSERT INTO hospitals VALUES (1, 100), (2, 20), (NULL, 7);
+      CREATE TABLE visits (patient text, hospital integer, cost integer NOT NULL);
+      INSERT INTO visits VALUES ('p1', 1, 10), ('p1', 2, 20), ('p1', 1, 30), ('p2', NULL, 40), ('p3', 9, 50), ('p9', 1, 60),
+        (NULL, 1, 70), (' ', 1, 80);
+      CREATE VIEW all_visits AS SELECT v.patient AS "patients.id", v.cost AS "visits.cost", p.region AS "patients.region",
+        p.born AS "patients.born", h.beds AS "hospitals.beds"
+        FROM visits v JOIN patients p ON p.id = v.patient AND p.id <> ' ' LEFT JOIN hospitals h ON h.code = v.hospital;
+      CREATE TABLE twice (id text); INSERT INTO twice VALUES ('p1'), ('p1'), ('p2');
+      CREATE TABLE once (id text); INSERT INTO once VALUES ('p1'), ('p2');
+      CREATE TABLE partly (id text, born integer); CREATE UNIQUE INDEX ON partly (id) WHERE born > 0;
+      CREATE UNIQUE INDEX ON partly (id, born)`)
+    const { hostname, port, pathname, username } = new URL(url)
+    const warehouse = {
+      ...{ engine: 'postgres', host: hostname, port: Number(port), user: username },
+      ...{ database: pathname.slice(1), allowWritableRole: true },
+    }
+    service = await startTestService(
+      { SOTTO_CONNECTIONS: 'connections.json' },
+      { files: { 'connections.json': JSON.stringify({ warehouse }) } },
+    )
+  })
+  afterAll(async () => {
+    await service?.close()
+    await admin?.end()
+  })
+
+  const clinic = (id: string, mode: 'live' | 'snapshot', changes: object = {}, tables: object = {}) => ({
+    ...{ id, title: 'Visits to two hospitals', synthetic: true, columns: COLUMNS },
+    source: {
+      kind: 'joined',
+      tables: {
+        visits: table('visits', mode),
+        patients: table('patients', mode),
+        hospitals: table('hospitals', mode),
+        ...tables,
+      },
+      joins: JOINS,
+    },
+    privacyUnit: { kind: 'person', column: 'patients.id', maxRows: 2 },
+    ...{ neighbours: mode === 'live' ? 'add-remove' : 'change-one', timing: 'off' },
+    ...{ budget: { epsilon: 10_000 }, leftOut: { epsilon: 0 } },
+    ...changes,
+  })
+  const register = (body: object) => service.as('custodian').post('/v1/datasets').send(body)
+  const tried = async (body: object) =>
+    (await service.as('custodian').post('/v1/datasets?dryRun=true').send(body)).body
+
+  it.each(['live', 'snapshot'] as const)('have the rows of the join: %s', async (mode) => {
+    const { body } = await register(clinic(`joined-${mode}`, mode)).expect(201)
+    expect(body.ingestion).toMatchObject({
+      rowsRead: 8,
+      rowsWithoutIdentifier: 0,
+      rowsBeyondMaxRows: 1,
+      rowsStored: 4,
+      people: 4,
+      joins: [
+        { from: 'visits.patient', to: 'patients.id', missing: 2, dangling: 1 },
+        { from: 'visits.hospital', to: 'hospitals.code', missing: 1, dangling: 1 },
+      ],
+    })
+    expect(body.people).toBe(mode === 'live' ? undefined : 4)
+    const constant = body.columns.filter((each: { constantPerPerson?: boolean }) => each.constantPerPerson)
+    expect(constant.map(({ name }: { name: string }) => name)).toEqual(['patients.region', 'patients.born'])
+    const ask = async (question: object) =>
+      (await service.ask(`joined-${mode}`, { ...question, epsilon: EPSILON }).expect(200)).body.result.value
+    expect(await ask({ kind: 'count' })).toBe(4)
+    expect(await ask({ kind: 'count', where: { column: 'beds', op: 'isNull' } })).toBe(2)
+    expect(await ask({ kind: 'count', of: 'people', where: { column: 'born', op: '<', value: 1990 } })).toBe(
+      2,
+    )
+    expect(await ask({ kind: 'count', of: 'people' })).toBe(3)
+  })
+
+  it('are compared where they are, also in columns of a table without a row', async () => {
+    const body = clinic('rows', 'live', { columns: [COLUMNS[1], COLUMNS[4]], privacyUnit: { kind: 'row' } })
+    const { patients: _, ...tables } = body.source.tables
+    const { leftOut: __, ...rows } = { ...body, source: { ...body.source, tables, joins: [JOINS[1]] } }
+    await register(rows).expect(201)
+    const count = async (where: object) =>
+      (await service.ask('rows', { kind: 'count', where, epsilon: EPSILON }).expect(200)).body.result.value
+    expect(await count({ column: 'beds', op: '<', value: 50 })).toBe(1)
+    expect(await count({ column: 'hospitals.beds', op: '>=', value: 0 })).toBe(6)
+    expect(await count({ column: 'beds', op: 'isNull' })).toBe(2)
+  })
+
+  it('are of one connection, one mode and one freshness', async () => {
+    const visits = { kind: 'file', path: 'visits.csv', format: 'csv' }
+    const broken = async (tables: object, mode: 'live' | 'snapshot' = 'live') =>
+      (await tried(clinic('refused', mode, {}, tables))).errors
+    expect(await broken({ visits })).toEqual([
+      {
+        field: 'source.tables.visits.kind',
+        rule: expect.stringContaining('must be "table", as patients is'),
+      },
+    ])
+    expect(await broken({ hospitals: table('hospitals', 'snapshot') })).toEqual([
+      { field: 'source.tables.hospitals.mode', rule: 'must be that of visits' },
+    ])
+    expect(await broken({ hospitals: table('hospitals', 'live', { connection: 'other' }) })).toEqual([
+      { field: 'source.tables.hospitals.connection', rule: 'must be that of visits' },
+    ])
+    expect(await broken({ hospitals: table('hospitals', 'live', { freshness: 'hour' }) })).toEqual([
+      { field: 'source.tables.hospitals.freshness', rule: 'must be that of visits' },
+    ])
+    expect(await broken({ hospitals: table('absent', 'live') })).toEqual([
+      { field: 'source.tables.hospitals.table', rule: expect.stringContaining('names no table') },
+    ])
+  })
+
+  it('must have unique keys, which the database guarantees where they are live', async () => {
+    const broken = async (mode: 'live' | 'snapshot', patients: string) => {
+      const columns = [COLUMNS[0], COLUMNS[1]]
+      const body = clinic('refused', mode, { columns }, { patients: table(patients, mode) })
+      const { source } = body
+      const { hospitals: _, ...tables } = source.tables
+      return (await tried({ ...body, source: { ...source, tables, joins: [JOINS[0]] } })).errors
+    }
+    const unguaranteed = [
+      { field: 'source.joins.0.to', rule: expect.stringContaining('must be a primary key') },
+    ]
+    for (const name of ['once', 'twice', 'partly']) expect(await broken('live', name)).toEqual(unguaranteed)
+    expect(await broken('live', 'patients')).toBeUndefined()
+    expect(await broken('snapshot', 'once')).toBeUndefined()
+    expect(await broken('snapshot', 'twice')).toEqual([
+      { field: 'source.joins.0.to', rule: expect.stringContaining('several rows of patients have the same') },
+    ])
+  })
+
+  it('have no names that PostgreSQL would cut off', async () => {
+    const long = `visits.${'ä'.repeat(56)}`
+    const columns = [...COLUMNS, { name: long, type: 'boolean', nullable: true }]
+    expect((await tried(clinic('refused', 'live', { columns }))).errors).toEqual([
+      { field: 'columns.5.name', rule: expect.stringContaining('at most 63 bytes') },
+    ])
+  })
+
+  it('refuse references that lead nowhere only where they are copied', async () => {
+    const broken = async (mode: 'live' | 'snapshot') => {
+      const body = clinic('refused', mode)
+      const joins = [{ ...JOINS[0], dangling: 'refuse' }, JOINS[1]]
+      return (await tried({ ...body, source: { ...body.source, joins } })).errors
+    }
+    expect(await broken('live')).toEqual([
+      { field: 'source.joins.0.dangling', rule: expect.stringContaining('must be "drop" for live tables') },
+    ])
+    expect(await broken('snapshot')).toEqual([
+      {
+        field: 'source.joins.0.from',
+        rule: expect.stringContaining('2 rows have no value, and 1 have'),
+      },
+    ])
+  })
+
+  it('about people have one budget, under their complete names', async () => {
+    const real = { synthetic: false, budget: { epsilon: 1 } }
+    await admin.query(
+      'CREATE TABLE real_patients (LIKE patients INCLUDING ALL); CREATE TABLE real_visits (LIKE visits)',
+    )
+    const patients = { patients: table('real_patients', 'live'), visits: table('real_visits', 'live') }
+    await register(clinic('real', 'live', real, patients)).expect(201)
+    const flat = {
+      source: table('public.real_patients', 'live'),
+      columns: [{ name: 'id', type: 'identifier' }],
+      privacyUnit: { kind: 'person', column: 'id', maxRows: 1 },
+    }
+    const { body } = await register(clinic('flat', 'live', { ...real, ...flat })).expect(409)
+    expect(body.code).toBe('source-registered')
+    const hospitals = {
+      source: table('hospitals', 'live'),
+      columns: [{ name: 'beds', type: 'integer', lower: 0, upper: 1000 }],
+      privacyUnit: { kind: 'row' },
+    }
+    const { leftOut: _, ...others } = clinic('hospitals', 'live', { ...real, ...hospitals })
+    await register(others).expect(201)
+  })
+
+  it('are not queried once a key may repeat or a column of any table has changed, and are once that is undone', async () => {
+    await admin.query(`CREATE TABLE wards (LIKE hospitals); ALTER TABLE wards ADD CONSTRAINT one UNIQUE (code);
+      INSERT INTO wards SELECT * FROM hospitals`)
+    await register(clinic('changing', 'live', {}, { hospitals: table('wards', 'live') })).expect(201)
+    const ask = (epsilon: number) => service.ask('changing', { kind: 'count', epsilon })
+    await ask(EPSILON).expect(200)
+    const suspended = async () =>
+      (await service.as('custodian').get('/v1/datasets/changing/suspension').expect(200)).body
+    const resume = () =>
+      service.as('custodian').post('/v1/datasets/changing/resume').send({ reason: 'As before.' })
+    const changes = [
+      [
+        'ALTER TABLE wards DROP CONSTRAINT one',
+        'ALTER TABLE wards ADD CONSTRAINT one UNIQUE (code)',
+        { change: 'not-unique', column: 'hospitals.code' },
+      ],
+      [
+        'ALTER TABLE visits ALTER cost DROP NOT NULL',
+        'ALTER TABLE visits ALTER cost SET NOT NULL',
+        { change: 'nullable', column: 'visits.cost' },
+      ],
+      [
+        'ALTER TABLE visits RENAME hospital TO ward',
+        'ALTER TABLE visits RENAME ward TO hospital',
+        { change: 'missing', column: 'visits.hospital' },
+      ],
+    ] as const
+    for (const [i, [change, undo, expected]] of changes.entries()) {
+      await admin.query(change)
+      expect((await ask(1 + i)).status).toBeGreaterThanOrEqual(500)
+      expect(await suspended()).toMatchObject({ suspended: true, table: { changes: [expected] } })
+      await admin.query(undo)
+      await resume().expect(200)
+      await ask(1 + i).expect(200)
+    }
+    // An index that is added, or a key that no longer may be NULL, is no change of what is relied on.
+    await admin.query('CREATE UNIQUE INDEX ON wards (code); CREATE INDEX ON visits (hospital)')
+    await ask(9).expect(200)
+    const { body } = await service.as('custodian').post('/v1/datasets/changing/versions').send({}).expect(409)
+    expect(body.code).toBe('nothing-to-publish')
+  })
+})
+
+/** References that are often missing, and sometimes lead nowhere. Text is compared character by character: 01 is not 1. */
+const reference = fc.oneof(
+  { weight: 2, arbitrary: fc.integer({ min: 0, max: 6 }).map(String) },
+  fc.constantFrom(null, ' ', '01', '99', 'a', 'A'),
+)
+const number = fc.oneof(
+  { weight: 8, arbitrary: fc.integer({ min: 0, max: 6 }).map(String) },
+  fc.constantFrom(null, '99'),
+)
+const shops = fc.record({
+  lines: fc.array(fc.tuple(number, reference, fc.constantFrom('0', '3', '20')), {
+    minLength: 15,
+    maxLength: 40,
+  }),
+  orders: fc.uniqueArray(fc.tuple(number, reference, fc.constantFrom('shop', 'web', null)), {
+    minLength: 5,
+    maxLength: 8,
+    selector: ([code]) => code ?? {},
+  }),
+  customers: fc.uniqueArray(fc.tuple(reference, fc.constantFrom('7', '70')), {
+    minLength: 5,
+    maxLength: 8,
+    selector: ([id]) => id ?? {},
+  }),
+  products: fc.integer({ min: 1, max: 6 }),
+  dangling: fc.constantFrom('null' as const, 'drop' as const),
+})
+type Shop = typeof shops extends fc.Arbitrary<infer Drawn> ? Drawn : never
+
+/** The joined rows by the definitions. */
+function joinedRows({ lines, orders, customers, products, dangling }: Shop) {
+  return lines.flatMap(([order, product, pieces]) => {
+    const of = orders.find(([code]) => code !== null && code === order)
+    const owner = customers.find(([id]) => id !== null && id.trim() !== '' && id === of?.[1])
+    const isFound = Array.from({ length: products }, (_, code) => String(code)).includes(product ?? '')
+    if (of === undefined || owner === undefined || (!isFound && dangling === 'drop')) return []
+    return [[owner[0], pieces, of[2], owner[1], isFound ? `product ${product}` : null]]
+  })
+}
+
+describePostgres('a join in PostgreSQL', ({ createDatabase }) => {
+  let admin: Client
+  let engine: TableEngine
+  beforeAll(async () => {
+    const url = await createDatabase()
+    admin = new Client(url)
+    await admin.connect()
+    engine = openPostgresTables(connectionOf(url))
+    // Under this collation texts that differ are equal.
+    await admin.query(`CREATE COLLATION no_case (provider = icu, locale = 'und-u-ks-level1', deterministic = false);
+      CREATE TABLE lines ("order" integer, product text COLLATE no_case, pieces integer NOT NULL);
+      CREATE TABLE orders (code integer, customer text COLLATE no_case, channel text);
+      CREATE TABLE customers (id varchar(9), age integer NOT NULL);
+      CREATE UNIQUE INDEX ON orders (code); CREATE UNIQUE INDEX ON customers (id);
+      CREATE TABLE products (code bigint PRIMARY KEY, name text NOT NULL);
+      CREATE TABLE flat ("customers.id" text, "lines.pieces" integer, "orders.channel" text, "customers.age" integer,
+        "products.name" text)`)
+  })
+  afterAll(async () => {
+    await engine?.close()
+    await admin?.end()
+  })
+
+  const columns: readonly Column[] = [
+    column.identifier('customers.id'),
+    column.integer('lines.pieces', 0n, 20n),
+    column.category('orders.channel', ['shop', 'web']),
+    { ...column.integer('customers.age', 0n, 99n), constantPerPerson: true } as Column,
+    column.string('products.name'),
+  ]
+  const unit = { kind: 'person', column: 'customers.id', maxRows: 3 } as const
+  const joinsOf = (dangling: 'null' | 'drop') =>
+    [
+      { from: 'orders.customer', to: 'customers.id', public: false },
+      { from: 'lines.product', to: 'products.code', public: true, dangling },
+      { from: 'lines.order', to: 'orders.code', public: false },
+    ] as const
+  const tableOf = async (source: Source, id: string): Promise<TableDataset> => {
+    const dataset: Dataset = { ...datasetOf(columns, id), source, privacyUnit: unit }
+    const named = tablesOf(dataset)
+    const found = (await describeTables(engine, named)) ?? []
+    const ends = source.kind === 'joined' ? source.joins.flatMap(({ from, to }) => [from, to]) : []
+    const located = [...columns.map(({ name }) => name), ...ends].map(
+      (name) => found.find((each) => each.name === name) ?? expect.unreachable(name),
+    )
+    return { dataset, table: named, columns: located, unit: { ...unit, key: 'ab'.repeat(32) } }
+  }
+  const of = (name: string) => ({ kind: 'table', connection: 'w', table: name, mode: 'live' }) as const
+  const insert = async (name: string, rows: readonly (readonly (string | null)[])[]) => {
+    const values = rows.map(
+      (row) => `(${row.map((value) => (value === null ? 'NULL' : `'${value}'`)).join(', ')})`,
+    )
+    const inserted = values.length === 0 ? '' : `INSERT INTO ${name} VALUES ${values.join(', ')}`
+    await admin.query(`TRUNCATE ${name}; ${inserted}`)
+  }
+  const rowsOf = async (table: TableDataset) => {
+    const read: string[] = []
+    for await (const rows of engine.read(table)) read.push(...rows.map((row) => JSON.stringify(row)))
+    return read.sort()
+  }
+  const question: Aggregate = {
+    groupBy: [{ kind: 'category', column: 'orders.channel', size: 2, nullCell: true }],
+    statistics: [
+      { kind: 'count' },
+      { kind: 'count', where: { kind: 'is-null', column: 'products.name' } },
+      {
+        kind: 'count-people',
+        where: { kind: 'index-between', column: 'customers.age', lower: 50n, upper: 99n },
+      },
+      { kind: 'affine-sum', column: 'lines.pieces', factor: 1n, offset: 0n },
+    ],
+    bounding: { kind: 'rows', rows: 2 },
+  }
+
+  it('has the rows and the integers of the joined rows in one table', async () => {
+    await fc.assert(
+      fc.asyncProperty(shops, async (shop) => {
+        const products = Array.from({ length: shop.products }, (_, code) => [String(code), `product ${code}`])
+        await insert('lines', shop.lines)
+        await insert('orders', shop.orders)
+        await insert('customers', shop.customers)
+        await insert('products', products)
+        await insert('flat', joinedRows(shop))
+        const tables = Object.fromEntries(
+          ['customers', 'lines', 'orders', 'products'].map((each) => [each, of(each)]),
+        )
+        const source: Source = { kind: 'joined', tables, joins: [...joinsOf(shop.dangling)] }
+        const [joined, flat] = [await tableOf(source, 'joined'), await tableOf(of('flat'), 'flat')]
+        expect(await rowsOf(joined)).toEqual(await rowsOf(flat))
+        const { joined: counts, ...inspected } = await engine.inspect(joined)
+        expect(inspected).toEqual(await engine.inspect(flat))
+        expect(counts?.rowsRead).toBe(shop.lines.length)
+        expect(counts?.people).toBe(shop.customers.filter(([id]) => (id ?? '').trim() !== '').length)
+        for (const table of [joined, flat]) engine.open(table)
+        try {
+          expect(await engine.aggregate(joined.dataset, question)).toEqual(
+            await engine.aggregate(flat.dataset, question),
+          )
+        } finally {
+          for (const table of [joined, flat]) await engine.closeDataset(table.dataset)
+        }
+      }),
+      { numRuns: 20 },
+    )
+  })
+})
