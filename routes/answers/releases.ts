@@ -16,7 +16,12 @@ import { sendAnswer } from '../../src/http/caller.ts'
 import { linkNext } from '../../src/http/paging.ts'
 import type { Budgets } from '../../src/ledger/contract/budgets.ts'
 import type { Chain } from '../../src/ledger/contract/chain.ts'
-import type { ReleaseSelection, Releases, StoredRelease } from '../../src/ledger/contract/releases.ts'
+import {
+  isOpenTo,
+  type ReleaseSelection,
+  type Releases,
+  type StoredRelease,
+} from '../../src/ledger/contract/releases.ts'
 import { defined } from '../../src/privacy/defined.ts'
 import { Refusal } from '../../src/privacy/refusal.ts'
 
@@ -95,13 +100,14 @@ export async function requireRelease(
   throw new Refusal('unknown-release', 'You have no release with this id.')
 }
 
-/** True if a principal may see a release: analysts their own, auditors and custodians all, on permitted datasets. */
+/** True if a principal may see a release: analysts their own and a dataset's coverage, auditors and custodians all, on permitted datasets. */
 export function maySee(
   principal: Principal,
   release: { readonly principal: string; readonly dataset: string },
 ): boolean {
-  const isOwn = release.principal === principal.name
-  return (isOwn || principal.role !== 'analyst') && mayUse(principal, release.dataset)
+  return (
+    (isOpenTo(principal.name, release) || principal.role !== 'analyst') && mayUse(principal, release.dataset)
+  )
 }
 
 type ReleasesQuery = z.output<typeof releasesQuery>

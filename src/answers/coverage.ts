@@ -3,6 +3,7 @@ import type { CatalogEntry } from '../core/dataset/entry.ts'
 import { coverageOf } from '../core/planner/kinds/contribution-profile/coverage.ts'
 import { plan } from '../core/planner/plan.ts'
 import type { Registry } from '../datasets/registration/registry.ts'
+import { COVERAGE_PRINCIPAL } from '../ledger/contract/releases.ts'
 import { epsilonNumber } from '../privacy/loss.ts'
 import { Refusal, refuseQuery, unknownDataset } from '../privacy/refusal.ts'
 import { type AnswerDependencies, answer } from './answer.ts'
@@ -12,9 +13,6 @@ import type { Query } from './asked.ts'
  * Measures what `maxRows` leaves out of a dataset. The service asks for a profile of the people as an analyst would, with
  * the same charge before the same reading, and publishes what follows from it. See decision 60.
  */
-
-/** Name under which the service asks. No key and no token can have it. */
-export const SERVICE_PRINCIPAL = 'sotto:coverage'
 
 /** Dependencies of measuring. */
 export interface CoverageDependencies extends AnswerDependencies {
@@ -51,7 +49,7 @@ export function createCoverageMeasurement(dependencies: CoverageDependencies): C
     const unlimited = { ...dataset, queryLimits: {} }
     const planned = plan(query, unlimited, dependencies.limits)
     if (planned.kind !== 'additive') throw new RangeError('a profile is a table of counts')
-    const { body } = await answer(dependencies, { principal: SERVICE_PRINCIPAL, dataset: unlimited, query })
+    const { body } = await answer(dependencies, { principal: COVERAGE_PRINCIPAL, dataset: unlimited, query })
     const { id, result } = JSON.parse(body) as ProfileAnswer
     const counts = result.cells.map(({ value }) => value)
     const coverage = { release: id, ...coverageOf(planned, counts, privacyUnit) }

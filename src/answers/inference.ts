@@ -24,7 +24,7 @@ import { priceOf } from '../core/planner/price/price.ts'
 import { requireWithinQueryLimits } from '../core/planner/price/query-limits.ts'
 import { domainOf, noiseReport } from '../core/planner/report.ts'
 import type { NoiseReport } from '../core/planner/report-kinds.ts'
-import type { ListedRelease, Releases } from '../ledger/contract/releases.ts'
+import { COVERAGE_PRINCIPAL, type ListedRelease, type Releases } from '../ledger/contract/releases.ts'
 import { type Amount, amountNumbers, noAmount } from '../privacy/accounting.ts'
 import { defined } from '../privacy/defined.ts'
 import { epsilonNumber, NO_LOSS } from '../privacy/loss.ts'
@@ -65,11 +65,11 @@ export interface Inquiry {
   readonly query: Query
   readonly dataset: Dataset
   readonly limits: PlanLimits
-  /** Newest first. */
+  /** The newest of each principal first. */
   readonly releases: readonly StoredTexts[]
 }
 
-/** The texts of a release that its analyst has paid for. */
+/** The texts of a paid release. */
 type StoredTexts = Pick<ListedRelease, 'id' | 'answer' | 'request'>
 
 /**
@@ -156,10 +156,21 @@ function reasonOf(found: NotInferred, planned: AdditivePlan): string {
 /** Releases that are read at a time. */
 const PAGE = 100
 
-/** The releases that an analyst has paid for, of the present version of a dataset, newest first. */
+/** The releases that an analyst has paid for, or that are open to all, of the present version of a dataset. */
 async function paidReleases(
   dataset: Dataset,
   principal: string,
+  ledger: Pick<Releases, 'releases'>,
+): Promise<readonly StoredTexts[]> {
+  const own = await releasesOf(principal, dataset, ledger)
+  return dataset.coverage === undefined
+    ? own
+    : [...own, ...(await releasesOf(COVERAGE_PRINCIPAL, dataset, ledger))]
+}
+
+async function releasesOf(
+  principal: string,
+  dataset: Dataset,
   ledger: Pick<Releases, 'releases'>,
 ): Promise<readonly StoredTexts[]> {
   const found: StoredTexts[] = []

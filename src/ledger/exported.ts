@@ -1,7 +1,7 @@
 import { defined } from '../privacy/defined.ts'
 import { sha256 } from './canonical.ts'
 import type { Chain, StoredEvent } from './contract/chain.ts'
-import type { Releases, StoredRelease } from './contract/releases.ts'
+import { isOpenTo, type Releases, type StoredRelease } from './contract/releases.ts'
 import type { Sessions } from './contract/sessions.ts'
 import type { LedgerEvent } from './event.ts'
 import type { EventWithRequest } from './protocol/verifier/export.ts'
@@ -159,7 +159,7 @@ function inferredCharge(
   return inferredFrom.length === 0 ? undefined : { parents: undefined, inferredFrom }
 }
 
-/** The answers that an answer follows from, of the same analyst and dataset, by id. */
+/** The answers that an answer follows from, open to its analyst and on the same dataset, by id. */
 async function answersOf(
   ledger: Pick<Releases, 'release'>,
   { answer, dataset, principal }: StoredRelease,
@@ -167,7 +167,7 @@ async function answersOf(
   const answers = new Map<string, string>()
   for (const id of releasesNamedBy(answer)) {
     const release = await ledger.release(id)
-    if (release?.dataset === dataset && release.principal === principal) answers.set(id, release.answer)
+    if (release?.dataset === dataset && isOpenTo(principal, release)) answers.set(id, release.answer)
   }
   return answers
 }

@@ -59,15 +59,14 @@ export interface ElementaryCells {
 }
 
 /**
- * Adds the conditions of an aggregate to others.
- * @returns `undefined` for an aggregate whose cells do not follow from the values of single rows
+ * Adds the conditions of an aggregate to others. The number of a person's rows is no condition on a row.
+ * @returns `undefined` for an aggregate whose comparisons are not about single values
  */
 export function withConditions(
   conditions: Conditions,
   { where, groupBy, statistics }: Selecting,
   dataset: Dataset,
 ): Conditions | undefined {
-  if (groupBy.some(({ kind }) => kind === 'rows-of-person')) return undefined
   const comparisons = [
     ...[where, ...groupBy.map(predicateOfKey), ...statistics.map(predicateOf)].flatMap(comparisonsIn),
     ...statistics.flatMap(columnsOf).map((column) => ({ kind: 'is-null', column }) as const),

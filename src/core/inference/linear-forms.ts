@@ -1,7 +1,13 @@
 import { defined } from '../../privacy/defined.ts'
-import { must } from '../../privacy/must.ts'
+import { entry, must } from '../../privacy/must.ts'
 import type { Dataset } from '../dataset/dataset.ts'
-import type { Aggregate, Clamp, Predicate, Statistic } from '../planner/language/aggregate.ts'
+import {
+  type Aggregate,
+  type Clamp,
+  countsRowsOfPeople,
+  type Predicate,
+  type Statistic,
+} from '../planner/language/aggregate.ts'
 import { columnsOf, type ElementaryCells } from './elementary-cells.ts'
 
 /*
@@ -42,8 +48,21 @@ export function linearForms(
   unknowns: Unknowns,
   dataset: Dataset,
 ): readonly (readonly LinearForm[] | undefined)[] {
+  if (countsRowsOfPeople(aggregate)) return [formsOfProfile(aggregate, unknowns)]
   const selection = selectionOf(aggregate, cells, dataset)
   return aggregate.statistics.map((statistic) => formsOf(statistic, size, selection, cells, unknowns))
+}
+
+/**
+ * The numbers of people by the number of their rows before any bound: an unknown for each range of numbers, of the rows that satisfy
+ * the same condition.
+ */
+function formsOfProfile({ where, groupBy }: Aggregate, unknowns: Unknowns): readonly LinearForm[] {
+  return groupBy.flatMap((key) => {
+    if (key.kind !== 'rows-of-person') throw new RangeError('the number of rows is the only key')
+    const ranges = key.edges.slice(0, -1).map((edge, place) => [edge, entry(key.edges, place + 1)])
+    return ranges.map((range) => new Map([[unknowns(quantityOf({ where, range })), 1n]]))
+  })
 }
 
 /** A form, and another one added to it or subtracted from it. */
@@ -237,7 +256,7 @@ function sumOf(column: string, clamp: Clamp | undefined): string {
   return quantityOf({ column, ...defined({ clamp }) })
 }
 
-/** The sum of a value of each person. */
+/** A text that is equal for equal quantities. */
 function quantityOf(value: object): string {
   return JSON.stringify(value, (_, each) => (typeof each === 'bigint' ? String(each) : each))
 }

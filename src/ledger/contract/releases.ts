@@ -8,6 +8,14 @@ export interface StoredRelease {
   readonly answer: string
 }
 
+/** Name under which the service measures what bounding leaves out. No key and no token can have it. */
+export const COVERAGE_PRINCIPAL = 'sotto:coverage'
+
+/** True if a release on a dataset that a principal may use is open to the principal: its own, or the dataset's coverage. */
+export function isOpenTo(principal: string, release: { readonly principal: string }): boolean {
+  return release.principal === principal || release.principal === COVERAGE_PRINCIPAL
+}
+
 /** The facts about an answer by which the ledger lists it. */
 export interface ReleaseFacts {
   /** Kind of the request, such as `count`. Default: the empty text. */

@@ -10,7 +10,7 @@ import { chargeId, sha256 } from '../canonical.ts'
 import type { AnalystSpending, Budget } from '../contract/budgets.ts'
 import type { EventReference } from '../contract/chain.ts'
 import type { Charge, ChargeOutcome, ChargeRequest } from '../contract/charges.ts'
-import type { ReleaseFacts, StoredRelease } from '../contract/releases.ts'
+import { isOpenTo, type ReleaseFacts, type StoredRelease } from '../contract/releases.ts'
 import type { Failure } from '../contract/suspension.ts'
 import { eventAmount } from '../event.ts'
 import {
@@ -197,15 +197,17 @@ function startOf(
   return sharedFrom === undefined ? { kind: 'charged' } : { kind: 'shared', sharedFrom }
 }
 
-/** @throws RangeError for an inferred answer with a price, or with a parent that the principal has not paid for. */
+/** @throws RangeError for an inferred answer with a price, or with a parent that is not open to the principal. */
 function requireParents(batch: Batch, { parents, price, dataset, principal, sharing }: ChargeRequest): void {
   if (parents === undefined) return
   if (parents.length === 0 || sharing || !isSameAmount(price, noAmount(price.accounting)))
     throw new RangeError('an inferred answer has parents and no price, and is not shared')
   for (const id of parents) {
     const parent = batch.charges.get(id)
-    if (parent?.state !== 'answered' || parent.dataset !== dataset || parent.principal !== principal)
-      throw new RangeError('an inferred answer follows from releases of the same analyst on the same dataset')
+    if (parent?.state !== 'answered' || parent.dataset !== dataset || !isOpenTo(principal, parent))
+      throw new RangeError(
+        'an inferred answer follows from releases that are open to its analyst, on the same dataset',
+      )
   }
 }
 

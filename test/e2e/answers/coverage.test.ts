@@ -110,6 +110,26 @@ describe('what maxRows leaves out', () => {
     await service.as('analyst').post('/v1/datasets/flights/coverage').expect(403)
     expect(await spentOn('flights')).toBe(1_000)
   })
+
+  test('answers an analyst who asks for the same profile, without a charge', async () => {
+    const { coverage } = await facts('flights')
+    const profile = { kind: 'contributionProfile', epsilon: 0.1, delta: 0, use: 'free' }
+    const { body } = await service.ask('flights', profile).expect(200)
+    // Other rows make other numbers of rows.
+    await service.ask('flights', { ...profile, where: { column: 'late', op: '=', value: true } }).expect(422)
+    expect(body.cost).toMatchObject({ epsilon: 0 })
+    const people = body.result.cells.reduce((sum: number, { value }: { value: number }) => sum + value, 0)
+    expect(Math.abs(people - planes.length)).toBeLessThan(5)
+    const parents = body.inference.releases.map(({ id }: { id: string }) => id)
+    expect(parents).toEqual([coverage?.release])
+    await service.as('analyst').get(`/v1/releases/${coverage?.release}`).expect(200)
+    const { body: verified } = await service
+      .as('auditor')
+      .get('/v1/datasets/flights/ledger/verification')
+      .expect(200)
+    expect(verified).toMatchObject({ sound: true })
+    expect(await spentOn('flights')).toBe(1_000)
+  })
 })
 
 /** The range of true values that an answer states: its margin, and each row left out at its least and its most. */

@@ -11,6 +11,7 @@ import { addLoss, NO_LOSS, type PrivacyLoss } from '../../../privacy/loss.ts'
 import type { ActKind } from '../../contract/acts.ts'
 import type { AnalystSpending, Budget } from '../../contract/budgets.ts'
 import type { ChargeRecord } from '../../contract/chain.ts'
+import { isOpenTo } from '../../contract/releases.ts'
 import { amountFromEvent, FIRST_PREVIOUS_HASH, type LedgerEvent, lossFromEvent } from '../../event.ts'
 
 /*
@@ -284,7 +285,7 @@ function reasonAgainstParents(
   const missing = parents.some((id) => {
     const parent = charges.get(id)
     if (parent === undefined && verifiedEvents > 0) return false
-    return parent?.state !== 'answered' || parent.principal !== principal
+    return parent?.state !== 'answered' || !isOpenTo(principal, parent)
   })
   return missing ? 'the inferred answer follows from a release that its analyst does not have' : undefined
 }
