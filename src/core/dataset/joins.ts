@@ -171,6 +171,9 @@ function checkPeople({ joins, people, root }: JoinTree, unit: Declared['privacyU
 
 function checkNames(source: JoinedSource, columns: readonly ColumnDeclaration[], report: Report): void {
   const tables = Object.keys(source.tables)
+  for (const [i, name] of tables.entries())
+    if (tables.slice(0, i).some((other) => other.toLowerCase() === name.toLowerCase()))
+      report(`source.tables.${name}`, 'must differ from the names of the other tables by more than case')
   for (const [position, { name }] of columns.entries()) {
     const table = parseJoinedColumn(name)?.table
     if (table === undefined || !tables.includes(table))

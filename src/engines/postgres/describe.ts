@@ -1,4 +1,5 @@
 import type { TableColumn } from '../../core/dataset/dataset.ts'
+import { must } from '../../privacy/must.ts'
 import type { PostgresConnection } from '../tables/connection.ts'
 import { printTableName } from '../tables/joined.ts'
 import {
@@ -11,7 +12,7 @@ import {
 } from '../tables/table-engine.ts'
 import { quoteLiteral } from './encodings/literals.ts'
 import { ENUM_PREFIX } from './encodings/source.ts'
-import type { Row, Transactions, TransactionTerms } from './sessions.ts'
+import type { Row, Session, Transactions, TransactionTerms } from './sessions.ts'
 
 /** A table whose schema is known. */
 export type QualifiedName = Required<TableName>
@@ -53,8 +54,18 @@ export function readingTerms(
   }
 }
 
+/**
+ * Checks the tables once more after they were read. The lock of a reader does not prevent that a table begins to inherit from
+ * another one, in which keys are then repeated. One that was read can end to inherit only after the transaction.
+ * @throws EngineFailure `TableChanged`
+ */
+export async function checkAgain(session: Session, { prepare, check }: TransactionTerms): Promise<void> {
+  check?.(await session.rows(must(prepare.at(-1), 'the description of the tables'), 10 * MOST_COLUMNS))
+}
+
 /** Facts about tables from the catalog of the database, each read in a transaction of its own. */
-export interface Lookups extends Required<Pick<TableEngine, 'describe' | 'refusal' | 'reachable'>> {
+export interface Lookups
+  extends Required<Pick<TableEngine, 'describe' | 'refusal' | 'dependsOn' | 'reachable'>> {
   /** Returns true if the role may lock a table. */
   lockable(table: QualifiedName, signal?: AbortSignal): Promise<boolean>
 }
@@ -96,6 +107,8 @@ export function createLookups(
       hasToldWritable = true
       return undefined
     },
+    dependsOn: (table, other, signal) =>
+      isTrue(printDependsOn(qualify(table, connection), qualify(other, connection)), signal),
     reachable: async () => {
       // Every busy connection either answers or runs out of time.
       if (transactions.busy()) return true
@@ -147,7 +160,7 @@ export function printColumns(table: QualifiedName, prefix = ''): string {
     CASE WHEN t.typtype = 'e' THEN '${ENUM_PREFIX}' ELSE '' END || format_type(a.atttypid, a.atttypmod),
     a.attnotnull AND ${ENFORCED},
     has_schema_privilege(c.relnamespace, 'USAGE') AND has_column_privilege(c.oid, a.attnum, 'SELECT'),
-    (c.relkind IN ('p', 'm') OR (c.relkind = 'r' AND NOT c.relhassubclass)) AND EXISTS (
+    (c.relkind IN ('p', 'm') OR (c.relkind = 'r' AND NOT ${IS_INHERITED})) AND EXISTS (
       SELECT FROM pg_index i
       WHERE i.indrelid = c.oid AND i.indisunique AND i.indisvalid AND i.indisready AND i.indislive
         AND i.indpred IS NULL AND i.indnkeyatts = 1 AND i.indkey[0] = a.attnum)
@@ -156,8 +169,11 @@ export function printColumns(table: QualifiedName, prefix = ''): string {
   ORDER BY a.attnum`
 }
 
+/** The flag of the catalog stays after the last table that inherits is gone. */
+const IS_INHERITED = 'EXISTS (SELECT FROM pg_inherits h WHERE h.inhparent = c.oid)'
+
 const ENFORCED = `CASE c.relkind
-      WHEN 'r' THEN NOT c.relhassubclass
+      WHEN 'r' THEN NOT ${IS_INHERITED}
       WHEN 'p' THEN NOT EXISTS (
         SELECT FROM pg_partition_tree(c.oid) p JOIN pg_class f ON f.oid = p.relid WHERE f.relkind = 'f')
       ELSE FALSE
@@ -172,6 +188,23 @@ function printMayWrite(table: QualifiedName): string {
     OR has_any_column_privilege(c.oid, 'INSERT') OR has_any_column_privilege(c.oid, 'UPDATE')
   FROM pg_class c, pg_roles r
   WHERE ${isTable(table)} AND r.rolname = session_user`
+}
+
+/**
+ * Prints a statement that returns whether a table depends on another one: over any number of steps as a view over it, by a
+ * foreign key, or as a table that inherits from it or is inherited by it, such as a partition.
+ */
+function printDependsOn(table: QualifiedName, other: QualifiedName): string {
+  return `WITH RECURSIVE reached(oid) AS (
+    SELECT c.oid FROM pg_class c WHERE ${isTable(table)}
+    UNION
+    SELECT e.oid FROM reached r CROSS JOIN LATERAL (
+      SELECT d.refobjid FROM pg_rewrite w JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = w.oid
+      WHERE w.ev_class = r.oid AND d.refclassid = 'pg_class'::regclass
+      UNION ALL SELECT f.confrelid FROM pg_constraint f WHERE f.conrelid = r.oid AND f.contype = 'f'
+      UNION ALL SELECT h.inhparent FROM pg_inherits h WHERE h.inhrelid = r.oid
+      UNION ALL SELECT h.inhrelid FROM pg_inherits h WHERE h.inhparent = r.oid) e(oid))
+  SELECT EXISTS (SELECT FROM pg_class c JOIN reached USING (oid) WHERE ${isTable(other)})`
 }
 
 function isTable({ schema, name }: QualifiedName): string {

@@ -1,7 +1,8 @@
 import type { PostgresConnection } from '../tables/connection.ts'
+import { joinsTables } from '../tables/joined.ts'
 import { createOpenTables } from '../tables/open-tables.ts'
 import type { TableEngine } from '../tables/table-engine.ts'
-import { createLookups, qualifyTables, readingTerms } from './describe.ts'
+import { checkAgain, createLookups, qualifyTables, readingTerms } from './describe.ts'
 import { postgresDialect } from './dialect.ts'
 import { createRegistration } from './registration.ts'
 import { openTransactions } from './sessions.ts'
@@ -27,7 +28,11 @@ export function openPostgresTables(
         timeoutMs,
         signal,
       })
-      return transactions.run({ ...terms, dataset: table.dataset.id }, (session) => work(session.each))
+      return transactions.run({ ...terms, dataset: table.dataset.id }, async (session) => {
+        const answer = await work(session.each)
+        if (joinsTables(table)) await checkAgain(session, terms)
+        return answer
+      })
     },
   })
 

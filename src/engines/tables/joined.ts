@@ -2,6 +2,7 @@ import type { Column, TableColumn } from '../../core/dataset/dataset.ts'
 import { type Join, type JoinTree, parseJoinedColumn } from '../../core/dataset/joins.ts'
 import { entry, must } from '../../privacy/must.ts'
 import { quoteIdentifier } from '../dialect.ts'
+import { printRowOrder } from '../person-rows.ts'
 import type { TableDialect } from './table-dialect.ts'
 import type { JoinedCounts, JoinedTables, TableDataset, TableName } from './table-engine.ts'
 
@@ -38,7 +39,7 @@ export function printSource(dialect: TableDialect, table: TableDataset): string 
   const values = table.dataset.columns.map(
     (_, i) => `${printColumn(entry(table.columns, i))} AS ${sourceName(i)}`,
   )
-  const rows = printTables(dialect, table, (join) => (join.dangling === 'null' ? 'LEFT JOIN' : 'JOIN'), joins)
+  const rows = printTables(dialect, table, joins, 'rows')
   return `(SELECT ${values.join(', ')} FROM ${rows}) AS ${SOURCE}`
 }
 
@@ -71,18 +72,71 @@ function printColumn({ name }: TableColumn): string {
   return `${quoteIdentifier(table)}.${quoteIdentifier(column)}`
 }
 
+/**
+ * Prints the joined tables.
+ * @param use `rows`: as the joins are declared. `counts`: every row of the first table, whatever the others have; it holds
+ * only if no key repeats, which is not checked.
+ */
 function printTables(
   dialect: TableDialect,
   table: JoinedDataset,
-  operatorOf: (join: Join) => 'JOIN' | 'LEFT JOIN',
   { root, joins }: JoinTree,
+  use: 'rows' | 'counts',
 ): string {
-  const named = (name: string) =>
-    `${printTableName(must(table.table.tables[name], 'a joined table'))} AS ${quoteIdentifier(name)}`
-  const printed = joins.map(
-    (join) => `${operatorOf(join)} ${named(join.to.table)} ON ${printCondition(dialect, table, join)}`,
-  )
-  return [named(root), ...printed].join(' ')
+  const printed = joins.map((join) => {
+    const { relation, isOne } = printReferred(dialect, table, join, use)
+    const operator = use === 'counts' || join.dangling === 'null' ? 'LEFT JOIN' : 'JOIN'
+    const conditions = [printCondition(dialect, table, join), ...isOne]
+    return `${operator} ${relation} ON ${conditions.join(' AND ')}`
+  })
+  return [printNamed(table, root), ...printed].join(' ')
+}
+
+function printNamed({ table: { tables } }: JoinedDataset, name: string): string {
+  return `${printTableName(must(tables[name], 'a joined table'))} AS ${quoteIdentifier(name)}`
+}
+
+/**
+ * Prints the table to which a join leads, with the conditions on its rows that make it lead to one row at most. Where the
+ * database does not guarantee that, a row of people stands for all of the same person: that of the lowest digest, which
+ * depends on their own rows only. Another row is somebody else's, and the statement fails.
+ */
+function printReferred(
+  dialect: TableDialect,
+  table: JoinedDataset,
+  join: Join,
+  use: 'rows' | 'counts',
+): { readonly relation: string; readonly isOne: readonly string[] } {
+  const named = printNamed(table, join.to.table)
+  const [, to] = endsOf(table, join)
+  const isOfPeople = join === lastOf(table)
+  const { failUnless } = dialect
+  if (to.unique || (!isOfPeople && (use === 'counts' || failUnless === undefined)))
+    return { relation: named, isOne: [] }
+  const columns = table.columns.filter((column) => tableOf(column) === join.to.table).map(printColumn)
+  const key = encodeKey(dialect, to).stored
+  const place = isOfPeople
+    ? `row_number() OVER (PARTITION BY ${key} ORDER BY ${printOrder(dialect, key, columns)})`
+    : `count(*) OVER (PARTITION BY ${key})`
+  const select = [...new Set(columns), `${place} AS sotto_place`].join(', ')
+  const name = quoteIdentifier(join.to.table)
+  const isFirst = `${name}.sotto_place = 1`
+  return {
+    relation: `(SELECT ${select} FROM ${named} WHERE ${key} IS NOT NULL) AS ${name}`,
+    isOne: [isOfPeople || failUnless === undefined ? isFirst : failUnless(isFirst)],
+  }
+}
+
+/** Texts that are longer differ in their order, not in which values a row may have. */
+const LONGEST_ORDERED_TEXT = 65_536
+
+function printOrder(dialect: TableDialect, key: string, columns: readonly string[]): string {
+  const start = (text: string) => `substr(${text}, 1, ${LONGEST_ORDERED_TEXT})`
+  const values = [...new Set(columns)].map((sql) => ({
+    type: 'text' as const,
+    sql: start(`CAST(${sql} AS VARCHAR)`),
+  }))
+  return printRowOrder(dialect, "''", start(key), values).join(', ')
 }
 
 /** Columns of one type of which every value is a key are compared as they are, so that an index can be used. */
@@ -110,7 +164,7 @@ function encodeKey(dialect: TableDialect, column: TableColumn) {
 
 /**
  * Prints a statement for the numbers of joined tables, which {@link readJoinedCounts} reads; `undefined` for one table. Each
- * table is read once more for its keys, unless the database guarantees that they are unique.
+ * table is read once more for its keys, unless the database guarantees that they are unique or they are those of people.
  */
 export function printJoinedCounts(dialect: TableDialect, table: TableDataset): string | undefined {
   if (!joinsTables(table)) return undefined
@@ -131,9 +185,9 @@ export function printJoinedCounts(dialect: TableDialect, table: TableDataset): s
   const ofPeople =
     people === undefined
       ? '0'
-      : `(SELECT count(${encodeKey(dialect, endsOf(table, people)[1]).stored}) FROM ${printEnd(table, people)})`
+      : `(SELECT count(DISTINCT ${encodeKey(dialect, endsOf(table, people)[1]).stored}) FROM ${printNamed(table, people.to.table)})`
   const texts = ['count(*)', ofPeople, ...counts].map((count) => `CAST(${count} AS VARCHAR)`)
-  return `SELECT ${texts.join(', ')} FROM ${printTables(dialect, table, () => 'LEFT JOIN', tree)}`
+  return `SELECT ${texts.join(', ')} FROM ${printTables(dialect, table, tree, 'counts')}`
 }
 
 /** The join that leads to the people, where they are not the rows of the first table. */
@@ -142,15 +196,11 @@ function lastOf({ table: { joins }, unit }: JoinedDataset): Join | undefined {
   return joins.joins.find(({ to }) => to.table === joins.people)
 }
 
-function printEnd({ table: { tables } }: JoinedDataset, { to }: Join): string {
-  return `${printTableName(must(tables[to.table], 'a joined table'))} AS ${quoteIdentifier(to.table)}`
-}
-
 function printRepeated(dialect: TableDialect, table: JoinedDataset, join: Join): string {
   const [, to] = endsOf(table, join)
-  if (to.unique) return '0'
+  if (to.unique || join === lastOf(table)) return '0'
   const key = encodeKey(dialect, to).stored
-  const keys = `SELECT 1 AS sotto_key FROM ${printEnd(table, join)} WHERE ${key} IS NOT NULL GROUP BY ${key} HAVING count(*) > 1`
+  const keys = `SELECT 1 AS sotto_key FROM ${printNamed(table, join.to.table)} WHERE ${key} IS NOT NULL GROUP BY ${key} HAVING count(*) > 1`
   return `(SELECT count(*) FROM (${keys}) AS sotto_keys)`
 }
 

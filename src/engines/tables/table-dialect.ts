@@ -13,6 +13,11 @@ export interface TableDialect extends Omit<Dialect, 'relation' | 'selectRows'>, 
   encode(column: Column, source: TableColumn & { readonly sql: string }): EncodedValue | undefined
   /** Returns the exact comparisons with the values of a table's column. */
   comparisons(source: TableColumn & { readonly sql: string }): Comparisons
+  /**
+   * Prints a condition that is TRUE if another one is, and otherwise makes the statement fail. Present if joined tables may
+   * have keys of which the database does not guarantee that they are unique.
+   */
+  failUnless?(condition: string): string
   /** Prints the replacement for values that do not fit, as a literal with its type. */
   literal(value: bigint | number | boolean | string, column: QueryableColumn): string
 }

@@ -198,6 +198,12 @@ export interface TableEngine extends Engine {
    * @throws EngineFailure; the signal's reason once it is aborted.
    */
   refusal?(table: TableName, signal?: AbortSignal): Promise<string | undefined>
+  /**
+   * Returns true if the catalogue of the database shows that the rows of a table depend on those of another one, such as
+   * those of a view over it.
+   * @throws EngineFailure; the signal's reason once it is aborted.
+   */
+  dependsOn?(table: TableName, other: TableName, signal?: AbortSignal): Promise<boolean>
   /** Returns true if values of a table's column can be converted to a declared column. */
   fits(column: Column, source: TableColumn): boolean
   /**

@@ -21,6 +21,7 @@ const service = testService(
         patients: PATIENTS,
         hospitals: HOSPITALS,
         visits: VISITS,
+        wards: [...HOSPITALS, 'h1,5'],
         'real-patients': [...PATIENTS, 'p5,north,1970'],
         'real-visits': [...VISITS, 'p5,h1,15'],
         'other-patients': [...PATIENTS, 'p6,north,1971'],
@@ -110,17 +111,13 @@ test('a dry run names the broken rule, and nothing is kept', async () => {
   const tried = async (body: object) =>
     (await service.as('custodian').post('/v1/datasets?dryRun=true').send(body)).body
   const twice = clinic('refused')
-  const tables = { ...twice.source.tables, hospitals: file('visits.csv') }
-  const joins = [JOINS[0], { from: 'visits.hospital', to: 'hospitals.hospital', public: true }]
-  const columns = twice.columns.map((each) =>
-    each.name === 'hospitals.beds' ? { ...each, name: 'hospitals.cost' } : each,
-  )
-  expect(await tried({ ...twice, source: { ...twice.source, tables, joins }, columns })).toMatchObject({
+  const tables = { ...twice.source.tables, hospitals: file('wards.csv') }
+  expect(await tried({ ...twice, source: { ...twice.source, tables } })).toMatchObject({
     code: 'source-does-not-fit',
     errors: [
       {
         field: 'source.joins.1.to',
-        rule: 'several rows of hospitals have the same hospital: a join must lead to one row',
+        rule: 'several rows of hospitals have the same code: a join must lead to one row',
       },
     ],
   })
@@ -146,6 +143,42 @@ test('a dry run names the broken rule, and nothing is kept', async () => {
     errors: [{ field: 'source.tables.hospitals.path' }],
   })
   await service.as('custodian').get('/v1/datasets/refused').expect(404)
+})
+
+test('a person must not be in one table as two people, and names must differ in more than case', async () => {
+  const tried = async (tables: object, joins: readonly object[]) => {
+    const { source, ...others } = clinic('refused')
+    const body = { ...others, source: { ...source, tables: { ...source.tables, ...tables }, joins } }
+    return (await service.as('custodian').post('/v1/datasets?dryRun=true').send(body)).body.errors
+  }
+  // A friend's row would be that of another patient, whose own rows it would change as well.
+  const friends = { friends: file('patients.csv') }
+  const ruleOf = (table: string) => expect.stringContaining(`must not be the table ${table} once more`)
+  expect(await tried(friends, [...JOINS, { from: 'visits.cost', to: 'friends.id', public: true }])).toEqual([
+    { field: 'source.tables.friends', rule: ruleOf('patients') },
+  ])
+  // Each patient is a row of their neighbour as well as a neighbour.
+  const visits = { visits: file('patients.csv') }
+  expect(await tried(visits, [{ from: 'visits.region', to: 'patients.id' }, JOINS[1] ?? {}])).toEqual([
+    { field: 'source.tables.patients', rule: ruleOf('visits') },
+  ])
+  expect(
+    await tried({ Hospitals: file('hospitals.csv') }, [
+      ...JOINS,
+      { from: 'visits.hospital', to: 'Hospitals.code', public: true },
+    ]),
+  ).toEqual([{ field: 'source.tables.Hospitals', rule: expect.stringContaining('more than case') }])
+})
+
+test('a public table may be joined under two names', async () => {
+  const { source, ...others } = clinic('refused')
+  const tables = { ...source.tables, others: file('hospitals.csv') }
+  const joins = [...JOINS, { from: 'visits.hospital', to: 'others.code', public: true }]
+  await service
+    .as('custodian')
+    .post('/v1/datasets?dryRun=true')
+    .send({ ...others, source: { ...source, tables, joins } })
+    .expect(200)
 })
 
 test('the tables about people have one budget, and public tables may be used by many', async () => {

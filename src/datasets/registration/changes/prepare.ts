@@ -5,7 +5,7 @@ import { isJoined, type JoinTree, publicTables } from '../../../core/dataset/joi
 import { ingest, type JoinedFiles, type SourceFile } from '../../../engines/duckdb/ingestion/ingest.ts'
 import { sha256 } from '../../../ledger/canonical.ts'
 import { must } from '../../../privacy/must.ts'
-import { Refusal } from '../../../privacy/refusal.ts'
+import { Refusal, refuseField } from '../../../privacy/refusal.ts'
 import { keyedUnit } from '../../catalog/person-key.ts'
 import type { Custodian, RegistryDependencies } from '../context.ts'
 import type { RunningIngestion } from '../ingestions.ts'
@@ -96,12 +96,19 @@ function ofTables(
   )
 }
 
-/** The digests of joined tables. Public tables are about nobody. */
+/**
+ * The digests of joined tables. Public tables are about nobody.
+ * @throws Refusal `source-does-not-fit` for a table about people that is joined under two names
+ */
 function ofJoined(
   digests: readonly (readonly [name: string, digest: string])[],
   joins: JoinTree,
 ): Pick<PreparedSource, 'digest' | 'peopleDigests'> {
   const isPublic = publicTables(joins)
+  for (const [people, digest] of digests) {
+    const [name] = digests.find((each) => each[0] !== people && each[1] === digest) ?? []
+    if (name !== undefined && !isPublic.has(people)) throw joinedTwice(name, people)
+  }
   return {
     digest: sha256(
       digests
@@ -111,6 +118,12 @@ function ofJoined(
     ),
     peopleDigests: digests.flatMap(([name, digest]) => (isPublic.has(name) ? [] : [digest])),
   }
+}
+
+/** A person's row would be found for others as well: it would change the rows of two people. */
+function joinedTwice(name: string, people: string): Refusal {
+  const rule = `must not be the table ${people} once more: its rows are people, and would belong to others as well`
+  return refuseField('source-does-not-fit', `source.tables.${name}`, rule)
 }
 
 function ofOneTable(digest: string): Pick<PreparedSource, 'digest' | 'peopleDigests'> {

@@ -9,7 +9,7 @@ import {
 } from '../../../core/dataset/dataset.ts'
 import { type DatasetDeclaration, declareDataset } from '../../../core/dataset/declaration.ts'
 import type { CatalogEntry, InvalidValues } from '../../../core/dataset/entry.ts'
-import { isJoined, mapTables, parseJoinedColumn } from '../../../core/dataset/joins.ts'
+import { isJoined, mapTables, parseJoinedColumn, publicTables } from '../../../core/dataset/joins.ts'
 import { ingestStored, type StoredIngestion } from '../../../engines/duckdb/ingestion/ingest-stored.ts'
 import { danglingReferences, repeatedKey } from '../../../engines/duckdb/ingestion/joined.ts'
 import { EngineFailure } from '../../../engines/engine.ts'
@@ -161,19 +161,23 @@ async function inspectTable(
   signal: AbortSignal | undefined,
 ) {
   checkColumns(columns)
-  const { engine } = connectionOf(
+  const { engine, connection } = connectionOf(
     connections,
     must(databaseOf(declaration.source), 'the database of a table'),
   )
   const named = tablesOf(declaration)
   const found: TableColumn[] = []
   for (const each of eachTable(named)) found.push(...(await describeOne(engine, each, signal)))
+  await requireIndependent(engine, named, signal)
   // The version does not matter before the publication.
   const dataset = declareDataset(declaration, '0', 0)
-  const isLive = isLiveSource(declaration.source)
+  const mustBeUnique = isLiveSource(declaration.source) && connection.engine === 'postgres'
   const table: TableDataset = {
     ...{ dataset, table: named, unit },
-    columns: [...locateColumns(engine, columns, found, named), ...locateEnds(engine, named, found, isLive)],
+    columns: [
+      ...locateColumns(engine, columns, found, named),
+      ...locateEnds(engine, named, found, mustBeUnique),
+    ],
   }
   const inspection = await readable(() => engine.inspect(table, signal), signal)
   requireJoins(table, inspection.joined)
@@ -199,6 +203,25 @@ async function describeOne(
   const rule = await readable(async () => engine.refusal?.(table, signal), signal)
   if (rule !== undefined) throw refuseField('source-refused', `${source}.connection`, rule)
   return found.map((column) => ({ ...column, name: `${prefix}${column.name}` }))
+}
+
+/** @throws Refusal `source-does-not-fit` for a public table that depends on people, as far as the database tells. */
+async function requireIndependent(
+  engine: TableEngine,
+  named: TableDataset['table'],
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  if (!('tables' in named)) return
+  const isPublic = publicTables(named.joins)
+  const tables = Object.entries(named.tables)
+  for (const [name, table] of tables.filter(([name]) => isPublic.has(name)))
+    for (const [people, other] of tables.filter(([name]) => !isPublic.has(name)))
+      if (await readable(async () => engine.dependsOn?.(table, other, signal), signal))
+        throw refuseField(
+          'source-does-not-fit',
+          `source.tables.${name}`,
+          `depends on ${people}, by a view, a foreign key or inheritance, and so on people: it cannot be public`,
+        )
 }
 
 function connectionOf(
@@ -241,7 +264,7 @@ function locateColumns(
 
 /**
  * Finds the ends of the joins, two for each.
- * @param mustBeUnique true if keys are not compared with each other
+ * @param mustBeUnique true if the database must guarantee that keys are unique, unless they are those of people
  */
 function locateEnds(
   engine: TableEngine,
@@ -251,7 +274,8 @@ function locateEnds(
 ): readonly TableColumn[] {
   if (!('tables' in table)) return []
   const ordered = [...table.joins.joins].sort((one, other) => one.position - other.position)
-  return ordered.flatMap(({ position, from, to }) => {
+  return ordered.flatMap(({ position, from, to, kind }) => {
+    const isOfPeople = kind === 'owner' && to.table === table.joins.people
     const [one, key] = (['from', 'to'] as const).map((name) => {
       const end = { from, to }[name]
       const misfit = (rule: string) =>
@@ -260,7 +284,7 @@ function locateEnds(
       const located = columnNamed(ofSameTable(found, full), full)
       if (located === undefined) throw misfit('the source has no column of this name')
       if (!engine.fits(KEY, located)) throw misfit('must be text, whole numbers or UUIDs in the source')
-      if (name === 'to' && mustBeUnique && !located.unique) throw misfit(NOT_UNIQUE)
+      if (name === 'to' && mustBeUnique && !isOfPeople && !located.unique) throw misfit(NOT_UNIQUE)
       return located
     })
     const { unique: _, ...reference } = must(one, 'an end of a join')
