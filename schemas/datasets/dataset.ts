@@ -448,7 +448,7 @@ export const populationSource = z
       'Made-up people with the columns of the demo dataset: Sex, Age, Married, Earnings, Occupation.',
   })
 
-const visitsSource = z
+export const visitsSource = z
   .strictObject({
     kind: z.literal('visits'),
     people: z.int().min(1).max(1_000_000).describe('The number of patients.'),
@@ -848,6 +848,13 @@ const misfits = z
     first: listOf(exactCount)
       .optional()
       .describe('Places of the first values, five at most. Absent for tables.'),
+    table: z
+      .string()
+      .optional()
+      .describe(
+        'The table of a joined source that has these places: that of the column, or the table of the rows where a reference finds no ' +
+          'row. `values` counts joined rows, of which several can have the value of one place.',
+      ),
   })
   .meta({ id: 'Misfits', description: 'Values of a column that broke one rule.' })
 

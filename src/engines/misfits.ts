@@ -17,10 +17,11 @@ export interface RowPlaces {
   readonly offset: number
 }
 
-/** Places of rows, with a function that reads those of the first misfits of a kind in a column, counted from 1. */
-export interface MisfitPlaces extends RowPlaces {
-  readonly rows: (position: number, kind: MisfitKind) => Promise<readonly number[]>
-}
+/** Places of misfits, as their custodian is told them. */
+export type ToldPlaces = Pick<Misfits, 'unit' | 'first' | 'table'>
+
+/** Reads the first places of the misfits of a kind in a column. */
+export type MisfitPlaces = (position: number, kind: MisfitKind) => Promise<ToldPlaces>
 
 /**
  * Describes the misfits of each declared column.
@@ -39,7 +40,7 @@ export async function describeMisfits(
       const values = must(counts[position * MISFIT_KINDS.length + place], 'a number of misfits')
       if (values === 0) continue
       const rule = kind === 'missing' ? 'missing' : UNFIT_RULES[column.type]
-      misfits.push({ rule, values, ...(places === undefined ? {} : await placesOf(places, position, kind)) })
+      misfits.push({ rule, values, ...(await places?.(position, kind)) })
     }
     const values = misfits.reduce((sum, each) => sum + each.values, 0)
     described.push({ column: column.name, values, misfits })
@@ -63,12 +64,12 @@ export function describeClamped(
   })
 }
 
-async function placesOf(
-  { unit, offset, rows }: MisfitPlaces,
-  position: number,
-  kind: MisfitKind,
-): Promise<Required<Pick<Misfits, 'unit' | 'first'>>> {
-  return { unit, first: (await rows(position, kind)).map((row) => row + offset) }
+/**
+ * Returns the places of rows.
+ * @param rows numbers of rows, counted from 1
+ */
+export function placesOfRows({ unit, offset }: RowPlaces, rows: readonly number[]): ToldPlaces {
+  return { unit, first: rows.map((row) => row + offset) }
 }
 
 /** The rule that a value breaks that is present and does not fit its column's type. */

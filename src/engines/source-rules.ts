@@ -1,5 +1,6 @@
 import type { Column, NumericColumn } from '../core/dataset/dataset.ts'
 import type { InvalidValues, Misfits } from '../core/dataset/entry.ts'
+import { parseJoinedColumn } from '../core/dataset/joins.ts'
 import { Refusal, refuseField } from '../privacy/refusal.ts'
 import { largestMagnitude } from './grid.ts'
 
@@ -61,12 +62,12 @@ export function refuseInvalidValues(
   if (first !== undefined) throw new Refusal('source-does-not-fit', `${first.field}: ${first.rule}`, errors)
 }
 
-function brokenRules(type: Column['type'], { misfits }: Required<InvalidValues>): readonly string[] {
+function brokenRules(type: Column['type'], { misfits, column }: Required<InvalidValues>): readonly string[] {
   const remedy = 'declare onInvalidValue "dropRow" to leave them out'
   return misfits.map((each) =>
     type === 'identifier'
-      ? `the source has ${each.values} ${each.values === 1 ? 'row' : 'rows'} without this identifier${placesOf(each)}; ${remedy}`
-      : `the source has ${each.values} ${descriptionOf(each)}${placesOf(each)}`,
+      ? `the source has ${each.values} ${each.values === 1 ? 'row' : 'rows'} without this identifier${placesOf(each, column)}; ${remedy}`
+      : `the source has ${each.values} ${descriptionOf(each)}${placesOf(each, column)}`,
   )
 }
 
@@ -90,10 +91,13 @@ function descriptionOf({ rule, values }: Misfits): string {
 }
 
 /** The places of misfits as the end of a sentence; empty for tables. */
-function placesOf({ values, unit, first = [] }: Misfits): string {
+function placesOf({ values, unit, first = [], table }: Misfits, column: string): string {
   if (unit === undefined) return ''
   const places = `in ${unit}${first.length === 1 ? '' : 's'} ${first.join(', ')}`
-  return values > first.length ? `, first ${places}` : `, ${places}`
+  const listed = values > first.length ? `, first ${places}` : `, ${places}`
+  if (table === undefined) return listed
+  const isElsewhere = parseJoinedColumn(column)?.table !== table
+  return `${isElsewhere ? ', where a reference finds no row' : ''}${listed} of ${table}`
 }
 
 /** Refusal of an identifier that several rows have, where each row is a privacy unit. */

@@ -104,6 +104,47 @@ test('from a file to its registration: draft, answers, dry run, register', async
   expect(await sotto(['register', 'visits.yaml'])).toMatchObject({ code: 0, output: registered.output })
 })
 
+test('files of a joined source are uploaded together, for a registration and for its versions', async () => {
+  const made = ['population', '--rows', '60', '--visits', '300', '--seed', 's', '--output', 'clinic']
+  expect(await sotto(made)).toMatchObject({ code: 0, errors: '', output: '' })
+  const table = (name: string) => `    ${name}: {kind: upload, upload: clinic/${name}.csv, format: csv}`
+  const declaration = (beds: string) => `
+id: clinic
+title: Clinic
+synthetic: true
+source:
+  kind: joined
+  tables:
+${['visits', 'patients', 'hospitals'].map(table).join('\n')}
+  joins:
+    - {from: visits.patient, to: patients.id}
+    - {from: visits.hospital, to: hospitals.code, public: true}
+columns:
+  - {name: patients.id, type: identifier}
+  - {name: hospitals.beds, type: integer, lower: 0, upper: 1000${beds}}
+privacyUnit: {kind: person, column: patients.id, maxRows: 50}
+neighbours: add-remove
+budget: {epsilon: 2}
+leftOut: {epsilon: 0}
+`
+  await writeFile(inFolder('clinic.yaml'), declaration(''))
+  expect((await sotto(['register', 'clinic.yaml'])).errors).toMatch(
+    /columns\.1\.name \(hospitals\.beds\): the source has \d+ values that are missing, .* of visits\n/,
+  )
+  await writeFile(inFolder('clinic.yaml'), declaration(', nullable: true'))
+  const registered = await sotto(['register', 'clinic.yaml'])
+  expect(registered.output).toMatch(/^clinic: registered as version 1\n/)
+  expect(registered.output).toMatch(/^59 +people$/m)
+  expect(registered.output).toMatch(/^visits\.patient +patients\.id +0 +[1-9]\d*$/m)
+  expect((await sotto(['publish', 'clinic', 'clinic.yaml'])).output).toMatch(/^clinic: version 1\n/)
+  const patients = await readFile(inFolder('clinic/patients.csv'), 'utf8')
+  await writeFile(inFolder('clinic/patients.csv'), `${patients}P1,North,30\n`)
+  const published = await sotto(['publish', 'clinic', 'clinic.yaml'])
+  expect(published.output).toMatch(/^clinic: version 2\n/)
+  expect(published.output).toMatch(/^60 +people$/m)
+  expect((await service.as('custodian').get('/v1/sources')).body.sources).toEqual([])
+})
+
 test('datasets, budget, grant and withdraw, as tables and as JSON', async () => {
   const declaration = {
     id: 'people',

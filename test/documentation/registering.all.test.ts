@@ -135,3 +135,24 @@ test.skipIf(!installed('curl'))(
     expect(cost.kind).toBe('mean')
   },
 )
+
+test.skipIf(!installed('curl'))('the page about joined tables states what its commands answer', async () => {
+  const joins = readPage('docs/joins.md')
+  const npx = `npx() { shift; '${process.execPath}' '${command}' "$@"; }`
+  const printed = await shell.run([npx, ...commandsOf(joins)].join('\n'))
+  const heads = printed.filter((line) => !line.startsWith('{') && !line.startsWith('==>') && line !== '')
+  expect(heads.filter((_, i) => i % 2 === 0)).toEqual([
+    'patient,hospital,visited,diagnosis,cost,emergency',
+    'id,region,age',
+    'code,beds',
+  ])
+  const bodies = printed.filter((line) => line.startsWith('{')).map((line) => JSON.parse(line))
+  const [registered, regions, cost, north, evaluation, ...others] = bodies
+  expect(others).toEqual([])
+  const counted = JSON.parse(/```json\n([\s\S]*?)```/.exec(joins)?.[1] ?? '')
+  expect(registered.ingestion).toMatchObject(counted)
+  expect(regions.result.cells).toHaveLength(5)
+  expect(cost.result.value).toBeGreaterThan(0)
+  expect(north.query.where.column).toBe('patients.region')
+  expect(joins).toContain(`the true ${evaluation.values[0].truth} visits without a listed hospital`)
+})

@@ -4456,6 +4456,8 @@ export interface components {
             unit?: "line" | "record" | "row";
             /** @description Places of the first values, five at most. Absent for tables. */
             first?: number[];
+            /** @description The table of a joined source that has these places: that of the column, or the table of the rows where a reference finds no row. `values` counts joined rows, of which several can have the value of one place. */
+            table?: string;
         };
         /** @description Tests if a column is NULL. */
         Missing: {

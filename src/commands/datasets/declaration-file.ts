@@ -4,18 +4,25 @@ import { type Document, LineCounter, parseDocument, visit } from 'yaml'
 import { Problem } from '../../../clients/typescript/src/administration.ts'
 import { Misuse } from '../command.ts'
 import { EXACT_NUMBER_RULE, exactNumber } from '../exact-number.ts'
-import type { Json } from '../service.ts'
+import type { Json, ServiceClient } from '../service.ts'
+import { withUpload } from './upload-file.ts'
 
 /** A declaration in a file. */
-export interface DeclarationFile {
+interface DeclarationFile {
   readonly declaration: Json
-  /** Path of a local file that is the source and has to be uploaded; absent for any other source. */
-  readonly localSource?: string
+  /** Local files that are the source, or tables of it, and have to be uploaded. */
+  readonly localSources: readonly LocalSource[]
+}
+
+interface LocalSource {
+  readonly file: string
+  /** The table of a joined source; absent for the whole source. */
+  readonly table?: string
 }
 
 /**
- * Reads a declaration in YAML or JSON. Its source may be an upload that names a file on this machine, relative to the
- * declaration: `{"kind": "upload", "upload": "visits.csv"}`.
+ * Reads a declaration in YAML or JSON. Its source, or each table of a joined source, may be an upload that names a file on
+ * this machine, relative to the declaration: `{"kind": "upload", "upload": "visits.csv"}`.
  * @throws Misuse for a file that cannot be read, or has a number that would not arrive as it was written.
  */
 export function readDeclaration(file: string): DeclarationFile {
@@ -26,9 +33,35 @@ export function readDeclaration(file: string): DeclarationFile {
   requireExactNumbers(document, file, lineCounter)
   const declaration = fieldsOf(document.toJS())
   if (declaration === undefined) throw new Misuse(`${file}: must hold the fields of a declaration`)
-  const { kind, upload } = fieldsOf(declaration.source) ?? {}
-  if (kind !== 'upload' || typeof upload !== 'string' || isUploadId(upload)) return { declaration }
-  return { declaration, localSource: path.resolve(path.dirname(file), upload) }
+  const localFile = (source: unknown): string | undefined => {
+    const { kind, upload } = fieldsOf(source) ?? {}
+    if (kind !== 'upload' || typeof upload !== 'string' || isUploadId(upload)) return undefined
+    return path.resolve(path.dirname(file), upload)
+  }
+  const source = fieldsOf(declaration.source) ?? {}
+  const tables = source.kind === 'joined' ? Object.entries(fieldsOf(source.tables) ?? {}) : []
+  const named = [{ source }, ...tables.map(([table, source]) => ({ source, table }))]
+  const localSources = named.flatMap(({ source, ...table }) => {
+    const file = localFile(source)
+    return file === undefined ? [] : [{ file, ...table }]
+  })
+  return { declaration, localSources }
+}
+
+/** Uploads the local files of a declaration, one after the other, uses it with the ids of the uploads and deletes them. */
+export function withUploads<Result>(
+  client: ServiceClient,
+  { declaration, localSources: [first, ...others] }: DeclarationFile,
+  use: (declaration: Json) => Promise<Result>,
+): Promise<Result> {
+  if (first === undefined) return use(declaration)
+  return withUpload(client, first.file, (upload) =>
+    withUploads(
+      client,
+      { declaration: withUploadedSource(declaration, upload, first.table), localSources: others },
+      use,
+    ),
+  )
 }
 
 /** @throws Misuse naming the line of a number whose digits YAML's reader, which uses doubles, would change. */
@@ -59,9 +92,16 @@ export async function namingColumns<Result>(declaration: Json, work: () => Promi
   }
 }
 
-/** Returns a declaration with the id of an upload as its source. */
-export function withUploadedSource(declaration: Json, upload: string): Json {
-  return { ...declaration, source: { ...fieldsOf(declaration.source), upload } }
+/**
+ * Returns a declaration with the id of an upload as its source.
+ * @param table a table of a joined source that is uploaded instead
+ */
+export function withUploadedSource(declaration: Json, upload: string, table?: string): Json {
+  const source = fieldsOf(declaration.source)
+  if (table === undefined) return { ...declaration, source: { ...source, upload } }
+  const tables = fieldsOf(source?.tables)
+  const uploaded = { ...fieldsOf(tables?.[table]), upload }
+  return { ...declaration, source: { ...source, tables: { ...tables, [table]: uploaded } } }
 }
 
 /** True for the id of an upload, which the service gave. */

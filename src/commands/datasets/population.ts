@@ -1,32 +1,67 @@
-import { populationSource } from '../../../schemas/datasets/dataset.ts'
+import { mkdirSync } from 'node:fs'
+import path from 'node:path'
+import type { z } from 'zod'
+import { populationSource, visitsSource } from '../../../schemas/datasets/dataset.ts'
 import { populationCsv } from '../../datasets/registration/sources/population.ts'
+import { clinicCsv } from '../../datasets/registration/sources/visits.ts'
 import { ruleOf } from '../../privacy/rule.ts'
 import { type CommandDefinition, Misuse, writeOutput } from '../command.ts'
 import { exactNumber } from '../exact-number.ts'
+
+type PopulationOptions = Partial<Record<'rows' | 'visits' | 'seed' | 'output', string>>
 
 /** `npx sotto population` */
 export const define: CommandDefinition = (command) => {
   command
     .description(
       `Writes made-up people as CSV, with the columns of the demo dataset. A number and a seed always give the same people, and
-the same rows as a registration with the source {"kind": "population", "rows": <number>, "seed": <text>}.`,
+the same rows as a registration with the source {"kind": "population", "rows": <number>, "seed": <text>}. With --visits, writes
+the patients of a clinic, their visits and its hospitals as three files, to be joined.`,
     )
     .option('--rows <number>', 'the number of people, 1 to 1,000,000')
+    .option(
+      '--visits <number>',
+      'the number of their visits, to write the files of a clinic to the folder --output',
+    )
     .option('--seed <text>', '1 to 100 characters')
     .option('--output <file>', 'write to this file instead of standard output')
-    .action(async ({ rows, seed, output }: Partial<Record<'rows' | 'seed' | 'output', string>>) => {
-      const parsed = populationSource.safeParse(
-        {
-          kind: 'population',
-          rows: rows === undefined ? undefined : (exactNumber(rows) ?? Number.NaN),
-          seed,
-        },
-        { error: ruleOf },
-      )
-      if (!parsed.success) {
-        const lines = parsed.error.issues.map((issue) => `--${issue.path.join('.')}: ${issue.message}`)
-        throw new Misuse(lines.join('\n'))
-      }
-      await writeOutput(output, populationCsv(parsed.data))
-    })
+    .action(({ rows, visits, seed, output }: PopulationOptions) =>
+      visits === undefined
+        ? writeOutput(
+            output,
+            populationCsv(checked(populationSource, { kind: 'population', rows: numberOf(rows), seed })),
+          )
+        : writeClinic({ people: numberOf(rows), rows: numberOf(visits), seed }, output),
+    )
+}
+
+async function writeClinic(visits: object, folder: string | undefined): Promise<void> {
+  const source = checked(visitsSource, { kind: 'visits', ...visits }, { people: 'rows', rows: 'visits' })
+  if (folder === undefined) throw new Misuse('--output: must be a folder for the files of --visits')
+  mkdirSync(folder, { recursive: true })
+  for (const [name, text] of Object.entries(clinicCsv(source)))
+    await writeOutput(path.join(folder, `${name}.csv`), text)
+}
+
+function numberOf(text: string | undefined): number | undefined {
+  return text === undefined ? undefined : (exactNumber(text) ?? Number.NaN)
+}
+
+/**
+ * Checks options as fields of a source.
+ * @param names options that are called differently from their fields
+ * @throws Misuse naming the options at fault
+ */
+function checked<Source>(
+  schema: z.ZodType<Source>,
+  fields: object,
+  names: Readonly<Record<string, string>> = {},
+): Source {
+  const parsed = schema.safeParse(fields, { error: ruleOf })
+  if (parsed.success) return parsed.data
+  const lines = parsed.error.issues.map(({ path: [field = ''], message }) => {
+    const name = String(field)
+    return `--${names[name] ?? name}: ${message}`
+  })
+  throw new Misuse(lines.join('\n'))
 }

@@ -1,10 +1,9 @@
 import { type CommandDefinition, Misuse } from '../command.ts'
 import { printJson, shown } from '../printing.ts'
 import { addServiceOptions, connect, type Json, type Schemas, type ServiceOptions } from '../service.ts'
-import { namingColumns, readDeclaration, withUploadedSource } from './declaration-file.ts'
+import { namingColumns, readDeclaration, withUploads } from './declaration-file.ts'
 import { showingIngestion } from './progress.ts'
 import { printCounts, printCoverage, triedText } from './register.ts'
-import { withUpload } from './upload-file.ts'
 
 /** Fields of a declaration that a new version may bring. */
 const FIELDS = ['source', 'columns', 'separateBudget'] as const
@@ -32,8 +31,8 @@ async function publishVersion(
   options: PublishOptions,
 ): Promise<void> {
   const client = connect(options)
-  const { declaration, localSource } =
-    file === undefined ? { declaration: {} as Json } : readDeclaration(file)
+  const read = file === undefined ? { declaration: {} as Json, localSources: [] } : readDeclaration(file)
+  const { declaration } = read
   if (declaration.id !== undefined && declaration.id !== dataset)
     throw new Misuse(`${file}: is the declaration of ${shown(declaration.id)}, not of ${dataset}`)
   const brought = FIELDS.filter((field) => declaration[field] !== undefined)
@@ -43,9 +42,7 @@ async function publishVersion(
     showingIngestion(client, dataset, options, () =>
       namingColumns(declaration, () => client.publish(dataset, version, { dryRun })),
     )
-  const answer = await (localSource === undefined
-    ? send(body)
-    : withUpload(client, localSource, (upload) => send(withUploadedSource(body, upload))))
+  const answer = await withUploads(client, { ...read, declaration: body }, send)
   if (options.json) printJson(answer)
   else printVersion(answer)
 }

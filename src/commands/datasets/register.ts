@@ -1,9 +1,8 @@
 import type { CommandDefinition } from '../command.ts'
 import { printJson, printTable, shown } from '../printing.ts'
 import { addServiceOptions, connect, type Json, type Schemas, type ServiceOptions } from '../service.ts'
-import { namingColumns, readDeclaration, withUploadedSource } from './declaration-file.ts'
+import { namingColumns, readDeclaration, withUploads } from './declaration-file.ts'
 import { showingIngestion } from './progress.ts'
-import { withUpload } from './upload-file.ts'
 
 interface RegisterOptions extends ServiceOptions {
   readonly dryRun?: boolean
@@ -14,8 +13,8 @@ export const define: CommandDefinition = (command) => {
   command
     .description(
       `Registers a dataset from its declaration in YAML or JSON, and prints what the ingestion counted. A source
-{"kind": "upload", "upload": "visits.csv"} that names a file, relative to the declaration, is uploaded first. The same
-registration again changes nothing.`,
+{"kind": "upload", "upload": "visits.csv"} that names a file, relative to the declaration, is uploaded first, and so is each such
+table of a joined source. The same registration again changes nothing.`,
     )
     .argument('<declaration>', 'the file of the declaration')
     .option('--dry-run', 'check the declaration and every value of the source, and publish nothing')
@@ -24,7 +23,8 @@ registration again changes nothing.`,
 
 async function registerDataset(file: string, options: RegisterOptions): Promise<void> {
   const client = connect(options)
-  const { declaration, localSource } = readDeclaration(file)
+  const read = readDeclaration(file)
+  const { declaration } = read
   const dryRun = options.dryRun ?? false
   const send = (body: Json) =>
     showingIngestion(client, declaration.id, options, () =>
@@ -33,9 +33,7 @@ async function registerDataset(file: string, options: RegisterOptions): Promise<
         client.register(body as unknown as Schemas['Registration'], { dryRun }),
       ),
     )
-  const answer = await (localSource === undefined
-    ? send(declaration)
-    : withUpload(client, localSource, (upload) => send(withUploadedSource(declaration, upload))))
+  const answer = await withUploads(client, read, send)
   if (options.json) printJson(answer)
   else printRegistered(answer)
 }
@@ -93,6 +91,7 @@ export function printCounts(ingestion: Schemas['IngestionCounts'] | undefined): 
     ['count', 'of'],
     counts.map(([field, label]) => [shown(ingestion[field]), label]),
   )
+  printJoins(ingestion)
   printClamped(ingestion)
   const columns = ingestion.invalidValues.filter(({ values }) => values !== 0)
   if (columns.length === 0) return
@@ -101,16 +100,29 @@ export function printCounts(ingestion: Schemas['IngestionCounts'] | undefined): 
     ['column', 'values', 'rule', 'first places'],
     columns.flatMap(({ column, values, misfits = [] }) => {
       if (misfits.length === 0) return [[shown(column), shown(values), '', '']]
-      return misfits.map(({ rule, values: number, unit, first }) => [
+      return misfits.map(({ rule, values: number, unit, first, table }) => [
         shown(column),
         shown(number),
         shown(rule),
-        first === undefined ? '' : `${shown(unit)} ${first.map(shown).join(', ')}`,
+        first === undefined
+          ? ''
+          : `${shown(unit)} ${first.map(shown).join(', ')}${table === undefined ? '' : ` of ${shown(table)}`}`,
       ])
     }),
   )
   console.log(
     '\nThey count as missing, or as onInvalidValue of their column says. If there are many, the column may lack a category or declare the wrong form.',
+  )
+}
+
+function printJoins({ joins = [] }: Schemas['IngestionCounts']): void {
+  if (joins.length === 0) return
+  console.log(
+    '\nRows whose reference finds no row, which "dangling" keeps with missing values or leaves out:\n',
+  )
+  printTable(
+    ['reference', 'to', 'missing', 'leads nowhere'],
+    joins.map(({ from, to, missing, dangling }) => [from, to, missing, dangling].map(shown)),
   )
 }
 

@@ -181,6 +181,57 @@ test('a public table may be joined under two names', async () => {
     .expect(200)
 })
 
+test('values that do not fit are told with the lines of their table', async () => {
+  const declared = clinic('narrow')
+  const columns = declared.columns.map((each) => ({
+    ...each,
+    ...(each.name === 'patients.region' ? { categories: ['south'], nullable: true } : {}),
+    ...(each.name === 'hospitals.beds' ? { nullable: false } : {}),
+  }))
+  const tried = await service
+    .as('custodian')
+    .post('/v1/datasets?dryRun=true')
+    .send({ ...declared, columns })
+  expect(tried.body.errors).toEqual([
+    {
+      field: 'columns.4.name',
+      rule: 'the source has 1 value that is missing, where a reference finds no row, in line 6 of visits',
+    },
+  ])
+  const filled = columns.map((each) =>
+    each.name === 'hospitals.beds' ? { ...each, onInvalidValue: { replaceWith: 0 } } : each,
+  )
+  // The patients of lines 2 and 4 have four visits. Line 5 has none.
+  const { body } = await service
+    .as('custodian')
+    .post('/v1/datasets?dryRun=true')
+    .send({ ...declared, columns: filled })
+    .expect(200)
+  const found = body.ingestion.invalidValues.flatMap(({ misfits }: { misfits: object[] }) => misfits)
+  expect(found).toEqual([
+    { rule: 'not-a-category', values: 4, unit: 'line', first: [2, 4], table: 'patients' },
+    { rule: 'missing', values: 1, unit: 'line', first: [6], table: 'visits' },
+  ])
+})
+
+test('a table that cannot be read is named, and so is one without a column', async () => {
+  const declared = clinic('unreadable')
+  const tried = async (tables: object, joins: readonly object[] = JOINS) => {
+    const source = { ...declared.source, tables: { ...declared.source.tables, ...tables }, joins }
+    const { body } = await service
+      .as('custodian')
+      .post('/v1/datasets?dryRun=true')
+      .send({ ...declared, source })
+    return body.errors
+  }
+  expect(await tried({ hospitals: { ...file('hospitals.csv'), csv: { encoding: 'utf-16' } } })).toEqual([
+    { field: 'source.tables.hospitals', rule: 'cannot be read in its declared format' },
+  ])
+  expect(await tried({}, [JOINS[0] ?? {}, { ...JOINS[1], from: 'visits.clinic' }])).toEqual([
+    { field: 'source.joins.1.from', rule: 'visits has no column of this name' },
+  ])
+})
+
 test('the tables about people have one budget, and public tables may be used by many', async () => {
   const real = (id: string, visits: string, patients: string) => {
     const registration = clinic(id, { synthetic: false, budget: { epsilon: 1 } })

@@ -34,8 +34,8 @@ export function misfitRows({
   )
 }
 
-function placesOf({ unit, first = [], values }: Schemas['Misfits']): string {
+function placesOf({ unit, first = [], values, table }: Schemas['Misfits']): string {
   if (unit === undefined || first.length === 0) return ''
   const more = values > first.length ? ', …' : ''
-  return `${unit}${first.length === 1 ? '' : 's'} ${first.join(', ')}${more}`
+  return `${unit}${first.length === 1 ? '' : 's'} ${first.join(', ')}${more}${table === undefined ? '' : ` of ${table}`}`
 }

@@ -103,6 +103,59 @@ export function visitsCsv(visits: Visits): Generator<string> {
   ])
 }
 
+/** Beds of the listed hospitals by their codes, and the share of the visits that each has. */
+const HOSPITALS: Readonly<Record<string, { readonly beds: number; readonly share: number }>> = {
+  H1: { beds: 620, share: 0.34 },
+  H2: { beds: 410, share: 0.26 },
+  H3: { beds: 280, share: 0.2 },
+  H4: { beds: 90, share: 0.15 },
+}
+/** A hospital that the list lacks, and a visit at home, which has none. */
+const ELSEWHERE: Weights = { H5: 0.02, '': 0.03 }
+
+/** One patient of so many is not in the table of patients. */
+const UNLISTED = 50
+
+/** A table of a clinic. */
+type ClinicTable = 'visits' | 'patients' | 'hospitals'
+
+/** The visits as three CSV files that belong together, in chunks. Some references lead nowhere. */
+export function clinicCsv({ people, rows, seed }: Visits): Readonly<Record<ClinicTable, Iterable<string>>> {
+  const uniform = seededUniform(seed)
+  const patients = Array.from({ length: people }, (_, place) => patientOf(uniform, place, people))
+  const listed = patients.filter((_, place) => place % UNLISTED !== UNLISTED - 1)
+  const shares = Object.entries(HOSPITALS).map(([code, { share }]) => [code, share] as const)
+  const hospitals = { ...Object.fromEntries(shares), ...ELSEWHERE }
+  const hospital = seededUniform(`${seed}, hospitals`)
+  return {
+    visits: csvInChunks(
+      named('patient', 'hospital', 'visited', 'diagnosis', 'cost', 'emergency'),
+      generateVisits({ people, rows, seed }),
+      (visit) => [
+        visit.patient,
+        choose(hospital, hospitals),
+        dateOf(visit),
+        visit.diagnosis,
+        (visit.cost / 100).toFixed(2),
+        visit.emergency,
+      ],
+    ),
+    patients: csvInChunks(named('id', 'region', 'age'), listed, ({ patient, region, age }) => [
+      patient,
+      region,
+      age,
+    ]),
+    hospitals: csvInChunks(named('code', 'beds'), Object.entries(HOSPITALS), ([code, { beds }]) => [
+      code,
+      beds,
+    ]),
+  }
+}
+
+function named(...names: readonly string[]): readonly { readonly name: string }[] {
+  return names.map((name) => ({ name }))
+}
+
 /** The date of a visit, as ISO 8601 text. */
 export function dateOf({ day }: Pick<Visit, 'day'>): string {
   return new Date(FIRST_DAY + day * DAY_MS).toISOString().slice(0, 10)

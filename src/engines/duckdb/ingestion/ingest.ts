@@ -14,7 +14,7 @@ import {
   type KeyedPrivacyUnit,
 } from '../../../core/dataset/dataset.ts'
 import type { IngestionCounts } from '../../../core/dataset/entry.ts'
-import type { JoinedColumn, JoinTree } from '../../../core/dataset/joins.ts'
+import { type JoinedColumn, type JoinTree, parseJoinedColumn } from '../../../core/dataset/joins.ts'
 import { publishFile } from '../../../platform/files/durable-file.ts'
 import { defined } from '../../../privacy/defined.ts'
 import { must } from '../../../privacy/must.ts'
@@ -26,8 +26,8 @@ import {
   describeClamped,
   describeMisfits,
   MISFIT_KINDS,
-  type MisfitKind,
-  type RowPlaces,
+  type MisfitPlaces,
+  placesOfRows,
 } from '../../misfits.ts'
 import { beyondLimit, checkColumns, refuseInvalidValues, repeatedIdentifier } from '../../source-rules.ts'
 import type { Statement } from '../encodings/source.ts'
@@ -69,7 +69,13 @@ import {
   PROGRESS_SETTINGS,
   runControlled,
 } from './progress.ts'
-import { type IngestedUnit, printIngest, type RelationColumn, type StoreStatements } from './statements.ts'
+import {
+  type IngestedUnit,
+  type IngestStatements,
+  printIngest,
+  type RelationColumn,
+  type StoreStatements,
+} from './statements.ts'
 
 /** A file or joined files to ingest. */
 export type Ingestion = IngestionTerms & (SourceFile | JoinedFiles)
@@ -171,10 +177,10 @@ async function ingestInto(partialPath: string, ingestion: Ingestion): Promise<In
   for (const [name, file] of files) {
     await readableOrRefused(async () => {
       const status = await stat(file.sourcePath)
-      if (!status.isFile()) throw unreadable()
+      if (!status.isFile()) throw unreadable(name)
       bytes += status.size
       requireBytes(bytes, boundsOf(ingestion))
-    })
+    }, name)
     // DuckDB interprets a path as a pattern, so it reads the file through a link with a generated name.
     const linkPath = `${partialPath}.source${opened.length}`
     await symlink(file.sourcePath, linkPath)
@@ -237,7 +243,7 @@ async function ingestThrough(
     const examination = { ...ingestion, csv: csvDialect(csv), bounds: boundsOf(ingestion), decodedFile }
     relations.set(
       name,
-      await readableOrRefused(() => FILE_FORMATS[format].relation(connection, linkPath, examination)),
+      await readableOrRefused(() => FILE_FORMATS[format].relation(connection, linkPath, examination), name),
     )
   }
   const source =
@@ -262,11 +268,7 @@ async function ingestThrough(
     inspected.slice(1, 1 + MISFIT_KINDS.length * columns.length),
     inspected.slice(1 + MISFIT_KINDS.length * columns.length),
   ]
-  const rowsOf = async (position: number, kind: MisfitKind) => {
-    const rows = await run(statements.places(position, kind))
-    return rows.getRows().map(([row]) => Number(row))
-  }
-  const places = source.places && { ...source.places, rows: rowsOf }
+  const places = source.places((sql) => numbersOf(run, sql), statements)
   const invalidValues = await describeMisfits(columns, misfits, places)
   refuseInvalidValues(columns, invalidValues)
   const { rowsStored, people } = await storeStaged(run, statements)
@@ -291,8 +293,11 @@ interface IngestedRelation {
   readonly columns: readonly RelationColumn[]
   /** The number of rows that the relation must have; absent for joined tables, each of which was checked. */
   readonly expectedRows?: number
-  /** Places of the rows; absent for joined tables. */
-  readonly places?: RowPlaces
+  /** Reads the places of misfits. */
+  readonly places: (
+    read: (statement: string) => Promise<readonly number[]>,
+    statements: IngestStatements,
+  ) => MisfitPlaces
   /** Rows of the source, where it has others than the relation. */
   readonly rowsRead?: number
   /** People, where the source has others than those of the rows. */
@@ -307,7 +312,13 @@ async function oneFile(run: Run, terms: IngestionTerms, relation: FileRelation):
   )
   requireValueSizes(await valueSizes(run, found, relation), boundsOf(terms), fieldOfColumn)
   const { expectedRows, places } = relation
-  return { statement: statementOf(relation), columns: found, expectedRows, places }
+  return {
+    statement: statementOf(relation),
+    columns: found,
+    expectedRows,
+    places: (read, statements) => async (position, kind) =>
+      placesOfRows(places, await read(statements.places(position, kind))),
+  }
 }
 
 function statementOf({ sql, file }: FileRelation): Statement {
@@ -334,9 +345,9 @@ async function joinFiles(
       total: table.name === tree.root ? total : longest * rowsRead,
     }))
     requireValueSizes(inJoined, bounds, (place) => must(table.columns[place], 'a staged column').field)
-    await readableOrRefused(() => run(printStagedTable(table, statementOf(relation))))
+    await readableOrRefused(() => run(printStagedTable(table, statementOf(relation))), table.name)
     const staged = await countOf(run, `SELECT count(*)::VARCHAR FROM ${stagedName(table.name)}`)
-    if (staged !== relation.expectedRows) throw unreadable()
+    if (staged !== relation.expectedRows) throw unreadable(table.name)
   }
   for (const join of tree.joins) {
     const repeated = await run(printRepeatedKey(join))
@@ -346,7 +357,7 @@ async function joinFiles(
       tables.find(({ name }) => name === tree.people),
       'the table of people',
     )
-    for (const statement of printOneRowPerPerson(join, table, unit)) await run(statement)
+    await run(printOneRowPerPerson(join, table, unit))
   }
   const last = tree.joins.find(({ to }) => to.table === tree.people)
   const people =
@@ -359,6 +370,18 @@ async function joinFiles(
       const of = tables.flatMap((table) => table.columns).find((each) => each.position === position)
       return { ...must(of, 'the source of a declared column'), name: `value${position}` }
     }),
+    places: (read, statements) => async (position, kind) => {
+      const { name } = must(columns[position], 'a declared column')
+      const { table } = must(parseJoinedColumn(name), 'the table of a column')
+      // Where a reference finds no row, the row that refers has the place.
+      for (const each of [table, tree.root]) {
+        const relation = printJoined(tree, columns, each)
+        const rows = await read(statements.joinedPlaces(position, kind, relation))
+        if (rows.length > 0)
+          return { ...placesOfRows(must(relations.get(each), 'a table').places, rows), table: each }
+      }
+      return {}
+    },
     rowsRead,
     people,
     joins: await countDangling(run, tree),
@@ -462,6 +485,11 @@ async function countsOf(run: Run, statement: string | Statement): Promise<readon
   })
 }
 
+/** Reads numbers, one in each row. */
+async function numbersOf(run: Run, statement: string): Promise<readonly number[]> {
+  return (await run(statement)).getRows().map(([number]) => Number(number))
+}
+
 async function countOf(run: Run, statement: string): Promise<number> {
   return must((await countsOf(run, statement))[0], 'a count')
 }
@@ -491,16 +519,20 @@ export function runStatement(
   )
 }
 
-/** Turns every failure to read the source into the same refusal, unless it needs too much memory or is too large. */
-async function readableOrRefused<T>(read: () => Promise<T>): Promise<T> {
+/**
+ * Turns every failure to read the source into the same refusal, unless it needs too much memory or is too large.
+ * @param table the table of a joined source; empty for one file
+ */
+async function readableOrRefused<T>(read: () => Promise<T>, table = ''): Promise<T> {
   try {
     return await read()
   } catch (error) {
     if (error instanceof Refusal || isMemoryError(error)) throw error
-    throw unreadable()
+    throw unreadable(table)
   }
 }
 
-function unreadable(): Refusal {
-  return refuseField('source-unreadable', SOURCE_FIELD, 'cannot be read in its declared format')
+function unreadable(table = ''): Refusal {
+  const field = table === '' ? SOURCE_FIELD : `${SOURCE_FIELD}.tables.${table}`
+  return refuseField('source-unreadable', field, 'cannot be read in its declared format')
 }

@@ -61,7 +61,7 @@ export function locateJoined(
       .filter(({ table }) => table === name)
       .map(({ table: _, column, mustIdentify, ...facts }) => ({
         ...facts,
-        ...locate(relation, column, facts.field, mustIdentify),
+        ...locate(relation, column, facts.field, mustIdentify, name),
       })),
   }))
 }
@@ -69,6 +69,7 @@ export function locateJoined(
 /**
  * Finds a column of a file by its name.
  * @param field the field of the request that names it
+ * @param source what refusals call the file
  * @throws Refusal `source-does-not-fit` for a name of no column or of two, or a type that cannot identify
  */
 export function locate(
@@ -76,13 +77,14 @@ export function locate(
   name: string,
   field: string,
   mustIdentify: boolean,
+  source = 'the source',
 ): RelationColumn {
   const misfit = (rule: string) => refuseField('source-does-not-fit', field, rule)
   const position = fileNames.indexOf(name)
-  if (fileNames.lastIndexOf(name) !== position) throw misfit('matches two columns of the source')
+  if (fileNames.lastIndexOf(name) !== position) throw misfit(`matches two columns of ${source}`)
   const found = columns[position]
-  if (found === undefined) throw misfit('the source has no column of this name')
-  if (mustIdentify && !canIdentify(found.type)) throw misfit('must be text or whole numbers in the source')
+  if (found === undefined) throw misfit(`${source} has no column of this name`)
+  if (mustIdentify && !canIdentify(found.type)) throw misfit(`must be text or whole numbers in ${source}`)
   return found
 }
 
@@ -110,33 +112,38 @@ export function printRepeatedKey({ position, to }: Join): string {
 }
 
 /**
- * Prints the statements that leave one row of each person in the staged table of people: the one whose digest is lowest, which
- * depends on the person's own rows and the secret key only.
+ * Prints the statement that leaves one row of each person in the staged table of people to be found: the one whose digest is
+ * lowest, which depends on the person's own rows and the secret key only. The others lose their key, and keep their places.
  */
 export function printOneRowPerPerson(
   { position, to }: Join,
   { columns }: JoinedTable,
   { key }: Extract<IngestedUnit, { kind: 'person' }>,
-): readonly string[] {
+): string {
   const [table, id] = [stagedName(to.table), `to${position}`]
   const values = columns.map(({ staged }) => ({ type: 'text' as const, sql: `CAST(${staged} AS VARCHAR)` }))
   const order = printRowOrder(duckDbDigest, `'${requireKey(key)}'`, id, values)
-  const ranked = `SELECT *, row_number() OVER (PARTITION BY ${id} ORDER BY ${order.join(', ')}) AS sotto_rank FROM ${table} WHERE ${id} IS NOT NULL`
-  return [
-    `CREATE TEMPORARY TABLE sotto_people AS SELECT * EXCLUDE (sotto_rank) FROM (${ranked}) WHERE sotto_rank = 1`,
-    `DROP TABLE ${table}`,
-    `ALTER TABLE sotto_people RENAME TO ${table}`,
-  ]
+  const ranked = `SELECT rowid AS place, row_number() OVER (PARTITION BY ${id} ORDER BY ${order.join(', ')}) AS rank FROM ${table} WHERE ${id} IS NOT NULL`
+  return `UPDATE ${table} SET ${id} = NULL FROM (SELECT place FROM (${ranked}) WHERE rank > 1) AS others WHERE ${table}.rowid = others.place`
 }
 
-/** Prints the relation of the joined rows: `value<i>` for the declared column at position i. */
-export function printJoined({ root, joins }: JoinTree, columns: readonly Column[]): string {
+/**
+ * Prints the relation of the joined rows: `value<i>` for the declared column at position i.
+ * @param placesIn a table whose rows, counted from 0, are selected as `sotto_row`
+ */
+export function printJoined(
+  { root, joins }: JoinTree,
+  columns: readonly Column[],
+  placesIn?: string,
+): string {
   const values = columns.map(({ name }, i) => {
     const { table } = must(parseJoinedColumn(name), 'the table of a column')
     return `${stagedName(table)}.value${i}`
   })
   const printed = joins.map((join) => printJoin(join, join.dangling === 'null' ? 'LEFT JOIN' : 'JOIN'))
-  return `(SELECT ${values.join(', ')} FROM ${[stagedName(root), ...printed].join(' ')})`
+  // DuckDB numbers the rows of a table from 0 in the order in which they were inserted.
+  const places = placesIn === undefined ? [] : [`${stagedName(placesIn)}.rowid AS sotto_row`]
+  return `(SELECT ${[...values, ...places].join(', ')} FROM ${[stagedName(root), ...printed].join(' ')})`
 }
 
 /**

@@ -58,6 +58,11 @@ export interface IngestStatements {
   readonly inspect: string
   /** Selects the numbers of the rows with the first misfits of a kind in a column, as texts, counted from 1. */
   readonly places: (position: number, kind: MisfitKind) => string
+  /**
+   * Selects the same for joined rows, from a relation of the source's columns that has the rows of one of the tables, counted
+   * from 0, as `sotto_row`. NULL is no row.
+   */
+  readonly joinedPlaces: (position: number, kind: MisfitKind, relation: string) => string
   /** Selects a row if an identifier that must not repeat does. */
   readonly repetitions: readonly { readonly position: number; readonly statement: string }[]
   /** Creates the temporary table `people`: each identifier with the number of its person. Absent if rows are people. */
@@ -129,6 +134,13 @@ export function printIngest(
     rows: printRowCounts(encoded, staged),
     inspect: printInspect(encoded, staged),
     places: (position, kind) => printPlaces(encoded, at(encoded, position), kind, staged),
+    joinedPlaces: (position, kind, relation) =>
+      printJoinedPlaces(
+        encoded,
+        position,
+        kind,
+        printChecked(encoded, relation, sourceColumns, ['sotto_row']),
+      ),
     ...printStore(encoded, unit, table),
     ...(keepsAll ? { store: printDropMisfits(encoded, staged) } : {}),
   }
@@ -217,8 +229,6 @@ function printStage(
   sourceColumns: readonly RelationColumn[],
   definition: string,
 ): Statement {
-  const sourceValues = sourceColumns.map(({ name }, i) => `${quoteIdentifier(name)} AS source${i}`)
-  const codes = encoded.map(({ column }, i) => `${printMisfit(column, i)} AS misfit${i}`)
   // Names are qualified, because a declared name may be any of them.
   const kept = encoded.map(({ column, kept }, i) =>
     column.invalidValue.kind === 'replace'
@@ -226,17 +236,29 @@ function printStage(
       : `${printClamped(column, i)} AS ${kept}`,
   )
   const misfits = misfitColumns(encoded).map((name, place) => `${printMisfits(encoded, place)} AS ${name}`)
-  const values = printEncoded(
-    encoded.map(({ encoding }) => encoding),
-    `(SELECT ${list(sourceValues)} FROM ${source.sql})`,
-  )
   return {
     sql: `CREATE ${definition} AS
-  WITH encoded AS (${values}),
-  checked AS (SELECT ${list(['*', ...codes])} FROM encoded)
+  ${printChecked(encoded, source.sql, sourceColumns)}
   SELECT ${list([...kept, ...misfits])} FROM checked`,
     parameters: { ...source.parameters, ...replacements(encoded) },
   }
+}
+
+/** The rows of a relation beside `source<i>`, `stored<i>` and `misfit<i>` of each column, as the table `checked`. */
+function printChecked(
+  encoded: readonly EncodedColumn[],
+  relation: string,
+  sourceColumns: readonly RelationColumn[],
+  beside: readonly string[] = [],
+): string {
+  const sourceValues = sourceColumns.map(({ name }, i) => `${quoteIdentifier(name)} AS source${i}`)
+  const codes = encoded.map(({ column }, i) => `${printMisfit(column, i)} AS misfit${i}`)
+  const values = printEncoded(
+    encoded.map(({ encoding }) => encoding),
+    `(SELECT ${list([...sourceValues, ...beside])} FROM ${relation})`,
+  )
+  return `WITH encoded AS (${values}),
+  checked AS (SELECT ${list(['*', ...codes])} FROM encoded)`
 }
 
 /** The stored value within the bounds of its column. */
@@ -336,6 +358,20 @@ function printPlaces(
 ): string {
   const condition = printHasMisfit(encoded, column, kind)
   return `SELECT (rowid + 1)::VARCHAR FROM ${staged} WHERE ${condition} ORDER BY rowid LIMIT ${PLACES_TOLD}`
+}
+
+/** The codes are computed again, only for sources with misfits: carrying the rows of all tables would cost every source. */
+function printJoinedPlaces(
+  encoded: readonly EncodedColumn[],
+  position: number,
+  kind: MisfitKind,
+  checked: string,
+): string {
+  const codes = encoded.map((column, i) => ({ ...column, misfit: `misfit${i}` }))
+  const condition = printHasMisfit(codes, at(codes, position), kind)
+  return `${checked}
+  SELECT (sotto_row + 1)::VARCHAR FROM checked WHERE ${condition} AND sotto_row IS NOT NULL
+  GROUP BY sotto_row ORDER BY sotto_row LIMIT ${PLACES_TOLD}`
 }
 
 /** A condition for the rows that no rule leaves out. */

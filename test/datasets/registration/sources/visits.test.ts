@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import {
+  clinicCsv,
   dateOf,
   generateVisits,
   type Visit,
@@ -74,5 +75,32 @@ describe('made-up visits', () => {
       expect(age >= 0 && age <= 110).toBe(true)
       expect(cost >= 0 && cost <= 100_000).toBe(true)
     }
+  })
+
+  it('are the same as three tables, of which some references lead nowhere', () => {
+    const [tables, again] = [clinicCsv(SIZE), clinicCsv(SIZE)]
+    const rowsOf = (text: Iterable<string>) =>
+      [...text]
+        .join('')
+        .trimEnd()
+        .split('\n')
+        .slice(1)
+        .map((line) => line.split(','))
+    const [made, patients, hospitals] = [tables.visits, tables.patients, tables.hospitals].map(rowsOf)
+    expect(rowsOf(again.visits)).toEqual(made)
+    expect(made?.map(([patient, , ...values]) => [patient, ...values])).toEqual(
+      visits.map((visit) => [
+        visit.patient,
+        ...[dateOf(visit), visit.diagnosis, (visit.cost / 100).toFixed(2), String(visit.emergency)],
+      ]),
+    )
+    const listed = new Map(patients?.map(([id, ...facts]) => [id, facts]))
+    expect(listed.size).toBe(SIZE.people - SIZE.people / 50)
+    for (const { patient, region, age } of visits)
+      if (listed.has(patient)) expect(listed.get(patient)).toEqual([region, String(age)])
+    const codes = new Set(hospitals?.map(([code]) => code))
+    const nowhere = made?.map(([, code = '']) => code).filter((code) => !codes.has(code)) ?? []
+    expect(new Set(nowhere)).toEqual(new Set(['', 'H5']))
+    expect(nowhere.length / SIZE.rows).toBeCloseTo(0.05, 2)
   })
 })
