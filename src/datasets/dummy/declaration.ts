@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Column, Dataset, GridColumn } from '../../core/dataset/dataset.ts'
+import { type JoinTree, joinTree } from '../../core/dataset/joins.ts'
 import { defined } from '../../privacy/defined.ts'
 import { refuseField } from '../../privacy/refusal.ts'
 
@@ -8,7 +9,13 @@ import { refuseField } from '../../privacy/refusal.ts'
  * version, its public numbers of rows and people, or anything that was counted. Rows that are made from it are therefore the
  * same for every dataset with this declaration.
  */
-export type DummyDeclaration = Pick<Dataset, 'columns' | 'privacyUnit'>
+export interface DummyDeclaration extends Pick<Dataset, 'columns' | 'privacyUnit'> {
+  /** The joins of a joined dataset. Of its source, nothing else is declared to analysts. */
+  readonly joins?: JoinTree
+}
+
+/** The facts of a dataset that declare rows. */
+type Declaring = Pick<Dataset, 'columns' | 'privacyUnit'> & Partial<Pick<Dataset, 'source'>>
 
 /** The number of rows, and the seed that they follow from. */
 export interface DummySize {
@@ -23,12 +30,13 @@ const MOST_DUMMY_ROWS = 100_000
 const MOST_DUMMY_VALUES = 4_000_000
 
 /** Returns the declared facts of a dataset, copied one by one. See decision 47. */
-export function dummyDeclaration({ columns, privacyUnit }: DummyDeclaration): DummyDeclaration {
+export function dummyDeclaration({ columns, privacyUnit, source }: Declaring): DummyDeclaration {
   const unit: Dataset['privacyUnit'] =
     privacyUnit.kind === 'row'
       ? { kind: 'row' }
       : { kind: 'person', column: privacyUnit.column, maxRows: privacyUnit.maxRows }
-  return { columns: columns.map(declaredColumn), privacyUnit: unit }
+  const joins = source && joinTree({ source, privacyUnit, columns: [] }, () => undefined)
+  return defined({ columns: columns.map(declaredColumn), privacyUnit: unit, joins })
 }
 
 /** The spelling of values in made-up files, which all fit their columns. How the source spells them is no fact of the values. */

@@ -3,6 +3,7 @@ import { type FileHandle, mkdir, open, rm } from 'node:fs/promises'
 import path from 'node:path'
 import type { Readable } from 'node:stream'
 import type { Column, Dataset } from '../../core/dataset/dataset.ts'
+import { isJoined } from '../../core/dataset/joins.ts'
 import { convertToParquet, type ParquetColumn } from '../../engines/duckdb/parquet-file.ts'
 import { type Engine, EngineFailure } from '../../engines/engine.ts'
 import {
@@ -109,7 +110,10 @@ export function openDummies({ directory, write, hasSpace }: DummiesOptions): Dum
   const files = createLimiter({ concurrency: FILES, ...WAITS })
   const tables = openTables(directory, PLACES, (input) => write(input, EVERYBODY))
 
-  const declarationOf = async (dataset: DummyDeclaration, size: DummySize): Promise<DummyDeclaration> => {
+  const declarationOf = async (
+    dataset: Parameters<typeof dummyDeclaration>[0],
+    size: DummySize,
+  ): Promise<DummyDeclaration> => {
     const declaration = dummyDeclaration(dataset)
     requireFewValues(declaration, size)
     if (!(await hasSpace())) throw unavailable('The disk has too little free space for made-up rows.')
@@ -145,7 +149,9 @@ export function openDummies({ directory, write, hasSpace }: DummiesOptions): Dum
       return inTurn(places, caller, () =>
         tables.use(declaration, size, ({ units, ...made }) => {
           const known = dataset.neighbours === 'change-one' ? units : {}
-          return work({ dataset: { ...rulesOf(dataset), ...made, ...known }, engine: tables.engine })
+          // Questions about joined tables may omit the table of a column.
+          const { source } = isJoined(dataset.source) ? dataset : made
+          return work({ dataset: { ...rulesOf(dataset), ...made, ...known, source }, engine: tables.engine })
         }),
       )
     },

@@ -2,6 +2,7 @@ import type { GridColumn, QueryableColumn, StringColumn } from '../../core/datas
 import { entry } from '../../privacy/must.ts'
 import { cumulativeShares, placeOf, seededUniform, type Uniform } from '../sampling.ts'
 import type { DummyDeclaration, DummySize } from './declaration.ts'
+import { createJoiner, dummyIdentifier } from './joined.ts'
 
 /*
  * Made-up rows. They look plausible for practice: numbers are bell-shaped or skewed, times become more frequent, a few
@@ -24,13 +25,16 @@ const TRUE_SHARE = 0.3
 /**
  * Generates rows from a declaration alone, with values in the order of its columns. The same declaration, number and seed
  * give the same rows on every machine. A person has at most the declared number of rows, and some have exactly that many if
- * there are at least ten times as many rows. Identifiers are never NULL, because rows without one are not stored.
+ * there are at least ten times as many rows. Identifiers are never NULL, because rows without one are not stored. Joined
+ * rows that refer to the same row of a table agree in its columns.
  */
 export function* dummyRows(
-  { columns, privacyUnit }: DummyDeclaration,
+  declaration: DummyDeclaration,
   { rows, seed }: DummySize,
 ): Generator<readonly DummyValue[]> {
+  const { columns, privacyUnit, joins } = declaration
   const uniform = seededUniform(seed)
+  const joined = joins && createJoiner({ ...declaration, joins }, uniform)
   // In a CSV file NULL as the only value of a row would be a blank line, which readers skip.
   const hasNulls = columns.length > 1
   const drawers = columns.map((column, position) =>
@@ -39,7 +43,8 @@ export function* dummyRows(
   if (privacyUnit.kind === 'row') {
     for (let row = 0; row < rows; row += 1) {
       const latent = uniform()
-      yield drawers.map((draw) => draw(latent, row))
+      const values = drawers.map((draw) => draw(latent, row))
+      yield joined?.(values, row, row) ?? values
     }
     return
   }
@@ -57,7 +62,7 @@ export function* dummyRows(
       return constant !== undefined ? constant : entry(drawers, i)(latent, isOwner ? number : row)
     })
     if (known === undefined) people.set(number, { latent: own.latent, constants: values })
-    yield values
+    yield joined?.(values, row, number) ?? values
   }
 }
 
@@ -76,8 +81,7 @@ interface Person {
  */
 type Draw = (latent: number, number: number) => DummyValue
 
-/** Returns an identifier that cannot be taken for a real one. */
-const identifier: Draw = (_, number) => `dummy-${String(number + 1).padStart(6, '0')}`
+const identifier: Draw = (_, number) => dummyIdentifier(number)
 
 /** @param position decides whether a column grows or falls with the number that a row's columns share */
 function drawer(column: QueryableColumn, position: number, uniform: Uniform, hasNulls: boolean): Draw {

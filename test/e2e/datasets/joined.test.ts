@@ -107,6 +107,39 @@ test('a count without noise worth mentioning is that of the joined rows', async 
   expect(await ask({ kind: 'count', of: 'people', where: { column: 'born', op: '<', value: 1990 } })).toBe(2)
 })
 
+test('made-up rows agree where they refer to the same row, and are asked by the same names', async () => {
+  const columns = [
+    ...clinic('').columns,
+    { name: 'visits.hospital', type: 'category', categories: ['h1', 'h2', 'h3'], nullable: true },
+    { name: 'hospitals.code', type: 'category', categories: ['h1', 'h2'], nullable: true },
+  ]
+  await register(clinic('practised', { columns })).expect(201)
+  const { body } = await service
+    .as('analyst')
+    .get('/v1/datasets/practised/dummy?rows=300&seed=s&format=json')
+    .expect(200)
+  const valuesOf = (key: string, ...names: readonly string[]) =>
+    Map.groupBy(body as Record<string, unknown>[], (row) => row[key])
+      .values()
+      .map((rows) => new Set(rows.map((row) => JSON.stringify(names.map((name) => row[name])))).size)
+      .toArray()
+  expect(valuesOf('patients.id', 'patients.region', 'patients.born').every((size) => size === 1)).toBe(true)
+  const ofHospitals = valuesOf('hospitals.code', 'hospitals.beds')
+  expect(ofHospitals).toEqual([1, 1, 1])
+  for (const row of body) {
+    expect(row['visits.hospital']).toBe(row['hospitals.code'])
+    if (row['hospitals.code'] === null) expect(row['hospitals.beds']).toBe(null)
+  }
+
+  const asked = { kind: 'sum', column: 'cost', where: { column: 'beds', op: '>', value: 5 }, epsilon: 1 }
+  const practised = await service
+    .as('analyst')
+    .post('/v1/datasets/practised/queries?on=dummy')
+    .send(asked)
+    .expect(200)
+  expect(practised.body.dummy).toBe(true)
+})
+
 test('a dry run names the broken rule, and nothing is kept', async () => {
   const tried = async (body: object) =>
     (await service.as('custodian').post('/v1/datasets?dryRun=true').send(body)).body
