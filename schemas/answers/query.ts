@@ -1,7 +1,14 @@
 import { z } from 'zod'
 import { DEFAULT_CONFIDENCE, MAX_QUERY_EPSILON } from '../../src/privacy/loss.ts'
 import { nearestOf } from '../../src/privacy/rule.ts'
-import { columnName, isoText } from '../datasets/dataset.ts'
+import { expressionText, isoText } from '../datasets/dataset.ts'
+
+/** A column of a question: its name, or an expression. */
+const askedColumn = expressionText.meta({
+  id: 'Column',
+  description:
+    'Name of a column, or an expression that computes one from others, such as `arr_delay - dep_delay`: docs/queries.md.',
+})
 
 /** Entry of a field in the table of kinds, from which forms and clients are made, beside its schema. */
 export const formFields = z.registry<{
@@ -31,7 +38,7 @@ export const formFields = z.registry<{
   readonly onlyWith?: readonly [field: string, value: string]
 }>()
 
-formFields.add(columnName, { type: 'column', title: 'Column' })
+formFields.add(askedColumn, { type: 'column', title: 'Column' })
 
 /** Largest number of tables of one question. */
 export const MOST_TABLES = 1_000
@@ -53,7 +60,7 @@ const gridValue = z
 
 const comparison = z
   .strictObject({
-    column: columnName,
+    column: askedColumn,
     op: z.enum(['=', '!=', '<', '<=', '>', '>=']),
     value: literal,
   })
@@ -61,7 +68,7 @@ const comparison = z
 
 const membership = z
   .strictObject({
-    column: columnName,
+    column: askedColumn,
     op: z.literal('in'),
     values: z.array(literal).min(1).max(MAX_PREDICATE_LIST),
   })
@@ -71,11 +78,11 @@ const membership = z
   })
 
 const range = z
-  .strictObject({ column: columnName, op: z.literal('between'), lower: gridValue, upper: gridValue })
+  .strictObject({ column: askedColumn, op: z.literal('between'), lower: gridValue, upper: gridValue })
   .meta({ id: 'Range', description: 'Tests if lower <= column <= upper. False if the column is NULL.' })
 
 const missing = z
-  .strictObject({ column: columnName, op: z.literal('isNull') })
+  .strictObject({ column: askedColumn, op: z.literal('isNull') })
   .meta({ id: 'Missing', description: 'Tests if a column is NULL.' })
 
 const combination = z
@@ -154,7 +161,7 @@ const clampable = {
 /** Clamps of the columns that a statistic is about. */
 const clampableColumns = {
   clamp: z
-    .record(columnName, clamp)
+    .record(askedColumn, clamp)
     .optional()
     .describe(
       'Clamps the values of columns to narrower bounds than the declared ones, by the names of the columns.',
@@ -168,7 +175,7 @@ const clampableColumns = {
 
 const binnedColumn = z
   .strictObject({
-    column: columnName,
+    column: askedColumn,
     edges: z
       .array(gridValue)
       .min(2)
@@ -182,7 +189,7 @@ const binnedColumn = z
 
 const calendarColumn = z
   .strictObject({
-    column: columnName,
+    column: askedColumn,
     by: z
       .enum(['year', 'quarter', 'month', 'week', 'day', 'hour', 'dayOfWeek', 'monthOfYear'])
       .describe(
@@ -203,7 +210,7 @@ const calendarColumn = z
 
 const groupingColumn = z
   .union(
-    [columnName, binnedColumn, calendarColumn],
+    [askedColumn, binnedColumn, calendarColumn],
     'must be the name of a category or boolean column, {"column", "edges"} for a column of numbers, dates or timestamps, ' +
       'or {"column", "by"} for a column of dates or timestamps',
   )
@@ -357,7 +364,7 @@ const countQuery = z.strictObject({ kind: z.literal('count'), ...counted, ...add
 })
 
 const sumQuery = z
-  .strictObject({ kind: z.literal('sum'), column: columnName, ...clampable, ...additive })
+  .strictObject({ kind: z.literal('sum'), column: askedColumn, ...clampable, ...additive })
   .meta({
     id: 'SumQuery',
     examples: [{ kind: 'sum', column: 'Earnings', epsilon: 0.1 }],
@@ -410,7 +417,7 @@ export const requestTerms = {
 const meanQuery = z
   .strictObject({
     kind: z.literal('mean'),
-    column: columnName,
+    column: askedColumn,
     ...valuePerPerson,
     ...clampable,
     ...supposable,
@@ -423,7 +430,7 @@ const meanQuery = z
   })
 
 const varianceQuery = z
-  .strictObject({ kind: z.literal('variance'), column: columnName, ...clampable, ...supposable })
+  .strictObject({ kind: z.literal('variance'), column: askedColumn, ...clampable, ...supposable })
   .meta({
     id: 'VarianceQuery',
     examples: [{ kind: 'variance', column: 'Age', epsilon: 0.1 }],
@@ -431,7 +438,7 @@ const varianceQuery = z
   })
 
 const standardDeviationQuery = z
-  .strictObject({ kind: z.literal('standardDeviation'), column: columnName, ...clampable, ...supposable })
+  .strictObject({ kind: z.literal('standardDeviation'), column: askedColumn, ...clampable, ...supposable })
   .meta({
     id: 'StandardDeviationQuery',
     examples: [
@@ -442,7 +449,7 @@ const standardDeviationQuery = z
 
 /** The two columns of a covariance or correlation. */
 const pair = z
-  .array(columnName)
+  .array(askedColumn)
   .length(2)
   .describe(
     'Two different columns, each numeric, boolean or temporal. A boolean is 0 or 1; dates count in days, timestamps in seconds.',
@@ -471,11 +478,11 @@ const correlationQuery = z
 const linearRegressionQuery = z
   .strictObject({
     kind: z.literal('linearRegression'),
-    outcome: columnName
+    outcome: askedColumn
       .describe('Column to explain: numeric, boolean or temporal.')
       .register(formFields, { title: 'Column to explain' }),
     predictors: z
-      .array(columnName)
+      .array(askedColumn)
       .min(1)
       .max(8)
       .describe('Columns that explain the outcome, each numeric, boolean or temporal.')
@@ -592,15 +599,15 @@ export const groupStatistic = z
   .union(
     [
       z.strictObject({ kind: z.literal('count'), ...counted }),
-      z.strictObject({ kind: z.literal('mean'), column: columnName, ...valuePerPerson, ...clampable }),
+      z.strictObject({ kind: z.literal('mean'), column: askedColumn, ...valuePerPerson, ...clampable }),
       z.strictObject({
         kind: z.enum(['sum', 'variance', 'standardDeviation']),
-        column: columnName,
+        column: askedColumn,
         ...clampable,
       }),
       z.strictObject({ kind: z.literal('countDistinct'), column: groupingColumn }),
-      z.strictObject({ kind: z.literal('median'), column: columnName, ...clampable }),
-      z.strictObject({ kind: z.literal('percentile'), column: columnName, p: percentage, ...clampable }),
+      z.strictObject({ kind: z.literal('median'), column: askedColumn, ...clampable }),
+      z.strictObject({ kind: z.literal('percentile'), column: askedColumn, p: percentage, ...clampable }),
       z.strictObject({
         kind: z.literal('proportion'),
         of: where.describe('The share of rows that satisfy this predicate.'),
@@ -713,7 +720,7 @@ const noisyMaxQuery = z
   })
 
 const medianQuery = z
-  .strictObject({ kind: z.literal('median'), column: columnName, ...valuePerPerson, ...clampable, ...rows })
+  .strictObject({ kind: z.literal('median'), column: askedColumn, ...valuePerPerson, ...clampable, ...rows })
   .meta({
     id: 'MedianQuery',
     examples: [{ kind: 'median', column: 'Earnings', epsilon: 0.1 }],
@@ -724,7 +731,7 @@ const medianQuery = z
 const percentileQuery = z
   .strictObject({
     kind: z.literal('percentile'),
-    column: columnName,
+    column: askedColumn,
     p: z
       .union(
         [percentage, z.array(percentage).min(1).max(20)],
@@ -751,7 +758,7 @@ const percentileQuery = z
 const extremeQuery = z
   .strictObject({
     kind: z.literal(['minimum', 'maximum']),
-    column: columnName,
+    column: askedColumn,
     ...valuePerPerson,
     ...clampable,
     ...rows,
@@ -768,7 +775,7 @@ const extremeQuery = z
 const keySelectionQuery = z
   .strictObject({
     kind: z.literal('keySelection'),
-    column: columnName,
+    column: askedColumn,
     counts: z
       .boolean()
       .default(false)
@@ -975,7 +982,7 @@ const contributionProfileQuery = z
 const boundsQuery = z
   .strictObject({
     kind: z.literal('bounds'),
-    column: columnName,
+    column: askedColumn,
     ...nextQuestion,
     ...additive,
   })

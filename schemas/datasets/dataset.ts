@@ -45,6 +45,15 @@ export const columnName = z
   .refine((name) => name === name.normalize('NFC'), 'must be in Unicode normalization form C (NFC)')
   .meta({ id: 'ColumnName', description: 'Name of a column.' })
 
+/** Text of an expression over columns, among which are names of columns: printable characters as in those. */
+export const expressionText = z
+  .string()
+  .regex(
+    /^[\p{L}\p{M}\p{N}\p{P}\p{S}](?:[\p{L}\p{M}\p{N}\p{P}\p{S} ]{0,1998}[\p{L}\p{M}\p{N}\p{P}\p{S}])?$/u,
+    'must be 1 to 2000 printable characters, without a space at the start or the end',
+  )
+  .refine((text) => text === text.normalize('NFC'), 'must be in Unicode normalization form C (NFC)')
+
 /** A date or time in ISO 8601. The catalog and the planner check it. */
 export const isoText = z.string().max(40)
 

@@ -21,16 +21,17 @@ import {
   printBoundedRows,
   type Unbounded,
 } from './printing/bounding.ts'
+import { printDatasetRows } from './printing/derived.ts'
 import { OWN_ROWS, type PrintedKey } from './printing/group-keys.ts'
 import { printPersonExpression } from './printing/people.ts'
 import { printPresent } from './printing/predicates.ts'
 import {
   columnOf,
+  createPrinter,
   GRID,
   type PrintedStatement,
   type Printer,
   printColumn,
-  printDatasetRows,
 } from './printing/printer.ts'
 import { printStatistics } from './printing/results.ts'
 import { printIndexed } from './printing/statistics.ts'
@@ -54,7 +55,7 @@ export interface PrintedAggregate extends PrintedStatement {
  * @throws RangeError for an aggregate that does not fit the dataset, which planning excludes.
  */
 export function printAggregate(aggregate: Aggregate, dataset: Dataset, dialect: Dialect): PrintedAggregate {
-  const printer: Printer = { dataset, dialect, parameters: [] }
+  const printer = createPrinter(dataset, dialect, aggregate)
   if (countsRowsOfPeople(aggregate)) return printPeopleByRows(printer, aggregate)
   const presenceOnly = aggregate.statistics.every(
     (statistic) =>
@@ -127,7 +128,7 @@ export function printCellCounting(
   dialect: Dialect,
   limit: number,
 ): PrintedAggregate {
-  const printer: Printer = { dataset, dialect, parameters: [] }
+  const printer = createPrinter(dataset, dialect, counting)
   const column = printGridIndex(printer, counting)
   const { rows, cells } = printTableRows(printer, counting, {
     presenceOnly: false,
@@ -152,7 +153,7 @@ export function printIndexCounting(
   dialect: Dialect,
   limit: number,
 ): PrintedStatement {
-  const printer: Printer = { dataset, dialect, parameters: [] }
+  const printer = createPrinter(dataset, dialect, counting)
   const { column, from, counted } =
     counting.perPerson === undefined
       ? printCountedColumn(printer, counting, printGridIndex(printer, counting))
@@ -173,7 +174,7 @@ export function printTextCounting(
   dialect: Dialect,
   limit: number,
 ): PrintedStatement {
-  const printer: Printer = { dataset, dialect, parameters: [] }
+  const printer = createPrinter(dataset, dialect, counting)
   if (counting.perPerson !== undefined) throw new RangeError('a value per person is no text')
   const name = printColumn(printer, counting.column, ['string'])
   const { column, from, counted } = printCountedColumn(printer, counting, name)

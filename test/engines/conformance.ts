@@ -5,9 +5,17 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import {
   type Column,
   type Dataset,
+  isGrid,
   isQueryable,
   type KeyedPrivacyUnit,
 } from '../../src/core/dataset/dataset.ts'
+import type {
+  Aggregate,
+  Bounding,
+  GroupKey,
+  ValueCounting,
+} from '../../src/core/planner/language/aggregate.ts'
+import { columnNamed } from '../../src/core/planner/language/columns.ts'
 import type { TextCounts } from '../../src/core/planner/language/reading.ts'
 import type { DuckDbEngine } from '../../src/engines/duckdb/engine.ts'
 import { ingest } from '../../src/engines/duckdb/ingestion/ingest.ts'
@@ -19,6 +27,7 @@ import type {
   TableEngine,
   TableName,
 } from '../../src/engines/tables/table-engine.ts'
+import { must } from '../../src/privacy/must.ts'
 import { folderForAll } from '../folders.ts'
 import {
   aggregate,
@@ -35,6 +44,7 @@ import {
 } from './arbitraries.ts'
 import { csvOf, encodedTables, queriedTables, type SourceTable } from './conformance-tables.ts'
 import { datasetOf, openTestEngine, withDuckDb } from './fixture.ts'
+import { type Expressed, numberExpression, otherExpression } from './random-expressions.ts'
 
 /** A database whose engine is compared with DuckDB. */
 export interface TestedDatabase {
@@ -213,6 +223,17 @@ export function testConformance(
         (engine, dataset, query) => engine.countIndexesInCells(dataset, query),
         ofPeople,
       ))
+    it(`computes the same expressions of ${ofRows.id} and ${ofPeople.id}`, async () => {
+      for (const dataset of [ofRows, ofPeople])
+        await same(
+          expressed(dataset),
+          async (engine, _, query) => ({
+            indexes: await engine.countIndexes(dataset, query.counting),
+            cells: await engine.aggregate(dataset, query.aggregate),
+          }),
+          dataset,
+        )
+    })
     const texts = fc.constant('Name with spaces')
     it(`counts the same texts of ${ofRows.id}`, () =>
       same(
@@ -227,6 +248,34 @@ export function testConformance(
         ofPeople,
       ))
   }
+}
+
+/** Counts of the values of an expression, and its sum in the cells of another. */
+function expressed(dataset: Dataset): fc.Arbitrary<{
+  readonly counting: ValueCounting
+  readonly aggregate: Aggregate
+}> {
+  const column = ({ text }: Expressed) => columnNamed(dataset, text)
+  const numbers = numberExpression.map(column).filter((found) => found !== undefined && isGrid(found))
+  const keys = otherExpression.map((expression): GroupKey[] => {
+    const found = column(expression)
+    if (found === undefined) return []
+    if (found.type === 'boolean') return [{ kind: 'boolean', column: found.name, nullCell: found.nullable }]
+    if (found.type !== 'category') throw new Error('the expression is neither a truth nor a text')
+    const { categories, nullable: nullCell } = found
+    return [{ kind: 'category', column: found.name, size: categories.length, nullCell }]
+  })
+  const bounding: Bounding =
+    dataset.privacyUnit.kind === 'row' ? { kind: 'one-row-each' } : { kind: 'rows', rows: 2 }
+  return fc.tuple(numbers, keys).map(([number, groupBy]) => {
+    const { name } = must(number, 'an expression that is not refused')
+    const where = { kind: 'not', predicate: { kind: 'is-null', column: name } } as const
+    const sum = { kind: 'affine-sum', column: name, factor: 1n, offset: 0n } as const
+    return {
+      counting: { column: name, bounding },
+      aggregate: { where, groupBy, statistics: [{ kind: 'count' }, sum], bounding },
+    }
+  })
 }
 
 /** The dataset without its identifier, which must not repeat where rows are people. */

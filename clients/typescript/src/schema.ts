@@ -1754,7 +1754,7 @@ export interface components {
         };
         /** @description Column of numbers, dates or timestamps divided into bins. */
         BinnedColumn: {
-            column: components["schemas"]["ColumnName"];
+            column: components["schemas"]["Column"];
             /** @description Increasing edges. A bin contains its lower edge but not its upper edge; the last bin contains both, so that its edges may be equal. */
             edges: (number | string)[];
         };
@@ -1804,7 +1804,7 @@ export interface components {
         BoundsQuery: {
             /** @constant */
             kind: "bounds";
-            column: components["schemas"]["ColumnName"];
+            column: components["schemas"]["Column"];
             /** @description Epsilon of the question that you will ask next, for which the answer makes its recommendation. A repeat with another one costs nothing. Default: the epsilon of this question. */
             nextEpsilon?: number;
             where?: components["schemas"]["Predicate"];
@@ -1888,7 +1888,7 @@ export interface components {
         };
         /** @description Column of dates or timestamps divided by the calendar. Every cell is a whole period. */
         CalendarColumn: {
-            column: components["schemas"]["ColumnName"];
+            column: components["schemas"]["Column"];
             /**
              * @description Cells are named `2024`, `2024-Q1`, `2024-03`, `2024-W09` (ISO 8601 weeks), `2024-03-01`, `2024-03-01T05Z`, `Monday` and `January`. All are in UTC.
              * @enum {string}
@@ -2019,6 +2019,8 @@ export interface components {
             /** @description Name of the column in the database. */
             column: string;
         };
+        /** @description Name of a column, or an expression that computes one from others, such as `arr_delay - dep_delay`: docs/queries.md. */
+        Column: string;
         /** @description Name of a column. */
         ColumnName: string;
         /** @description True if all predicates hold (and), or if any holds (or). */
@@ -2043,7 +2045,7 @@ export interface components {
         };
         /** @description Compares a column with a value. False if the column is NULL. */
         Comparison: {
-            column: components["schemas"]["ColumnName"];
+            column: components["schemas"]["Column"];
             /** @enum {string} */
             op: "=" | "!=" | "<" | "<=" | ">" | ">=";
             value: number | string | boolean;
@@ -2146,7 +2148,7 @@ export interface components {
         ContingencyQuery: {
             /** @constant */
             kind: "contingency";
-            columns: (components["schemas"]["ColumnName"] | components["schemas"]["BinnedColumn"] | components["schemas"]["CalendarColumn"])[];
+            columns: (components["schemas"]["Column"] | components["schemas"]["BinnedColumn"] | components["schemas"]["CalendarColumn"])[];
             /**
              * @description `rows` (default) or `people`. Counts of people need less noise. Only for datasets whose privacy unit is a person.
              * @enum {string}
@@ -2228,7 +2230,7 @@ export interface components {
             /** @constant */
             kind: "correlation";
             /** @description Two different columns, each numeric, boolean or temporal. A boolean is 0 or 1; dates count in days, timestamps in seconds. */
-            columns: components["schemas"]["ColumnName"][];
+            columns: components["schemas"]["Column"][];
             /** @description Clamps the values of columns to narrower bounds than the declared ones, by the names of the columns. */
             clamp?: {
                 [key: string]: components["schemas"]["Clamp"];
@@ -2265,7 +2267,7 @@ export interface components {
         CountDistinctQuery: {
             /** @constant */
             kind: "countDistinct";
-            column: components["schemas"]["ColumnName"] | components["schemas"]["BinnedColumn"] | components["schemas"]["CalendarColumn"];
+            column: components["schemas"]["Column"] | components["schemas"]["BinnedColumn"] | components["schemas"]["CalendarColumn"];
             where?: components["schemas"]["Predicate"];
             contribution?: components["schemas"]["Contribution"];
             /** @description Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless `accuracy` is given. */
@@ -2354,7 +2356,7 @@ export interface components {
             /** @constant */
             kind: "covariance";
             /** @description Two different columns, each numeric, boolean or temporal. A boolean is 0 or 1; dates count in days, timestamps in seconds. */
-            columns: components["schemas"]["ColumnName"][];
+            columns: components["schemas"]["Column"][];
             /** @description Clamps the values of columns to narrower bounds than the declared ones, by the names of the columns. */
             clamp?: {
                 [key: string]: components["schemas"]["Clamp"];
@@ -2575,7 +2577,7 @@ export interface components {
             /** @constant */
             kind: "cumulativeCounts";
             /** @description Ordered column with edges or consecutive periods; by its name alone, a column with at most 4,096 values, each of which is a cell. */
-            column: components["schemas"]["ColumnName"] | components["schemas"]["BinnedColumn"] | components["schemas"]["CalendarColumn"];
+            column: components["schemas"]["Column"] | components["schemas"]["BinnedColumn"] | components["schemas"]["CalendarColumn"];
             /**
              * @description `rows` (default) or `people`. Counts of people need less noise. Only for datasets whose privacy unit is a person.
              * @enum {string}
@@ -3229,7 +3231,7 @@ export interface components {
         ExtremeQuery: {
             /** @enum {string} */
             kind: "minimum" | "maximum";
-            column: components["schemas"]["ColumnName"];
+            column: components["schemas"]["Column"];
             /**
              * @description Uses one value of each person in place of the rows: the sum, the number or the mean of the column over the rows of the person where it is not NULL. People without such a row have no value. Only for datasets whose privacy unit is a person.
              * @enum {string}
@@ -3322,7 +3324,7 @@ export interface components {
             /** @constant */
             kind: "groupBy";
             /** @description Columns that define the groups: one group for each cell of their full cross product. None: all rows are one group. */
-            keys: (components["schemas"]["ColumnName"] | components["schemas"]["BinnedColumn"] | components["schemas"]["CalendarColumn"])[];
+            keys: (components["schemas"]["Column"] | components["schemas"]["BinnedColumn"] | components["schemas"]["CalendarColumn"])[];
             /** @description Statistics of each group. In the answer each is named by its kind, or by its kind and column, such as `count`, `count_people`, `mean_Age` and `mean_perPerson_sum_Cost`. A statistic may be listed once. */
             statistics: components["schemas"]["GroupStatistic"][];
             where?: components["schemas"]["Predicate"];
@@ -3359,7 +3361,7 @@ export interface components {
         } | {
             /** @constant */
             kind: "mean";
-            column: components["schemas"]["ColumnName"];
+            column: components["schemas"]["Column"];
             /**
              * @description Uses one value of each person in place of the rows: the sum, the number or the mean of the column over the rows of the person where it is not NULL. People without such a row have no value. Only for datasets whose privacy unit is a person.
              * @enum {string}
@@ -3370,23 +3372,23 @@ export interface components {
         } | {
             /** @enum {string} */
             kind: "sum" | "variance" | "standardDeviation";
-            column: components["schemas"]["ColumnName"];
+            column: components["schemas"]["Column"];
             /** @description Clamps the values of the column to narrower bounds than the declared ones. */
             clamp?: components["schemas"]["Clamp"];
         } | {
             /** @constant */
             kind: "countDistinct";
-            column: components["schemas"]["ColumnName"] | components["schemas"]["BinnedColumn"] | components["schemas"]["CalendarColumn"];
+            column: components["schemas"]["Column"] | components["schemas"]["BinnedColumn"] | components["schemas"]["CalendarColumn"];
         } | {
             /** @constant */
             kind: "median";
-            column: components["schemas"]["ColumnName"];
+            column: components["schemas"]["Column"];
             /** @description Clamps the values of the column to narrower bounds than the declared ones. */
             clamp?: components["schemas"]["Clamp"];
         } | {
             /** @constant */
             kind: "percentile";
-            column: components["schemas"]["ColumnName"];
+            column: components["schemas"]["Column"];
             /** @description Percentage between 0 and 100, exclusive, with at most 2 fractional digits. 50 is the median. */
             p: number;
             /** @description Clamps the values of the column to narrower bounds than the declared ones. */
@@ -3548,7 +3550,7 @@ export interface components {
         HistogramQuery: {
             /** @constant */
             kind: "histogram";
-            column: components["schemas"]["ColumnName"] | components["schemas"]["BinnedColumn"] | components["schemas"]["CalendarColumn"];
+            column: components["schemas"]["Column"] | components["schemas"]["BinnedColumn"] | components["schemas"]["CalendarColumn"];
             /**
              * @description `rows` (default) or `people`. Counts of people need less noise. Only for datasets whose privacy unit is a person.
              * @enum {string}
@@ -3891,7 +3893,7 @@ export interface components {
         KeySelectionQuery: {
             /** @constant */
             kind: "keySelection";
-            column: components["schemas"]["ColumnName"];
+            column: components["schemas"]["Column"];
             /**
              * @description Also release a noisy count for each key. Without counts more keys appear.
              * @default false
@@ -4074,9 +4076,9 @@ export interface components {
             /** @constant */
             kind: "linearRegression";
             /** @description Column to explain: numeric, boolean or temporal. */
-            outcome: components["schemas"]["ColumnName"];
+            outcome: components["schemas"]["Column"];
             /** @description Columns that explain the outcome, each numeric, boolean or temporal. */
-            predictors: components["schemas"]["ColumnName"][];
+            predictors: components["schemas"]["Column"][];
             /** @description Ridge: a number added to the sum of squares of each predictor, where the predictor is centred and scaled to lie between -1 and 1, so that the number is about as large as a number of rows. Default: the expected noise of these sums. At least 0. */
             ridge?: number;
             /** @description Clamps the values of columns to narrower bounds than the declared ones, by the names of the columns. */
@@ -4241,7 +4243,7 @@ export interface components {
             /** @constant */
             kind: "marginals";
             /** @description Columns from which the tables are made. Rows outside of the bins of a column are in no table. */
-            columns: (components["schemas"]["ColumnName"] | components["schemas"]["BinnedColumn"] | components["schemas"]["CalendarColumn"])[];
+            columns: (components["schemas"]["Column"] | components["schemas"]["BinnedColumn"] | components["schemas"]["CalendarColumn"])[];
             /** @description Number of columns of each table: all tables of so many of the columns. A list gives tables of several sizes. */
             ways: number | number[];
             /**
@@ -4324,7 +4326,7 @@ export interface components {
         MeanQuery: {
             /** @constant */
             kind: "mean";
-            column: components["schemas"]["ColumnName"];
+            column: components["schemas"]["Column"];
             /**
              * @description Uses one value of each person in place of the rows: the sum, the number or the mean of the column over the rows of the person where it is not NULL. People without such a row have no value. Only for datasets whose privacy unit is a person.
              * @enum {string}
@@ -4419,7 +4421,7 @@ export interface components {
         MedianQuery: {
             /** @constant */
             kind: "median";
-            column: components["schemas"]["ColumnName"];
+            column: components["schemas"]["Column"];
             /**
              * @description Uses one value of each person in place of the rows: the sum, the number or the mean of the column over the rows of the person where it is not NULL. People without such a row have no value. Only for datasets whose privacy unit is a person.
              * @enum {string}
@@ -4435,7 +4437,7 @@ export interface components {
         };
         /** @description Tests if a column has one of the values. False if the column is NULL. */
         Membership: {
-            column: components["schemas"]["ColumnName"];
+            column: components["schemas"]["Column"];
             /** @constant */
             op: "in";
             values: (number | string | boolean)[];
@@ -4461,7 +4463,7 @@ export interface components {
         };
         /** @description Tests if a column is NULL. */
         Missing: {
-            column: components["schemas"]["ColumnName"];
+            column: components["schemas"]["Column"];
             /** @constant */
             op: "isNull";
         };
@@ -4565,7 +4567,7 @@ export interface components {
             /** @constant */
             kind: "noisyMax";
             candidates: {
-                column: components["schemas"]["ColumnName"] | components["schemas"]["BinnedColumn"] | components["schemas"]["CalendarColumn"];
+                column: components["schemas"]["Column"] | components["schemas"]["BinnedColumn"] | components["schemas"]["CalendarColumn"];
             } | {
                 predicates: {
                     name: string;
@@ -4848,7 +4850,7 @@ export interface components {
         PercentileQuery: {
             /** @constant */
             kind: "percentile";
-            column: components["schemas"]["ColumnName"];
+            column: components["schemas"]["Column"];
             p: number | number[];
             /**
              * @description Uses one value of each person in place of the rows: the sum, the number or the mean of the column over the rows of the person where it is not NULL. People without such a row have no value. Only for datasets whose privacy unit is a person.
@@ -5328,7 +5330,7 @@ export interface components {
         };
         /** @description Tests if lower <= column <= upper. False if the column is NULL. */
         Range: {
-            column: components["schemas"]["ColumnName"];
+            column: components["schemas"]["Column"];
             /** @constant */
             op: "between";
             /** @description Number, or a date or time in ISO 8601. */
@@ -6247,7 +6249,7 @@ export interface components {
         StandardDeviationQuery: {
             /** @constant */
             kind: "standardDeviation";
-            column: components["schemas"]["ColumnName"];
+            column: components["schemas"]["Column"];
             /** @description Clamps the values of the column to narrower bounds than the declared ones. */
             clamp?: components["schemas"]["Clamp"];
             where?: components["schemas"]["Predicate"];
@@ -6391,7 +6393,7 @@ export interface components {
         SumQuery: {
             /** @constant */
             kind: "sum";
-            column: components["schemas"]["ColumnName"];
+            column: components["schemas"]["Column"];
             /** @description Clamps the values of the column to narrower bounds than the declared ones. */
             clamp?: components["schemas"]["Clamp"];
             where?: components["schemas"]["Predicate"];
@@ -6712,7 +6714,7 @@ export interface components {
             /** @constant */
             kind: "topGroups";
             /** @description Columns that define the groups: one group for each cell of their full cross product. */
-            keys: (components["schemas"]["ColumnName"] | components["schemas"]["BinnedColumn"] | components["schemas"]["CalendarColumn"])[];
+            keys: (components["schemas"]["Column"] | components["schemas"]["BinnedColumn"] | components["schemas"]["CalendarColumn"])[];
             /**
              * @description Number of groups in the answer.
              * @default 10
@@ -6946,7 +6948,7 @@ export interface components {
         VarianceQuery: {
             /** @constant */
             kind: "variance";
-            column: components["schemas"]["ColumnName"];
+            column: components["schemas"]["Column"];
             /** @description Clamps the values of the column to narrower bounds than the declared ones. */
             clamp?: components["schemas"]["Clamp"];
             where?: components["schemas"]["Predicate"];

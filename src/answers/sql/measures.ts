@@ -5,9 +5,10 @@ import type {
   GroupingColumn,
   GroupStatistic,
 } from '../../../schemas/answers/query.ts'
-import { columnNamed, isGrid, type QueryableColumn } from '../../core/dataset/dataset.ts'
+import { isGrid, type QueryableColumn } from '../../core/dataset/dataset.ts'
 import { valueOfIndex } from '../../core/dataset/grid-value.ts'
 import type { KindName } from '../../core/planner/kinds/question-kind.ts'
+import { columnNamed } from '../../core/planner/language/columns.ts'
 import { parseDecimal } from '../../privacy/decimal.ts'
 import { defined } from '../../privacy/defined.ts'
 import { groupingOf } from './grouping.ts'

@@ -1,4 +1,5 @@
-import { columnNamed, type Dataset, isTemporal } from '../../core/dataset/dataset.ts'
+import { type Dataset, isTemporal } from '../../core/dataset/dataset.ts'
+import { columnNamed } from '../../core/planner/language/columns.ts'
 import type { NoiseReport } from '../../core/planner/report-kinds.ts'
 import type { CellType } from './grouping.ts'
 import type { Measure } from './measures.ts'

@@ -1,5 +1,6 @@
-import { columnNamed, type Dataset, isQueryable, type QueryableColumn } from '../../core/dataset/dataset.ts'
+import { type Dataset, isQueryable, type QueryableColumn } from '../../core/dataset/dataset.ts'
 import { parseDate, parseInstant } from '../../core/dataset/iso-time.ts'
+import { columnNamed } from '../../core/planner/language/columns.ts'
 import { isSameDecimal } from '../../privacy/decimal.ts'
 import { didYouMean } from '../../privacy/did-you-mean.ts'
 import type { Refusal } from '../../privacy/refusal.ts'

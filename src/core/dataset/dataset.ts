@@ -4,6 +4,7 @@ import type { Accounting } from '../../privacy/accounting.ts'
 import type { EpsilonNano } from '../../privacy/loss.ts'
 import type { Neighbours, PrivacyUnit } from '../../privacy/neighbours.ts'
 import { Refusal } from '../../privacy/refusal.ts'
+import type { Formula } from '../planner/language/formula.ts'
 
 /** A dataset as its custodian declares it. */
 export type Declared = z.output<typeof declared>
@@ -26,6 +27,10 @@ interface ColumnFacts {
   /** True if NULL may occur in the ingested rows. */
   readonly nullable: boolean
   readonly invalidValue: InvalidValueRule
+  /** Present for a derived column, whose values are computed from those of other columns and are never stored. */
+  readonly formula?: Formula
+  /** Normal form of the expression of a derived column that its custodian has named. */
+  readonly expression?: string
 }
 
 /**
@@ -107,7 +112,7 @@ export interface Selectable extends Rankable {
  * Identifies people, or rows. Its values are compared when the source is ingested; no query can use it, and they are
  * never stored, released or logged.
  */
-export interface IdentifierColumn extends Omit<ColumnFacts, 'constantPerPerson'> {
+export interface IdentifierColumn extends Omit<ColumnFacts, 'constantPerPerson' | 'formula' | 'expression'> {
   readonly type: 'identifier'
 }
 
@@ -224,6 +229,8 @@ export interface Dataset {
   readonly firstVersion?: string
   readonly source: Source
   readonly columns: readonly Column[]
+  /** Columns that the custodian derives from them. */
+  readonly derived?: readonly QueryableColumn[]
   readonly privacyUnit: PrivacyUnit
   readonly neighbours: Neighbours
   /** Public number of rows under `change-one`, where each row is a privacy unit; otherwise it is private. */
@@ -264,11 +271,6 @@ export function versionKey({ id, version }: DatasetVersion): string {
 export function earlierVersions({ version, firstVersion = version }: Dataset): readonly string[] {
   const count = Number(version) - Number(firstVersion)
   return Array.from({ length: count }, (_, index) => String(Number(version) - 1 - index))
-}
-
-/** Returns the dataset's column with exactly this name, if it has one that queries can use. */
-export function columnNamed(dataset: Dataset, name: string): QueryableColumn | undefined {
-  return dataset.columns.filter(isQueryable).find((column) => column.name === name)
 }
 
 /** True for every column but identifiers. */

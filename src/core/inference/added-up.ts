@@ -1,7 +1,8 @@
 import { entry, must } from '../../privacy/must.ts'
-import { columnNamed, type Dataset, type QueryableColumn } from '../dataset/dataset.ts'
+import type { Dataset, QueryableColumn } from '../dataset/dataset.ts'
 import { domainOf } from '../planner/identity/column-values.ts'
 import { type Aggregate, cellCount, type GroupKey, groupKeySize } from '../planner/language/aggregate.ts'
+import { columnNamed } from '../planner/language/columns.ts'
 import { type Conditions, cutsOf, isConstant, textOf, withConditions } from './elementary-cells.ts'
 import { countsPeople, isUnbounded } from './linear-forms.ts'
 

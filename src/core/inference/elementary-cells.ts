@@ -1,5 +1,5 @@
 import { entry, must } from '../../privacy/must.ts'
-import { columnNamed, type Dataset, type QueryableColumn } from '../dataset/dataset.ts'
+import type { Dataset, QueryableColumn } from '../dataset/dataset.ts'
 import {
   type Comparison,
   contains,
@@ -14,6 +14,7 @@ import {
   type Predicate,
   type Statistic,
 } from '../planner/language/aggregate.ts'
+import { columnNamed } from '../planner/language/columns.ts'
 
 /*
  * Elementary cells: the comparisons and group keys of several aggregates cut every column into classes of values that none

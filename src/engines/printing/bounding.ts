@@ -1,9 +1,12 @@
-import { columnNamed, type Dataset } from '../../core/dataset/dataset.ts'
+import type { Dataset } from '../../core/dataset/dataset.ts'
 import type { Bounding, GroupKey, Predicate } from '../../core/planner/language/aggregate.ts'
+import { columnNamed } from '../../core/planner/language/columns.ts'
+import { columnsOf } from '../../core/planner/language/formula.ts'
 import { quoteIdentifier } from '../dialect.ts'
 import { PERSON_COLUMN, RANK_COLUMN } from '../person-rows.ts'
-import { columnsOf, type PrintedCondition } from './predicates.ts'
-import { type Printer, printDatasetRows, printValue } from './printer.ts'
+import { printDatasetRows, withDerived } from './derived.ts'
+import type { PrintedCondition } from './predicates.ts'
+import { type Printer, printValue } from './printer.ts'
 
 /*
  * Bounding of each person's contribution. A person dataset has two columns beside the declared ones: the person, and
@@ -86,7 +89,10 @@ function printSelection(
   const remaining =
     selected === undefined ? conditions : conditions.filter((_, place) => selected.remaining.includes(place))
   return {
-    relation: selected?.relation ?? printDatasetRows(printer, { unorderedUpTo }),
+    relation:
+      selected === undefined
+        ? printDatasetRows(printer, { unorderedUpTo })
+        : withDerived(printer, selected.relation),
     conditions: remaining.map(({ sql }) => sql),
   }
 }

@@ -3,7 +3,15 @@ import { must } from '../../privacy/must.ts'
 import { greatestCommonDivisor } from '../../privacy/rational.ts'
 import { quoteIdentifier } from '../dialect.ts'
 import { type PrintedCondition, printPredicate, printPresent } from './predicates.ts'
-import { columnOf, GRID, OUTERMOST_INDEX, type Printer, printColumn, printValue } from './printer.ts'
+import {
+  columnOf,
+  GRID,
+  OUTERMOST_INDEX,
+  type Printer,
+  printColumn,
+  printValue,
+  printValueOf,
+} from './printer.ts'
 
 /** The column with the number of a person's rows, where people are counted by it. */
 export const OWN_ROWS = quoteIdentifier('sotto_own_rows')
@@ -21,10 +29,10 @@ export interface PrintedKey {
 export function printGroupKey(printer: Printer, key: GroupKey): PrintedKey {
   switch (key.kind) {
     case 'category': {
-      const { name, categories } = columnOf(printer, key.column, ['category'])
-      if (categories.length !== key.size)
+      const column = columnOf(printer, key.column, ['category'])
+      if (column.categories.length !== key.size)
         throw new RangeError('a group key does not span the categories of its column')
-      return printPlaces(printer, key, quoteIdentifier(name), key.size)
+      return printPlaces(printer, key, printValueOf(printer, column), key.size)
     }
     case 'boolean': {
       const column = printColumn(printer, key.column, ['boolean'])
@@ -140,12 +148,17 @@ function isCycle({ length, first }: { readonly length: number; readonly first: n
   return Number.isInteger(length) && length >= 1 && Number.isInteger(first) && first >= 0 && first < length
 }
 
-/** Prints a binary search for the bin, given the inner edges. */
-function printBinSearch(column: string, innerEdges: readonly string[], firstBin = 0): string {
+/** Prints a binary search among edges. @param entryOf prints the entry of a bin; default: its number */
+export function printBinSearch(
+  column: string,
+  innerEdges: readonly string[],
+  entryOf: (bin: number) => string = String,
+  firstBin = 0,
+): string {
   const middle = innerEdges.length >> 1
   const edge = innerEdges[middle]
-  if (edge === undefined) return String(firstBin)
-  const below = printBinSearch(column, innerEdges.slice(0, middle), firstBin)
-  const above = printBinSearch(column, innerEdges.slice(middle + 1), firstBin + middle + 1)
+  if (edge === undefined) return entryOf(firstBin)
+  const below = printBinSearch(column, innerEdges.slice(0, middle), entryOf, firstBin)
+  const above = printBinSearch(column, innerEdges.slice(middle + 1), entryOf, firstBin + middle + 1)
   return `CASE WHEN ${column} < ${edge} THEN ${below} ELSE ${above} END`
 }

@@ -7,19 +7,6 @@ export interface PrintedCondition {
   readonly predicate: Predicate
 }
 
-/** The columns of the comparisons in a predicate, in their order. */
-export function columnsOf(predicate: Predicate): readonly string[] {
-  switch (predicate.kind) {
-    case 'and':
-    case 'or':
-      return predicate.predicates.flatMap(columnsOf)
-    case 'not':
-      return columnsOf(predicate.predicate)
-    default:
-      return [predicate.column]
-  }
-}
-
 /** Prints the condition that a column of any type is not NULL. */
 export function printPresent(printer: Printer, column: string): PrintedCondition {
   return {

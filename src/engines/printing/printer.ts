@@ -1,11 +1,7 @@
-import { type Column, columnNamed, type Dataset } from '../../core/dataset/dataset.ts'
-import {
-  type Dialect,
-  quoteIdentifier,
-  type RelationNeeds,
-  type SqlValue,
-  type SqlValueType,
-} from '../dialect.ts'
+import type { Column, Dataset, QueryableColumn } from '../../core/dataset/dataset.ts'
+import { columnNamed } from '../../core/planner/language/columns.ts'
+import { inputsOf } from '../../core/planner/language/formula.ts'
+import { type Dialect, quoteIdentifier, type SqlValue, type SqlValueType } from '../dialect.ts'
 
 /** A statement and the values of its parameters. */
 export interface PrintedStatement {
@@ -18,6 +14,26 @@ export interface Printer {
   readonly dataset: Dataset
   readonly dialect: Dialect
   readonly parameters: SqlValue[]
+  /** The derived columns that the statement uses, each after those from which it is computed. */
+  readonly derived: readonly QueryableColumn[]
+}
+
+/** @param asked what the statement computes, in the language of aggregates, where the field `column` names a column */
+export function createPrinter(dataset: Dataset, dialect: Dialect, asked: unknown): Printer {
+  const derived: QueryableColumn[] = []
+  const add = (name: string): void => {
+    const column = columnNamed(dataset, name)
+    if (column?.formula === undefined || derived.some((known) => known.name === column.name)) return
+    inputsOf(column.formula).forEach(add)
+    derived.push(column)
+  }
+  const addAll = (value: unknown): void => {
+    if (typeof value !== 'object' || value === null) return
+    if ('column' in value && typeof value.column === 'string') add(value.column)
+    Object.values(value).forEach(addAll)
+  }
+  addAll(asked)
+  return { dataset, dialect, parameters: [], derived }
 }
 
 /** An index beyond every stored one, far from the limits of 64-bit arithmetic. */
@@ -25,11 +41,11 @@ export const OUTERMOST_INDEX = 2n ** 60n
 
 /** @throws RangeError unless the dataset has a column of that name and of one of these types. */
 export function columnOf<Type extends Column['type']>(
-  { dataset }: Printer,
+  { dataset }: Pick<Printer, 'dataset'>,
   name: string,
   types: readonly Type[],
-): Extract<Column, { type: Type }> {
-  const isOfType = (column: Column): column is Extract<Column, { type: Type }> =>
+): Extract<QueryableColumn, { type: Type }> {
+  const isOfType = (column: QueryableColumn): column is Extract<QueryableColumn, { type: Type }> =>
     types.some((type) => type === column.type)
   const column = columnNamed(dataset, name)
   if (column === undefined) throw new RangeError('the aggregate uses a column that the dataset does not have')
@@ -37,9 +53,17 @@ export function columnOf<Type extends Column['type']>(
   return column
 }
 
-/** Prints the name of a column; otherwise as {@link columnOf}. */
+/** Prints the value of a column in the rows that {@link createPrinter} prepares; otherwise as {@link columnOf}. */
 export function printColumn(printer: Printer, name: string, types: readonly Column['type'][]): string {
-  return quoteIdentifier(columnOf(printer, name, types).name)
+  return printValueOf(printer, columnOf(printer, name, types))
+}
+
+/** Prints the value of a column of the dataset. */
+export function printValueOf({ derived }: Printer, { name, formula }: QueryableColumn): string {
+  if (formula === undefined) return quoteIdentifier(name)
+  const place = derived.findIndex((column) => column.name === name)
+  if (place === -1) throw new RangeError('the statement does not compute a derived column that it uses')
+  return quoteIdentifier(`sotto_derived${place}`)
 }
 
 /** Types whose values are grid indexes. */
@@ -50,11 +74,6 @@ export const ANY_TYPE = [...GRID, 'boolean', 'category', 'string'] as const
 /** Prints a value of the aggregate, as a parameter or a literal. */
 export function printValue({ dialect, parameters }: Printer, value: SqlValue, type: SqlValueType): string {
   return dialect.value(value, type, (bound) => parameters.push(bound))
-}
-
-/** Prints the relation of the dataset's rows. */
-export function printDatasetRows({ dataset, dialect, parameters }: Printer, needs?: RelationNeeds): string {
-  return dialect.relation(dataset, (bound) => parameters.push(bound), needs)
 }
 
 /** Prints an index to compare with; all indexes beyond every stored one compare the same. */

@@ -1,4 +1,4 @@
-import { columnNamed, type Dataset } from '../../core/dataset/dataset.ts'
+import type { Dataset } from '../../core/dataset/dataset.ts'
 import { gridPoints } from '../../core/dataset/value-limits.ts'
 import {
   type Aggregate,
@@ -7,12 +7,15 @@ import {
   type Predicate,
   type Statistic,
 } from '../../core/planner/language/aggregate.ts'
+import { columnNamed } from '../../core/planner/language/columns.ts'
+import { columnsOf } from '../../core/planner/language/formula.ts'
 import { defined } from '../../privacy/defined.ts'
 import { must } from '../../privacy/must.ts'
 import { type Dialect, quoteIdentifier } from '../dialect.ts'
 import { keepsAllRows, maxRowsOf } from './bounding.ts'
-import { columnsOf, printPredicate } from './predicates.ts'
-import { ANY_TYPE, type PrintedStatement, type Printer, printColumn, printDatasetRows } from './printer.ts'
+import { printDatasetRows } from './derived.ts'
+import { printPredicate } from './predicates.ts'
+import { ANY_TYPE, createPrinter, type PrintedStatement, type Printer, printColumn } from './printer.ts'
 import {
   type Counted,
   isRowStatistic,
@@ -101,7 +104,7 @@ function columnsOfKey(key: GroupKey): readonly string[] {
  * @throws RangeError for group keys that do not fit the dataset.
  */
 export function integerCount({ groupBy, statistics }: Aggregate, dataset: Dataset, dialect: Dialect): number {
-  const { cells } = printCells({ dataset, dialect, parameters: [] }, groupBy, undefined)
+  const { cells } = printCells(createPrinter(dataset, dialect, groupBy), groupBy, undefined)
   return cells * statistics.length
 }
 
@@ -160,7 +163,7 @@ export function printSharedScan(
   dataset: Dataset,
   dialect: Dialect,
 ): PrintedSharedScan {
-  const printer: Printer = { dataset, dialect, parameters: [] }
+  const printer = createPrinter(dataset, dialect, aggregates)
   const groupedBy = new Set<string>()
   const measures: string[] = []
   const addends = aggregates.map((aggregate) => {

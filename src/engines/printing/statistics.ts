@@ -1,10 +1,17 @@
 import type { Clamp, Predicate, Statistic } from '../../core/planner/language/aggregate.ts'
-import { quoteIdentifier } from '../dialect.ts'
 import { largestMagnitude } from '../grid.ts'
 import { PERSON, type PrintedRows } from './bounding.ts'
 import { printGroupKey } from './group-keys.ts'
 import { printPredicate } from './predicates.ts'
-import { ANY_TYPE, columnOf, GRID, OUTERMOST_INDEX, type Printer, printColumn } from './printer.ts'
+import {
+  ANY_TYPE,
+  columnOf,
+  GRID,
+  OUTERMOST_INDEX,
+  type Printer,
+  printColumn,
+  printValueOf,
+} from './printer.ts'
 
 /** The planner's LARGEST_SQUARED_INDEX: the sum of its square over any number of rows fits 128 bits. */
 const LARGEST_INDEX_SQUARED_IN_128_BITS = 2n ** 45n
@@ -155,7 +162,7 @@ export function printIndexed(
 ): IndexedColumn {
   const column = columnOf(printer, name, clamp === undefined ? [...GRID, 'boolean'] : GRID)
   const { nullable } = column
-  const quoted = quoteIdentifier(column.name)
+  const quoted = printValueOf(printer, column)
   if (column.type === 'boolean')
     return { index: printer.dialect.booleanIndex(quoted), nullable, largestMagnitude: 1n }
   const { lower, upper } = clamp ?? { lower: column.lowerIndex, upper: column.upperIndex }

@@ -1,6 +1,7 @@
 import { entry } from '../../../privacy/must.ts'
-import { columnNamed, type Dataset, type QueryableColumn } from '../../dataset/dataset.ts'
+import type { Dataset, QueryableColumn } from '../../dataset/dataset.ts'
 import type { Predicate } from '../language/aggregate.ts'
+import { columnNamed } from '../language/columns.ts'
 import { commonValues, complement, isEmpty, type Values, valuesInAny, valuesOf } from './column-values.ts'
 
 /**

@@ -1,8 +1,9 @@
 import type { GroupingColumn } from '../../../../schemas/answers/query.ts'
-import { columnNamed, type Dataset, isTemporal } from '../../dataset/dataset.ts'
+import { type Dataset, isTemporal } from '../../dataset/dataset.ts'
 import { normalValue } from '../../dataset/grid-value.ts'
 import { periodName } from '../language/calendar.ts'
 import { periodsOf } from '../language/calendar-cells.ts'
+import { columnNamed } from '../language/columns.ts'
 
 /* Fields of queries in normal form. */
 

@@ -1,14 +1,9 @@
 import type { QueryPredicate } from '../../../../schemas/answers/query.ts'
 import { entry, must } from '../../../privacy/must.ts'
-import {
-  columnNamed,
-  type Dataset,
-  type GridColumn,
-  isGrid,
-  type QueryableColumn,
-} from '../../dataset/dataset.ts'
+import { type Dataset, type GridColumn, isGrid, type QueryableColumn } from '../../dataset/dataset.ts'
 import { parseGridValue, valueOfIndex } from '../../dataset/grid-value.ts'
 import type { Predicate } from '../language/aggregate.ts'
+import { columnNamed } from '../language/columns.ts'
 import { planPredicate } from '../language/predicate.ts'
 import {
   complement,

@@ -1,10 +1,11 @@
 import type { ClampRequest, ColumnClamps, GroupStatistic, Query } from '../../../../schemas/answers/query.ts'
 import { defined } from '../../../privacy/defined.ts'
 import { refuseQuery } from '../../../privacy/refusal.ts'
-import { columnNamed, type Dataset, type GridColumn, isGrid } from '../../dataset/dataset.ts'
+import { type Dataset, type GridColumn, isGrid } from '../../dataset/dataset.ts'
 import { type GridValue, parseGridValue, valueOfIndex } from '../../dataset/grid-value.ts'
 import type { Clamp } from './aggregate.ts'
 import { type ColumnRule, requireColumnOf } from './column-rules.ts'
+import { columnNamed } from './columns.ts'
 import type { MeasuredColumn } from './measured-column.ts'
 
 /*

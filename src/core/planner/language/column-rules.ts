@@ -1,12 +1,7 @@
 import { didYouMean } from '../../../privacy/did-you-mean.ts'
 import { refuseQuery } from '../../../privacy/refusal.ts'
-import {
-  type Column,
-  columnNamed,
-  type Dataset,
-  isQueryable,
-  type QueryableColumn,
-} from '../../dataset/dataset.ts'
+import { type Column, type Dataset, isQueryable, type QueryableColumn } from '../../dataset/dataset.ts'
+import { findColumn } from './columns.ts'
 
 /*
  * The columns that a field of a question takes, as data. The planner refuses all others; forms and clients read the same
@@ -88,16 +83,19 @@ export function requireColumnOf<Type extends ColumnType>(
 }
 
 /**
- * Finds a column of the dataset by name.
- * @throws Refusal `query-does-not-fit` naming `field` and the existing columns, or the rule that no query may use an
- * identifier.
+ * Finds a column of the dataset by its name, or by an expression.
+ * @throws Refusal `query-does-not-fit` naming `field` and the existing columns, the rule that no query may use an
+ * identifier, or the rule that an expression breaks.
  */
 export function requireColumn(dataset: Dataset, name: string, field: string): QueryableColumn {
-  const column = columnNamed(dataset, name)
-  if (column !== undefined) return column
+  const found = findColumn(dataset, name)
+  if ('column' in found) return found.column
   if (dataset.columns.some((known) => known.name === name))
     throw refuseQuery(field, `must not be ${name}: queries cannot use an identifier`)
-  const names = dataset.columns.filter(isQueryable).map((known) => known.name)
+  if (found.rule !== undefined) throw refuseQuery(field, `is no column, and as an expression ${found.rule}`)
+  const names = [...dataset.columns.filter(isQueryable), ...(dataset.derived ?? [])].map(
+    (known) => known.name,
+  )
   throw refuseQuery(
     field,
     `the dataset has no column "${name}"${didYouMean(name, names)}; it has ${names.join(', ')}`,

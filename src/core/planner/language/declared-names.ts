@@ -1,49 +1,41 @@
 import type { Dataset } from '../../dataset/dataset.ts'
-import { isJoined, parseJoinedColumn } from '../../dataset/joins.ts'
+import { columnNamed } from './columns.ts'
 
 /** Fields of questions that name columns, alone or in a list. */
 const NAMING = new Set(['column', 'columns', 'keys', 'outcome', 'predictors'])
 
 /**
- * Writes the columns of a question as they are declared. Columns of joined tables are declared as `table.column`, and a
- * question may omit the table where one column only has the name.
+ * Writes the columns of a question by their one name: as they are declared, and expressions in their normal form. Columns of
+ * joined tables are declared as `table.column`, and a question may omit the table where one column only has the name.
  *
  * @param question a question or a predicate, parsed
- * @returns the question itself for other datasets
+ * @returns the question itself if it is written so already
  */
 export function withDeclaredNames<Question>(question: Question, dataset: Dataset): Question {
-  if (!isJoined(dataset.source)) return question
-  const names = declaredNames(dataset)
-  const nameOf = (name: string) => names.get(name) ?? name
+  const nameOf = (name: string) => columnNamed(dataset, name)?.name ?? name
   return renamed(question, false, nameOf) as Question
-}
-
-/** The declared names by the names without a table that mean one of them. */
-function declaredNames({ columns }: Dataset): ReadonlyMap<string, string> {
-  const declared = new Set(columns.map(({ name }) => name))
-  const names = new Map<string, string | undefined>()
-  for (const { name } of columns) {
-    const short = parseJoinedColumn(name)?.column
-    if (short !== undefined && !declared.has(short)) names.set(short, names.has(short) ? undefined : name)
-  }
-  return new Map([...names].flatMap(([short, name]) => (name === undefined ? [] : [[short, name] as const])))
 }
 
 /** @param isName true if a text here is the name of a column */
 function renamed(value: unknown, isName: boolean, nameOf: (name: string) => string): unknown {
   if (typeof value === 'string') return isName ? nameOf(value) : value
-  if (Array.isArray(value)) return value.map((each) => renamed(each, isName, nameOf))
+  if (Array.isArray(value)) {
+    const each = value.map((part) => renamed(part, isName, nameOf))
+    return each.every((part, place) => part === value[place]) ? value : each
+  }
   if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(
-    Object.entries(value).map(([field, each]) => {
-      // The clamps of several columns are listed by their names.
-      const key = field === 'clamp' ? renamedKeys(each, nameOf) : each
-      return [field, renamed(key, NAMING.has(field), nameOf)]
-    }),
-  )
+  const fields = Object.entries(value)
+  const changed = fields.map(([field, each]) => {
+    // The clamps of several columns are listed by their names.
+    const key = field === 'clamp' ? renamedKeys(each, nameOf) : each
+    return [field, renamed(key, NAMING.has(field), nameOf)] as const
+  })
+  return changed.every(([, each], place) => each === fields[place]?.[1]) ? value : Object.fromEntries(changed)
 }
 
 function renamedKeys(clamp: unknown, nameOf: (name: string) => string): unknown {
   if (typeof clamp !== 'object' || clamp === null || 'lower' in clamp || 'upper' in clamp) return clamp
-  return Object.fromEntries(Object.entries(clamp).map(([name, each]) => [nameOf(name), each]))
+  const clamps = Object.entries(clamp)
+  if (clamps.every(([name]) => nameOf(name) === name)) return clamp
+  return Object.fromEntries(clamps.map(([name, each]) => [nameOf(name), each]))
 }

@@ -13,7 +13,7 @@ import type { GroupKey } from './aggregate.ts'
 import type { Bin } from './bin-text.ts'
 import { planCalendarCells } from './calendar-cells.ts'
 import { requireColumn } from './column-rules.ts'
-import { indexAtLeast, nanoOf } from './predicate.ts'
+import { indexAtLeast, nanoOf } from './comparisons.ts'
 
 /** One cell of a grouping column's declared domain, as an answer shows it. `null`: the rows without a value. */
 export type CellLabel = string | boolean | null | Bin<GridValue>

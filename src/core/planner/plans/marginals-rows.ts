@@ -1,6 +1,7 @@
 import { entry, must } from '../../../privacy/must.ts'
-import { columnNamed, type Dataset, isGrid } from '../../dataset/dataset.ts'
+import { type Dataset, isGrid } from '../../dataset/dataset.ts'
 import type { Predicate } from '../language/aggregate.ts'
+import { columnNamed } from '../language/columns.ts'
 import type { Grouping } from '../language/grouping.ts'
 
 /**

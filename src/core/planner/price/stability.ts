@@ -2,7 +2,7 @@ import { entry } from '../../../privacy/must.ts'
 import type { Neighbours } from '../../../privacy/neighbours.ts'
 import { divideRoundingDown, divideRoundingUp } from '../../../privacy/rational.ts'
 import type { KeySensitivity, ScoreSensitivity, Sensitivity } from '../../../privacy/sensitivity.ts'
-import { columnNamed, type Dataset } from '../../dataset/dataset.ts'
+import type { Dataset } from '../../dataset/dataset.ts'
 import type { RankScore } from '../../mechanisms/selection/quantile.ts'
 import type { Disjoint } from '../identity/disjoint.ts'
 import {
@@ -17,6 +17,7 @@ import {
   type Statistic,
 } from '../language/aggregate.ts'
 import { MULTIPLIED, requireColumn, requireColumnOf } from '../language/column-rules.ts'
+import { columnNamed } from '../language/columns.ts'
 import type { Cells } from '../language/contribution.ts'
 import { type MeasuredColumn, measuredColumn } from '../language/measured-column.ts'
 

@@ -1,0 +1,89 @@
+import { type Dataset, isQueryable, type QueryableColumn } from '../../dataset/dataset.ts'
+import { isJoined, parseJoinedColumn } from '../../dataset/joins.ts'
+import { derivedColumn } from './expressions/derive.ts'
+import { ExpressionError } from './expressions/parse.ts'
+
+/*
+ * The columns of a dataset by their names: the declared ones, and those that expressions stand for. A derived column is named by
+ * the normal form of its expression, so that equal expressions are one column; or as its custodian has declared it.
+ */
+
+/** A column, or the rule that a text breaks which names none. */
+type Named = { readonly column: QueryableColumn } | { readonly rule: string | undefined }
+
+interface Names {
+  /** The declared columns by their names, and by the names without a table that mean one of them. */
+  readonly declared: ReadonlyMap<string, QueryableColumn>
+  /** Expressions that were used before, by their texts. */
+  readonly derived: Map<string, Named>
+}
+
+/** Largest number of expressions that are kept for a dataset. */
+const MOST_KEPT = 1_000
+
+const known = new WeakMap<Dataset, Names>()
+
+/** Returns the column that a name or an expression stands for, if queries can use it. */
+export function columnNamed(dataset: Dataset, text: string): QueryableColumn | undefined {
+  const named = findColumn(dataset, text)
+  return 'column' in named ? named.column : undefined
+}
+
+/** Returns the column that a name or an expression stands for, or the rule that the text breaks; without one, the name is unknown. */
+export function findColumn(dataset: Dataset, text: string): Named {
+  const names = namesOf(dataset)
+  const declared = names.declared.get(text)
+  if (declared !== undefined) return { column: declared }
+  const kept = names.derived.get(text)
+  if (kept !== undefined) return kept
+  const named = derive(dataset, names, text)
+  if (names.derived.size >= MOST_KEPT) names.derived.clear()
+  names.derived.set(text, named)
+  return named
+}
+
+function derive(dataset: Dataset, { declared }: Names, text: string): Named {
+  let isName = false
+  const find = (name: string): QueryableColumn => {
+    isName ||= name === text
+    const found: Named = name === text ? { rule: undefined } : findColumn(dataset, name)
+    if ('column' in found) return found.column
+    throw new ExpressionError(found.rule ?? `names no column "${name}"`)
+  }
+  try {
+    const column = derivedColumn(text, find)
+    return { column: declaredAs(dataset.derived ?? [], column) ?? declared.get(column.name) ?? column }
+  } catch (error) {
+    if (!(error instanceof ExpressionError)) throw error
+    return { rule: isName ? undefined : error.rule }
+  }
+}
+
+/** A declared column with the values of an expression. */
+function declaredAs(
+  derived: readonly QueryableColumn[],
+  { name }: QueryableColumn,
+): QueryableColumn | undefined {
+  return derived.find(({ expression }) => expression === name)
+}
+
+function namesOf(dataset: Dataset): Names {
+  const before = known.get(dataset)
+  if (before !== undefined) return before
+  const names: Names = { declared: declaredNames(dataset), derived: new Map() }
+  known.set(dataset, names)
+  return names
+}
+
+function declaredNames({ columns, derived = [], source }: Dataset): ReadonlyMap<string, QueryableColumn> {
+  const usable = [...columns.filter(isQueryable), ...derived]
+  const declared = new Map(usable.map((column) => [column.name, column]))
+  if (!isJoined(source)) return declared
+  const short = Map.groupBy(columns, ({ name }) => parseJoinedColumn(name)?.column)
+  const meant = [...short].flatMap(([name, [column, ...others]]) =>
+    name === undefined || column === undefined || others.length > 0 || !isQueryable(column)
+      ? []
+      : [[name, column] as const],
+  )
+  return new Map([...meant, ...declared])
+}

@@ -1,0 +1,169 @@
+import { divideRoundingDown, divideRoundingUp } from '../../../../privacy/rational.ts'
+import {
+  type DateColumn,
+  isTemporal,
+  type NumericColumn,
+  type QueryableColumn,
+  type TemporalColumn,
+  type TimestampColumn,
+} from '../../../dataset/dataset.ts'
+import { type Period, periodAt, startOf } from '../calendar.ts'
+import type { Formula } from '../formula.ts'
+import { columnText, ONE_NANO, requireIndexes } from './linear.ts'
+import { ExpressionError } from './parse.ts'
+
+/* Parts of dates and timestamps in UTC, with weeks from Monday. A timestamp has the parts of its date, and its hour. */
+
+const PARTS = ['date', 'year', 'quarter', 'month', 'day', 'weekday', 'hour'] as const
+
+type DatePart = (typeof PARTS)[number]
+
+const SECONDS_PER_DAY = 86_400n
+/** 1970-01-01 was a Thursday: the number of days since the Monday before it. */
+const DAYS_SINCE_MONDAY = 3n
+/** Largest number of periods among which engines search. */
+const MOST_PERIODS = 2_000
+
+export function isDatePart(name: string): name is DatePart {
+  return PARTS.some((part) => part === name)
+}
+
+/** @throws ExpressionError for a column of another type, or with more periods than engines can search */
+export function datePart(part: DatePart, column: QueryableColumn): DateColumn | NumericColumn {
+  if (!isTemporal(column))
+    throw new ExpressionError(
+      `must give ${part} a date or timestamp; ${column.name} is of type ${column.type}`,
+    )
+  const name = `${part}(${columnText(column)})`
+  if (part === 'hour') {
+    if (column.type === 'timestamp') return numbers(name, column, [0n, 23n], hours(column))
+    throw new ExpressionError(`must not take the hour of ${column.name}, which is a column of dates`)
+  }
+  const date = column.type === 'date' ? column : dateOf(column)
+  switch (part) {
+    case 'date':
+      return date
+    case 'weekday':
+      return numbers(name, date, [1n, 7n], weekdays(date))
+    case 'day':
+      return dayOfMonth(name, date)
+    case 'year':
+      return numbered(name, date, 'year', BigInt)
+    case 'quarter':
+      return numbered(name, date, 'quarter', (quarter) => 1n + remainder(BigInt(quarter), 4n))
+    case 'month':
+      return numbered(name, date, 'month', (month) => 1n + remainder(BigInt(month), 12n))
+  }
+}
+
+function remainder(dividend: bigint, divisor: bigint): bigint {
+  return ((dividend % divisor) + divisor) % divisor
+}
+
+/** The whole units of an index: days of a date, seconds of a timestamp. */
+function unitsOf({ stepNano }: TemporalColumn, index: bigint): bigint {
+  return (index * stepNano) / ONE_NANO
+}
+
+/** Whole units of a column, divided. */
+function quotient(
+  column: TemporalColumn,
+  offset: bigint,
+  divisor: bigint,
+): Extract<Formula, { kind: 'sum' }> {
+  const lowest = divideRoundingDown(unitsOf(column, column.lowerIndex) + offset, divisor)
+  const terms = [{ column: column.name, factor: column.stepNano / ONE_NANO }]
+  return { kind: 'sum', terms, offset, divisor, lowest }
+}
+
+function dateOf(column: TimestampColumn): DateColumn {
+  const day = (index: bigint) => divideRoundingDown(unitsOf(column, index), SECONDS_PER_DAY)
+  const { nullable, invalidValue, constantPerPerson, dateFormat } = column
+  return {
+    name: `date(${columnText(column)})`,
+    type: 'date',
+    dateFormat,
+    nullable,
+    invalidValue,
+    ...(constantPerPerson ? { constantPerPerson } : {}),
+    stepNano: ONE_NANO,
+    lowerIndex: day(column.lowerIndex),
+    upperIndex: day(column.upperIndex),
+    formula: quotient(column, 0n, SECONDS_PER_DAY),
+  }
+}
+
+function hours(column: TimestampColumn): Formula {
+  return { ...quotient(column, 0n, 3_600n), cycle: { length: 24n, plus: 0n } }
+}
+
+function weekdays(date: DateColumn): Formula {
+  return { ...quotient(date, DAYS_SINCE_MONDAY, 1n), cycle: { length: 7n, plus: 1n } }
+}
+
+function numbers(
+  name: string,
+  { nullable, invalidValue, constantPerPerson }: TemporalColumn,
+  [lowerIndex, upperIndex]: readonly [bigint, bigint],
+  formula: Formula,
+): NumericColumn {
+  return {
+    name,
+    type: 'integer',
+    nullable,
+    invalidValue,
+    ...(constantPerPerson ? { constantPerPerson } : {}),
+    stepNano: ONE_NANO,
+    lowerIndex,
+    upperIndex,
+    formula,
+  }
+}
+
+interface Periods {
+  readonly numbers: readonly number[]
+  /** Indexes of the first days of all periods but the first. */
+  readonly edges: readonly bigint[]
+}
+
+function periodsOf(date: DateColumn, period: Period): Periods {
+  const at = (index: bigint) => periodAt(period, unitsOf(date, index) * SECONDS_PER_DAY)
+  const [first, last] = [at(date.lowerIndex), at(date.upperIndex)]
+  if (last - first >= MOST_PERIODS)
+    throw new ExpressionError(
+      `spans ${last - first + 1} periods of one ${period}; at most ${MOST_PERIODS} are supported`,
+    )
+  const found = Array.from({ length: last - first + 1 }, (_, place) => first + place)
+  const step = date.stepNano / ONE_NANO
+  const edges = found
+    .slice(1)
+    .map((number) => divideRoundingUp(startOf(period, number) / SECONDS_PER_DAY, step))
+  return { numbers: found, edges }
+}
+
+/** A number for each period. */
+function numbered(
+  name: string,
+  date: DateColumn,
+  period: Period,
+  numberOf: (period: number) => bigint,
+): NumericColumn {
+  const { numbers: found, edges } = periodsOf(date, period)
+  const plus = found.map(numberOf)
+  const { lowerIndex, upperIndex } = requireIndexes(plus)
+  return numbers(name, date, [lowerIndex, upperIndex], {
+    kind: 'steps',
+    column: date.name,
+    edges,
+    plus,
+    replaces: true,
+  })
+}
+
+function dayOfMonth(name: string, date: DateColumn): NumericColumn {
+  if (date.stepNano !== ONE_NANO)
+    throw new ExpressionError(`must not take the day of ${date.name}, whose step is not one day`)
+  const { numbers: found, edges } = periodsOf(date, 'month')
+  const plus = found.map((month) => 1n - startOf('month', month) / SECONDS_PER_DAY)
+  return numbers(name, date, [1n, 31n], { kind: 'steps', column: date.name, edges, plus, replaces: false })
+}
