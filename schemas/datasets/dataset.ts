@@ -690,6 +690,18 @@ const source = z.discriminatedUnion('kind', [
   visitsSource,
 ])
 
+const derivedColumn = z
+  .strictObject({
+    name: columnName.describe('Name of the column, different from every other.'),
+    expression: expressionText.describe(
+      'Expression over the columns and the derived columns before this one, such as `arr_delay - dep_delay`: docs/queries.md. Its ' +
+        'type, bounds and step follow from theirs.',
+    ),
+    description: columnDescription.optional(),
+    unit: unit.optional(),
+  })
+  .meta({ id: 'DerivedColumn', description: 'Column that is computed from others. It is never stored.' })
+
 const declaration = {
   id: datasetId.describe(
     'Name in addresses: 1 to 63 lower-case letters, digits and `-`, starting with a letter. The budget belongs to it for good.',
@@ -718,6 +730,12 @@ const declaration = {
         'charged to their own allotment and not to the dataset again.',
     ),
   leftOut: leftOut.optional(),
+  derived: z
+    .array(derivedColumn)
+    .min(1)
+    .max(100)
+    .optional()
+    .describe('Columns that are computed from the others, and that questions name as they name those.'),
 }
 
 const separateBudget = z

@@ -2727,6 +2727,8 @@ export interface components {
              */
             sharing: boolean;
             leftOut?: components["schemas"]["LeftOut"];
+            /** @description Columns that are computed from the others, and that questions name as they name those. */
+            derived?: components["schemas"]["DerivedColumn"][];
             columns: (components["schemas"]["IntegerColumn"] | components["schemas"]["NumberColumn"] | components["schemas"]["DateColumn"] | components["schemas"]["TimestampColumn"] | components["schemas"]["BooleanColumn"] | components["schemas"]["CategoryColumn"] | components["schemas"]["StringColumn"] | components["schemas"]["IdentifierColumn"])[];
             /** @description True for made-up data that describes no real person. */
             synthetic: boolean;
@@ -2823,6 +2825,17 @@ export interface components {
              * @default 1
              */
             step?: number;
+        };
+        /** @description Column that is computed from others. It is never stored. */
+        DerivedColumn: {
+            /** @description Name of the column, different from every other. */
+            name: components["schemas"]["ColumnName"];
+            /** @description Expression over the columns and the derived columns before this one, such as `arr_delay - dep_delay`: docs/queries.md. Its type, bounds and step follow from theirs. */
+            expression: string;
+            /** @description Meaning of the values. */
+            description?: string;
+            /** @description Unit of the values, such as `EUR`. It is only shown. */
+            unit?: string;
         };
         /**
          * @description Texts that describe a dataset. An absent text stays as it is; `null` removes it.
@@ -5235,6 +5248,8 @@ export interface components {
              */
             sharing: boolean;
             leftOut?: components["schemas"]["LeftOut"];
+            /** @description Columns that are computed from the others, and that questions name as they name those. */
+            derived?: components["schemas"]["DerivedColumn"][];
             columns: (components["schemas"]["IntegerColumn"] | components["schemas"]["NumberColumn"] | components["schemas"]["DateColumn"] | components["schemas"]["TimestampColumn"] | components["schemas"]["BooleanColumn"] | components["schemas"]["CategoryColumn"] | components["schemas"]["StringColumn"] | components["schemas"]["IdentifierColumn"])[];
             /** @description True for made-up data that describes no real person. */
             synthetic: boolean;
@@ -5396,6 +5411,8 @@ export interface components {
              */
             sharing: boolean;
             leftOut?: components["schemas"]["LeftOut"];
+            /** @description Columns that are computed from the others, and that questions name as they name those. */
+            derived?: components["schemas"]["DerivedColumn"][];
             columns: (components["schemas"]["IntegerColumn"] | components["schemas"]["NumberColumn"] | components["schemas"]["DateColumn"] | components["schemas"]["TimestampColumn"] | components["schemas"]["BooleanColumn"] | components["schemas"]["CategoryColumn"] | components["schemas"]["StringColumn"] | components["schemas"]["IdentifierColumn"])[];
             /** @description True for made-up data that describes no real person. */
             synthetic: boolean;
@@ -5494,6 +5511,8 @@ export interface components {
              */
             sharing?: boolean;
             leftOut?: components["schemas"]["LeftOut"];
+            /** @description Columns that are computed from the others, and that questions name as they name those. */
+            derived?: components["schemas"]["DerivedColumn"][];
             /** @description Optional for a population; the default is all of its columns. */
             columns?: (components["schemas"]["IntegerColumnInput"] | components["schemas"]["NumberColumnInput"] | components["schemas"]["DateColumnInput"] | components["schemas"]["TimestampColumnInput"] | components["schemas"]["BooleanColumnInput"] | components["schemas"]["CategoryColumnInput"] | components["schemas"]["StringColumnInput"] | components["schemas"]["IdentifierColumnInput"])[];
             /** @description True for made-up data that describes no real person. Default: true for a population, false for a file. */

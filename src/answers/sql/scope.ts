@@ -44,7 +44,7 @@ function namesMeant({ dataset, tables }: Scope, { table, name }: ColumnName): re
   const starts = [...tables].flatMap(([name, start]) =>
     table === undefined || table === name ? [start] : [],
   )
-  const names = dataset.columns.map((each) => each.name)
+  const names = [...dataset.columns, ...(dataset.derived ?? [])].map((each) => each.name)
   const meant = (spelling: (own: string) => string) =>
     names.filter((each) =>
       starts.some((start) => each.startsWith(start) && spelling(each.slice(start.length)) === name),
@@ -78,7 +78,7 @@ export function columnOf(scope: Scope, column: ColumnName): QueryableColumn {
         : ''
     throw misfit(column.at, `queries cannot use the identifier ${name}.${instead}`)
   }
-  const names = dataset.columns.filter(isQueryable).map((each) => each.name)
+  const names = [...dataset.columns.filter(isQueryable), ...(dataset.derived ?? [])].map((each) => each.name)
   const advice = didYouMean(column.name, names)
   throw misfit(column.at, `the dataset has no column "${column.name}"${advice}; it has ${names.join(', ')}.`)
 }

@@ -5,7 +5,16 @@ import { defined } from '../../privacy/defined.ts'
 import { EPSILON_FRACTION_DIGITS, epsilonFromWire, epsilonNano } from '../../privacy/loss.ts'
 import { divideRoundingDown } from '../../privacy/rational.ts'
 import { type FieldError, refuseField, requireNone } from '../../privacy/refusal.ts'
-import type { Column, Dataset, GridColumn, InvalidValueRule, QueryLimits, StringColumn } from './dataset.ts'
+import { findColumn } from '../planner/language/columns.ts'
+import type {
+  Column,
+  Dataset,
+  GridColumn,
+  InvalidValueRule,
+  QueryableColumn,
+  QueryLimits,
+  StringColumn,
+} from './dataset.ts'
 import { parseGridValue, valueOfIndex } from './grid-value.ts'
 import { joinTree } from './joins.ts'
 import { DEFAULT_SELECTABLE, LONGEST_TEXT, MOST_CHARACTERS, MOST_TEXTS, MOST_VALUES } from './value-limits.ts'
@@ -72,7 +81,7 @@ export function withSelectableLimits(columns: readonly ColumnDeclaration[]): rea
 export function declareDataset(declaration: DatasetDeclaration, version: string, units?: number): Dataset {
   const columns = declareColumns(declaration)
   const { privacyUnit, neighbours } = declaration
-  return {
+  return declareDerived(declaration, {
     id: declaration.id,
     title: declaration.title,
     version,
@@ -92,8 +101,36 @@ export function declareDataset(declaration: DatasetDeclaration, version: string,
       : privacyUnit.kind === 'row'
         ? { rows: units }
         : { people: units }),
-  }
+  })
 }
+
+/**
+ * Adds the derived columns of a declaration, each of which may use those before it.
+ * @throws Refusal listing every field that breaks a rule.
+ */
+function declareDerived({ derived = [] }: DatasetDeclaration, dataset: Dataset): Dataset {
+  const errors: FieldError[] = []
+  const names = new Set(dataset.columns.map(({ name }) => caseFolded(name)))
+  const declared = derived.reduce<readonly QueryableColumn[]>((before, { name, expression }, position) => {
+    const report = (field: string, rule: string) => {
+      errors.push({ field: `derived.${position}.${field}`, rule })
+      return before
+    }
+    if (names.has(caseFolded(name))) return report('name', DIFFERENT_NAME)
+    names.add(caseFolded(name))
+    const found = findColumn({ ...dataset, derived: before }, expression)
+    if (!('column' in found))
+      return report('expression', `as an expression ${found.rule ?? `names no column "${expression}"`}`)
+    const { column } = found
+    if (column.formula === undefined || column.expression !== undefined)
+      return report('expression', `must compute a column of its own, and this is ${column.name}`)
+    return [...before, { ...column, name, expression: column.name }]
+  }, [])
+  requireNone(errors)
+  return declared.length === 0 ? dataset : { ...dataset, derived: declared }
+}
+
+const DIFFERENT_NAME = 'must differ from every other column, in more than upper and lower case'
 
 /**
  * Converts the columns of a declaration.
@@ -109,8 +146,7 @@ export function declareColumns(declaration: DatasetDeclaration): readonly Column
     const name = caseFolded(column.name)
     // Databases compare identifiers case-insensitively, so two such columns would be one.
     const first = declaration.columns.findIndex((other) => caseFolded(other.name) === name)
-    if (first !== position)
-      report('name', 'must differ from every other column, in more than upper and lower case')
+    if (first !== position) report('name', DIFFERENT_NAME)
     return declareColumn(column, report)
   })
   requireNone(errors)
@@ -161,14 +197,15 @@ const RESERVED_PREFIX = 'sotto_'
  * the rule has none of the added columns.
  * @throws Refusal `invalid-request` naming the column.
  */
-export function requireUnreservedNames(columns: readonly ColumnDeclaration[]): void {
-  for (const [position, { name }] of columns.entries())
-    if (caseFolded(name).startsWith(RESERVED_PREFIX))
-      throw refuseField(
-        'invalid-request',
-        `columns.${position}.name`,
-        `must not start with "${RESERVED_PREFIX}"`,
-      )
+export function requireUnreservedNames({ columns, derived = [] }: DatasetDeclaration): void {
+  for (const [list, named] of Object.entries({ columns, derived }))
+    for (const [position, { name }] of named.entries())
+      if (caseFolded(name).startsWith(RESERVED_PREFIX))
+        throw refuseField(
+          'invalid-request',
+          `${list}.${position}.name`,
+          `must not start with "${RESERVED_PREFIX}"`,
+        )
 }
 
 /**

@@ -37,7 +37,7 @@ export function prepareAuditedPair(pair: AuditedPair): PreparedPair {
   // Refuses a privacy unit without its column before rows are compared.
   const declaration = declarationOf(pair)
   declareColumns(declaration)
-  requireUnreservedNames(declaration.columns)
+  requireUnreservedNames(declaration)
   requireNeighbouringUnits(pair)
   return { declaration, files: [csvOf(pair.columns, pair.rows), csvOf(pair.columns, pair.neighbourRows)] }
 }

@@ -1,9 +1,7 @@
 import { type Column, type Dataset, isLiveSource } from '../../../core/dataset/dataset.ts'
 import {
   type DatasetDeclaration,
-  declareColumns,
-  declareLeftOut,
-  declareQueryLimits,
+  declareDataset,
   defaultDeclarations,
   requireUnreservedNames,
   withSelectableLimits,
@@ -57,13 +55,12 @@ export function checkRegistration(request: RegistrationRequest): CheckedRegistra
   const { budget, separateBudget } = request
   const declaration = completeDeclaration(request)
   const granted = grantedBy(budget, declaration.accounting, 'budget.')
-  const columns = declareColumns(declaration)
-  declareQueryLimits(declaration)
-  requireAffordable(declareLeftOut(declaration), granted)
-  requireUnreservedNames(declaration.columns)
+  const dataset = declareDataset(declaration, '')
+  requireAffordable(dataset, granted)
+  requireUnreservedNames(declaration)
   // They were checked with the columns.
   const joins = joinTree(declaration, () => undefined)
-  return { declaration, separateBudget, budget, granted, columns, joins }
+  return { declaration, separateBudget, budget, granted, columns: dataset.columns, joins }
 }
 
 /** @throws Refusal `invalid-request` if the budget does not pay for one measurement of what is left out. */

@@ -1,12 +1,20 @@
 import { describe, expect, test } from 'vitest'
+import { query } from '../../../../schemas/answers/query.ts'
 import { isGrid } from '../../../../src/core/dataset/dataset.ts'
+import { type DatasetDeclaration, declareDataset } from '../../../../src/core/dataset/declaration.ts'
 import { valueOfIndex } from '../../../../src/core/dataset/grid-value.ts'
 import { normalForm } from '../../../../src/core/planner/identity/normal-form.ts'
 import { columnNamed } from '../../../../src/core/planner/language/columns.ts'
-import { patients, people } from '../neighbours/people.ts'
-import { estimatesOf, planOf, refusalOf } from '../planned.ts'
+import { plan } from '../../../../src/core/planner/plan.ts'
+import { thrownRefusal } from '../../../refusal.ts'
+import { patients, people, peopleDeclaration } from '../neighbours/people.ts'
+import { estimatesOf, LIMITS, planOf, refusalOf } from '../planned.ts'
 
 const dataset = people('add-remove')
+
+/** The dataset with a column that its custodian derives, and one that is derived from it. */
+const withDerived = (...derived: NonNullable<DatasetDeclaration['derived']>) =>
+  declareDataset({ ...peopleDeclaration('add-remove'), derived }, 'v1')
 
 const named = (text: string) => columnNamed(dataset, text)
 
@@ -104,5 +112,33 @@ describe('a question about an expression', () => {
   test('does not reach an identifier', () => {
     expect(columnNamed(patients('add-remove'), 'coalesce(Patient, 1)')).toBeUndefined()
     expect(columnNamed(patients('add-remove'), "case when Patient = 'x' then 1 else 0 end")).toBeUndefined()
+  })
+})
+
+describe('a declared derived column', () => {
+  const net = { name: 'Net', expression: 'Age - Balance' }
+
+  test('is the question about its expression, whatever the spelling', () => {
+    const declared = withDerived(net, { name: 'High', expression: 'Net > 100' })
+    const form = (column: string) =>
+      normalForm(plan(query.parse({ kind: 'sum', column, epsilon: 1 }), declared, LIMITS))
+    expect(form('-Balance + Age')).toEqual(form('Net'))
+    expect(form('Net')).toMatchObject({ column: 'Net' })
+    expect(columnNamed(declared, 'Age - Balance > 100')?.name).toBe('High')
+    expect(columnNamed(declared, 'Net - Age')?.name).toBe('-Balance')
+  })
+
+  test.each([
+    [[{ name: 'age', expression: 'Age + 1' }], 'derived.0.name: must differ'],
+    [[net, { name: 'NET', expression: 'Age + 1' }], 'derived.1.name: must differ'],
+    [
+      [{ name: 'Later', expression: 'Net + 1' }, net],
+      'derived.0.expression: as an expression names no column "Net"',
+    ],
+    [[{ name: 'Same', expression: 'Age' }], 'derived.0.expression: must compute a column of its own'],
+    [[net, { name: 'Again', expression: 'Age - Balance' }], 'and this is Net'],
+    [[{ name: 'Itself', expression: 'Itself + 1' }], 'names no column "Itself"'],
+  ])('is refused where it breaks a rule', (derived, rule) => {
+    expect(thrownRefusal(() => withDerived(...derived)).message).toContain(rule)
   })
 })

@@ -31,7 +31,11 @@ export function patients(neighbours: Neighbours, maxRows = 4): Dataset {
 
 /** A small dataset with a column of each type, for planning. */
 export function people(neighbours: Neighbours, rows = 100) {
-  const declaration: DatasetDeclaration = {
+  return declareDataset(peopleDeclaration(neighbours), 'v1', rows)
+}
+
+export function peopleDeclaration(neighbours: Neighbours): DatasetDeclaration {
+  return {
     id: 'people',
     title: 'People',
     source: { kind: 'file', path: 'people.csv', format: 'csv' },
@@ -62,5 +66,4 @@ export function people(neighbours: Neighbours, rows = 100) {
     failureLimit: 3,
     queryLimits: {},
   }
-  return declareDataset(declaration, 'v1', rows)
 }
