@@ -904,6 +904,11 @@ const plans = z
   })
   .meta({ id: 'BatchPlans', description: 'Price of the queries under each plan; `plan` chooses one.' })
 
+/** Batch as it was asked. */
+export const askedBatch = z
+  .strictObject({ ...batch.shape, queries: listOf(askedQuery) })
+  .meta({ id: 'AskedBatch', description: 'Batch as it was asked. It can be sent again as it is.' })
+
 /** Response to a batch, also of GET /v1/releases/{id}. */
 export const batchAnswer = z
   .strictObject({
@@ -914,12 +919,7 @@ export const batchAnswer = z
     ),
     plan: planOfBatch,
     together: listOf(together).optional().describe(PARTS),
-    question: z
-      .strictObject({
-        ...batch.shape,
-        queries: listOf(askedQuery),
-      })
-      .optional(),
+    question: askedBatch.optional(),
     measurement,
     ...debit,
     price: priceOfReplay,

@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { dummyAnswer } from '../datasets/dummy.ts'
+import { dummyAnswer, dummyBatchAnswer } from '../datasets/dummy.ts'
 import { listOf } from '../values.ts'
-import { answer, askedQuery, preview } from './answer.ts'
+import { answer, askedBatch, askedQuery, batchAnswer, batchPreview, preview } from './answer.ts'
 import { requestTerms } from './query.ts'
 
 /** Largest length of a statement in characters (UTF-16 code units). PostgreSQL's parser fails on some longer ones. */
@@ -59,7 +59,9 @@ const columns = listOf(
 
 const notes = listOf(z.string()).describe('Differences between this answer and that of a database.')
 
-const translated = askedQuery.describe('Query that the statement was translated to.')
+const translated = z
+  .union([askedQuery, askedBatch])
+  .describe('Query that the statement was translated to, or the batch if it means several.')
 
 /** Response to a statement. */
 export const sqlAnswer = z
@@ -72,8 +74,11 @@ export const sqlAnswer = z
     ),
     notes,
     answer: z
-      .union([answer, dummyAnswer])
-      .describe('Answer to the query, as POST /v1/datasets/{dataset}/queries returns it.'),
+      .union([answer, batchAnswer, dummyAnswer, dummyBatchAnswer])
+      .describe(
+        'Answer to the query, as POST /v1/datasets/{dataset}/queries returns it, or to the batch, as ' +
+          'POST /v1/datasets/{dataset}/queries/batch does.',
+      ),
   })
   .meta({ id: 'SqlAnswer', description: 'Rows of a statement, made from the noisy answer to a query.' })
 
@@ -83,9 +88,11 @@ export const sqlPreview = z
     query: translated,
     columns,
     notes,
-    preview: preview.describe(
-      'Preview of the query, as POST /v1/datasets/{dataset}/queries/preview returns it.',
-    ),
+    preview: z
+      .union([preview, batchPreview])
+      .describe(
+        'Preview of the query or the batch, as POST /v1/datasets/{dataset}/queries/preview returns it.',
+      ),
   })
   .meta({ id: 'SqlPreview', description: 'Query that a statement is translated to, and its preview.' })
 

@@ -14,7 +14,7 @@ read_answer <- function(document, names, replayed) {
     price = amount(if (is.null(released[["price"]])) released$cost else released$price),
     budget_left = amount(released$budget$remaining),
     coverage = released[["coverage"]][["statement"]],
-    kind = released$kind, dataset = released$dataset, dataset_version = released$datasetVersion,
+    kind = if (is.null(released[["answers"]])) released$kind else "batch", dataset = released$dataset, dataset_version = released$datasetVersion,
     id = if (!isTRUE(released[["dummy"]])) released[["id"]],
     replayed = replayed, dummy = isTRUE(released[["dummy"]]),
     inference = released[["inference"]][["statement"]],

@@ -53,9 +53,9 @@ export interface SqlAnswer {
   /** A record for each row, by the names of the columns. */
   readonly rows: readonly Readonly<Record<string, string | number | boolean | null>>[]
   readonly notes: readonly string[]
-  /** Query that the statement was translated to. */
+  /** Query that the statement was translated to, or the batch if it means several. */
   readonly query: Schemas['SqlAnswer']['query']
-  readonly answer: Answer
+  readonly answer: Answer | Batch
   readonly raw: Schemas['SqlAnswer']
 }
 
@@ -356,7 +356,7 @@ function sqlAnswer(document: Schemas['SqlAnswer'], replayed: boolean): SqlAnswer
     notes,
     query,
     rows: rows.map((row) => Object.fromEntries(columns.map(({ name }, place) => [name, row[place] ?? null]))),
-    answer: readAnswer(answer, replayed),
+    answer: 'answers' in answer ? readBatch(answer, replayed) : readAnswer(answer, replayed),
     raw: document,
   }
 }

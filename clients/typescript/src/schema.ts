@@ -1470,6 +1470,14 @@ export interface components {
             /** @description Scale of the noise, divided by the scale that one row per person would need. */
             factor: number;
         };
+        /** @description Batch as it was asked. It can be sent again as it is. */
+        AskedBatch: {
+            queries: components["schemas"]["AskedQuery"][];
+            plan?: components["schemas"]["BatchPlan"];
+            objective?: components["schemas"]["BatchObjective"];
+            /** @description Only with `"plan": "together"`, instead of `objective`: weights of the queries in the total error, in their order. At least 0, and not all 0. */
+            weights?: number[];
+        };
         /** @description Query as it was asked, without the fields that equal their defaults. It can be sent again as it is. */
         AskedQuery: {
             kind: components["schemas"]["QuestionKind"];
@@ -1495,13 +1503,7 @@ export interface components {
             plan: "together" | "separate";
             /** @description Present if the plan is `together`: one entry for counts, and one for each column that is summed, under each clamp. */
             together?: components["schemas"]["MeasuredTogether"][];
-            question?: {
-                queries: components["schemas"]["AskedQuery"][];
-                plan?: components["schemas"]["BatchPlan"];
-                objective?: components["schemas"]["BatchObjective"];
-                /** @description Only with `"plan": "together"`, instead of `objective`: weights of the queries in the total error, in their order. At least 0, and not all 0. */
-                weights?: number[];
-            };
+            question?: components["schemas"]["AskedBatch"];
             /** @description Identifies what was measured. Releases that show the same measurement, such as shared ones, state the same. */
             measurement?: string;
             cost: components["schemas"]["Amount"];
@@ -2943,13 +2945,7 @@ export interface components {
             plan: "together" | "separate";
             /** @description Present if the plan is `together`: one entry for counts, and one for each column that is summed, under each clamp. */
             together?: components["schemas"]["MeasuredTogether"][];
-            question?: {
-                queries: components["schemas"]["AskedQuery"][];
-                plan?: components["schemas"]["BatchPlan"];
-                objective?: components["schemas"]["BatchObjective"];
-                /** @description Only with `"plan": "together"`, instead of `objective`: weights of the queries in the total error, in their order. At least 0, and not all 0. */
-                weights?: number[];
-            };
+            question?: components["schemas"]["AskedBatch"];
             /** @description Identifies what was measured. Releases that show the same measurement, such as shared ones, state the same. */
             measurement?: string;
             cost: components["schemas"]["Amount"];
@@ -6178,8 +6174,8 @@ export interface components {
         };
         /** @description Rows of a statement, made from the noisy answer to a query. */
         SqlAnswer: {
-            /** @description Query that the statement was translated to. */
-            query: components["schemas"]["AskedQuery"];
+            /** @description Query that the statement was translated to, or the batch if it means several. */
+            query: components["schemas"]["AskedQuery"] | components["schemas"]["AskedBatch"];
             /** @description Columns of the rows: those of the SELECT list, each noisy value followed by its half-width, `<name>_half_width`, or `<name>_rank_half_width` for the rank of a quantile. */
             columns: {
                 /** @description Alias, or the name that PostgreSQL gives the column. A name that repeats gets a number. */
@@ -6201,13 +6197,13 @@ export interface components {
             rows: (string | number | boolean | null)[][];
             /** @description Differences between this answer and that of a database. */
             notes: string[];
-            /** @description Answer to the query, as POST /v1/datasets/{dataset}/queries returns it. */
-            answer: components["schemas"]["Answer"] | components["schemas"]["DummyAnswer"];
+            /** @description Answer to the query, as POST /v1/datasets/{dataset}/queries returns it, or to the batch, as POST /v1/datasets/{dataset}/queries/batch does. */
+            answer: components["schemas"]["Answer"] | components["schemas"]["BatchAnswer"] | components["schemas"]["DummyAnswer"] | components["schemas"]["DummyBatchAnswer"];
         };
         /** @description Query that a statement is translated to, and its preview. */
         SqlPreview: {
-            /** @description Query that the statement was translated to. */
-            query: components["schemas"]["AskedQuery"];
+            /** @description Query that the statement was translated to, or the batch if it means several. */
+            query: components["schemas"]["AskedQuery"] | components["schemas"]["AskedBatch"];
             /** @description Columns of the rows: those of the SELECT list, each noisy value followed by its half-width, `<name>_half_width`, or `<name>_rank_half_width` for the rank of a quantile. */
             columns: {
                 /** @description Alias, or the name that PostgreSQL gives the column. A name that repeats gets a number. */
@@ -6227,8 +6223,8 @@ export interface components {
             }[];
             /** @description Differences between this answer and that of a database. */
             notes: string[];
-            /** @description Preview of the query, as POST /v1/datasets/{dataset}/queries/preview returns it. */
-            preview: components["schemas"]["Preview"];
+            /** @description Preview of the query or the batch, as POST /v1/datasets/{dataset}/queries/preview returns it. */
+            preview: components["schemas"]["Preview"] | components["schemas"]["BatchPreview"];
         };
         /**
          * @description A SELECT statement. The other fields are those of the query that it is translated to; give `epsilon` or `accuracy`.

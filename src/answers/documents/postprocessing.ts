@@ -1,5 +1,5 @@
 import type { GridValue } from '../../core/dataset/grid-value.ts'
-import type { Noise } from '../../core/mechanisms/noise/weighted-noise.ts'
+import { noiseStated } from '../../core/mechanisms/noise/weighted-noise.ts'
 import { isSome, postprocess, requirePostprocessable } from '../../core/planner/additive/postprocess.ts'
 import { clampsAt } from '../../core/planner/kinds/bounds/candidates.ts'
 import { contributionsAt } from '../../core/planner/kinds/contribution-profile/candidates.ts'
@@ -139,12 +139,7 @@ function curveShown(
   const curve = {
     spans: groups.map(({ key }) => Object.values(key)[0] as Bin<GridValue>),
     counts: groups.map(({ values }) => Number(values.count?.value)),
-    noises: noise.statistics.map(
-      ({ scale, granularity }): Noise =>
-        noise.mechanism === 'gaussian'
-          ? { kind: 'normal', unit: granularity, sigma: scale }
-          : { kind: 'laplace', unit: granularity, scaleUnits: scale / granularity },
-    ),
+    noises: noise.statistics.map((each) => noiseStated(noise.mechanism, each)),
     confidence,
   }
   return {

@@ -1,7 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { QueryPredicate } from '../../../schemas/answers/query.ts'
+import type { GroupStatistic, QueryPredicate } from '../../../schemas/answers/query.ts'
+import type { Dataset } from '../../core/dataset/dataset.ts'
+import { normalPredicate } from '../../core/planner/identity/normal-predicate.ts'
 import { statisticName } from '../../core/planner/kinds/group-by/statistics.ts'
+import { defined } from '../../privacy/defined.ts'
 import { entry } from '../../privacy/must.ts'
+import { Refusal } from '../../privacy/refusal.ts'
 import { combine } from './conditions.ts'
 import type { GroupingExpression } from './grouping.ts'
 import { columnsOf, MEDIAN, type Measure, statisticOf } from './measures.ts'
@@ -13,67 +17,148 @@ export interface Placed<Part> {
   readonly at: number
 }
 
+/** An aggregate, and the condition of its FILTER. */
+export interface PlacedMeasure extends Placed<Measure> {
+  readonly filter?: QueryPredicate
+}
+
 /** A query without the fields that a request gives by themselves, and the places of its fields. */
 export interface AssembledQuery {
   readonly query: Readonly<Record<string, unknown>>
   /** Byte offsets by the path of the field. */
   readonly places: ReadonlyMap<string, number>
+  /** The measures that it computes, by their places, and the names of those that are statistics of groups. */
+  readonly computes: readonly { readonly measure: number; readonly statistic?: string }[]
 }
 
 /**
- * Chooses the kind of query that computes the measures of each group.
+ * Chooses the queries that compute the measures of each group. Measures of the same rows are statistics of one query, at one
+ * price; those that no query computes beside others, and those of other rows, are queries of their own. The order of queries, keys
+ * and statistics does not depend on that of the statement, so that equal statements are equal questions.
  * @param measures different measures
- * @throws Refusal `sql-not-supported` for measures that no query computes together
+ * @throws Refusal `sql-not-supported` for measures that no query computes in groups
  */
-export function assembleQuery(
+export function assembleQueries(
   scope: Scope,
   groupings: readonly Placed<GroupingExpression>[],
-  measures: readonly Placed<Measure>[],
+  measures: readonly PlacedMeasure[],
   where: QueryPredicate | undefined,
-): AssembledQuery {
-  const condition = withoutNulls(scope, measures, where)
-  const rows = condition === undefined ? {} : { where: condition }
-  const { fields, places } =
-    groupings.length === 0 ? ofAllRows(scope, measures) : ofGroups(scope, groupings, measures)
-  return { query: { ...fields, ...rows }, places }
+): readonly AssembledQuery[] {
+  const numbered = measures.map((measure, place) => ({ ...measure, place }))
+  const alike = Map.groupBy(numbered, ({ filter }) =>
+    filter === undefined ? '' : normalText(filter, scope.dataset),
+  )
+  const keys = groupings.toSorted((one, other) => (columnText(one) < columnText(other) ? -1 : 1))
+  const queries = [...alike.values()].flatMap((each) => {
+    const { filter } = entry(each, 0)
+    const rows =
+      filter === undefined || where === undefined ? (filter ?? where) : combine('and', [where, filter])
+    return ofRows(scope, keys, each, rows)
+  })
+  return queries.toSorted((one, other) => (orderOf(one, scope) < orderOf(other, scope) ? -1 : 1))
+}
+
+const columnText = ({ part }: Placed<GroupingExpression>): string => JSON.stringify(part.column)
+
+/** A text by which queries are sorted, which is the same for queries that are spelled differently. */
+function orderOf({ query }: AssembledQuery, { dataset }: Scope): string {
+  const { where, ...others } = query
+  return JSON.stringify([others, where === undefined ? '' : normalText(where as QueryPredicate, dataset)])
+}
+
+/** A predicate in normal form; as it is if it does not fit the dataset, which the planner then refuses. */
+function normalText(predicate: QueryPredicate, dataset: Dataset): string {
+  try {
+    return JSON.stringify(normalPredicate(predicate, dataset).predicate)
+  } catch (error) {
+    if (error instanceof Refusal) return JSON.stringify(predicate)
+    throw error
+  }
+}
+
+interface Numbered extends PlacedMeasure {
+  readonly place: number
+}
+
+/** The queries that compute measures of the same rows. */
+function ofRows(
+  scope: Scope,
+  groupings: readonly Placed<GroupingExpression>[],
+  measures: readonly Numbered[],
+  where: QueryPredicate | undefined,
+): readonly AssembledQuery[] {
+  const isGrouped = groupings.length > 0
+  return apart(measures, isGrouped).map((together) => {
+    const { fields, places, names } = isGrouped
+      ? ofGroups(scope, groupings, together)
+      : ofAllRows(scope, together)
+    const rows = withoutNulls(together, where)
+    return {
+      query: { ...fields, ...(rows === undefined ? {} : { where: rows }) },
+      places,
+      computes: together.map(({ place }, at) => defined({ measure: place, statistic: names?.[at] })),
+    }
+  })
+}
+
+/** Largest number of statistics of a query. */
+const MOST_STATISTICS = 8
+
+/** Divides measures into those that one query computes together. */
+function apart(measures: readonly Numbered[], isGrouped: boolean): readonly (readonly Numbered[])[] {
+  const sets: Numbered[][] = []
+  for (const measure of measures.toSorted((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1))) {
+    const open = sets.find((set) => goTogether([...set, measure], isGrouped))
+    if (open === undefined) sets.push([measure])
+    else open.push(measure)
+  }
+  return sets
+}
+
+const keyOf = ({ part }: Numbered): string => JSON.stringify(part)
+
+function goTogether(measures: readonly Numbered[], isGrouped: boolean): boolean {
+  if (!sameRows(measures)) return false
+  if (!isGrouped && (isRegression(measures) || arePercentiles(measures))) return true
+  const statistics = measures.map(({ part }) => statisticOf(part))
+  if (measures.length > MOST_STATISTICS || statistics.includes(undefined)) return false
+  const names = statistics.map((each) => each && each.kind !== 'proportion' && statisticName(each))
+  return names.every((name, place) => name === false || names.indexOf(name) === place)
+}
+
+/** COUNT(column) counts the rows where the column has a value, so it goes with aggregates that use only these. */
+function sameRows(measures: readonly PlacedMeasure[]): boolean {
+  return measures.every(
+    ({ part }) =>
+      part.kind !== 'countOfValues' || measures.every((other) => columnsOf(other.part).includes(part.column)),
+  )
+}
+
+/** The rows of a COUNT(column), for which no statistic of groups has a condition of its own. */
+function withoutNulls(
+  measures: readonly PlacedMeasure[],
+  where: QueryPredicate | undefined,
+): QueryPredicate | undefined {
+  const counted = measures.find(({ part }) => part.kind === 'countOfValues')
+  if (counted?.part.kind !== 'countOfValues') return where
+  const hasValue = { op: 'not', predicate: { column: counted.part.column, op: 'isNull' } } as const
+  return where === undefined ? hasValue : combine('and', [where, hasValue])
 }
 
 type Fields = { readonly kind: string } & Readonly<Record<string, unknown>>
 interface Assembly {
   readonly fields: Fields
   readonly places: ReadonlyMap<string, number>
-}
-
-/**
- * COUNT(column) counts the rows where the column has a value. No statistic of groups does, so the condition becomes one
- * of the query. It must not change the other aggregates.
- */
-function withoutNulls(
-  scope: Scope,
-  measures: readonly Placed<Measure>[],
-  where: QueryPredicate | undefined,
-): QueryPredicate | undefined {
-  const counted = measures.find(({ part }) => part.kind === 'countOfValues')
-  if (counted?.part.kind !== 'countOfValues') return where
-  const { column } = counted.part
-  const other = measures.find(({ part }) => !columnsOf(part).includes(column))
-  if (other !== undefined) {
-    const rule =
-      `COUNT(${column}) leaves out the rows where ${column} is NULL, and other aggregates count them. Send a statement ` +
-      `of its own: COUNT(*) with ${column} IS NOT NULL in WHERE.`
-    throw scope.unsupported(counted.at, rule)
-  }
-  const hasValue = { op: 'not', predicate: { column, op: 'isNull' } } as const
-  return where === undefined ? hasValue : combine('and', [where, hasValue])
+  /** The names of the measures as statistics of groups. */
+  readonly names?: readonly string[]
 }
 
 function ofAllRows(scope: Scope, measures: readonly Placed<Measure>[]): Assembly {
   const [only, second] = measures
   if (only === undefined) throw new RangeError('a statement has an aggregate')
-  const regression = regressionOf(measures)
-  if (regression !== undefined) return regression
+  if (isRegression(measures)) return regressionOf(only)
   if (second === undefined) return ofOne(only)
-  return percentilesOf(measures) ?? statisticsOf(scope, [], measures)
+  return arePercentiles(measures) ? percentilesOf(measures) : statisticsOf(scope, [], measures)
 }
 
 function ofOne({ part, at }: Placed<Measure>): Assembly {
@@ -90,26 +175,34 @@ function ofOne({ part, at }: Placed<Measure>): Assembly {
   }
 }
 
-/** The slope, the intercept, or both of one regression. */
-function regressionOf(measures: readonly Placed<Measure>[]): Assembly | undefined {
-  const { part: first, at } = entry(measures, 0)
-  if (first.kind !== 'linearRegression') return undefined
-  const { part: _, predictor, ...asked } = first
-  if (!measures.every(({ part }) => isDeepStrictEqual({ ...part, part: first.part }, first))) return undefined
+/** True for the slope, the intercept, or both of one regression. */
+function isRegression(measures: readonly Placed<Measure>[]): boolean {
+  const { part: first } = entry(measures, 0)
+  if (first.kind !== 'linearRegression') return false
+  return measures.every(({ part }) => isDeepStrictEqual({ ...part, part: first.part }, first))
+}
+
+function regressionOf({ part: measure, at }: Placed<Measure>): Assembly {
+  if (measure.kind !== 'linearRegression') throw new RangeError('a regression is measured')
+  const { part: _, predictor, ...asked } = measure
   const fields = { ...asked, predictors: [predictor] }
   return { fields, places: new Map(['outcome', 'predictors', 'clamp'].map((field) => [field, at])) }
 }
 
-/** Several percentiles of one column. */
-function percentilesOf(measures: readonly Placed<Measure>[]): Assembly | undefined {
-  const percentiles = measures.flatMap(({ part }) => (part.kind === 'percentile' ? [part] : []))
-  const [first] = percentiles
-  if (first === undefined || percentiles.length < measures.length) return undefined
-  const { p: _, ...asked } = first
-  if (percentiles.some((each) => !isDeepStrictEqual({ ...each, p: first.p }, first))) return undefined
+/** True for several percentiles of one column. */
+function arePercentiles(measures: readonly Placed<Measure>[]): boolean {
+  const [first, second] = measures
+  if (first?.part.kind !== 'percentile' || second === undefined) return false
+  const { p } = first.part
+  return measures.every(({ part }) => isDeepStrictEqual({ ...part, p }, first.part))
+}
+
+function percentilesOf(measures: readonly Placed<Measure>[]): Assembly {
+  const percentages = measures.flatMap(({ part }) => (part.kind === 'percentile' ? [part.p] : []))
+  const { p: _, ...asked } = entry(measures, 0).part as Extract<Measure, { kind: 'percentile' }>
   const places = new Map<string, number>(measures.map(({ at }, place) => [`p.${place}`, at]))
   for (const field of ['column', 'clamp', 'p']) places.set(field, entry(measures, 0).at)
-  return { fields: { ...asked, p: percentiles.map(({ p }) => p) }, places }
+  return { fields: { ...asked, p: percentages }, places }
 }
 
 function ofGroups(
@@ -146,45 +239,41 @@ function statisticsOf(
   const [grouping] = groupings
   if (grouping !== undefined) places.set('keys', grouping.at)
   places.set('statistics', entry(measures, 0).at)
-  const names = new Set<string>()
-  const statistics = measures.map(({ part, at }) => {
+  let shares = 0
+  const statistics = measures.map(({ part, at }): GroupStatistic => {
     const statistic = statisticOf(part)
-    if (statistic === undefined) throw scope.unsupported(at, adviceFor(part, groupings.length > 0))
-    const name = statisticName(statistic)
-    if (names.has(name)) {
-      const rule =
-        'an aggregate is supported once for each column, whatever its bins or its clamp. Send the other in a statement of ' +
-        'its own.'
-      throw scope.unsupported(at, rule)
-    }
-    names.add(name)
-    return statistic
+    if (statistic === undefined) throw scope.unsupported(at, adviceFor(part))
+    if (statistic.kind !== 'proportion') return statistic
+    shares += 1
+    return shares === 1 ? statistic : { ...statistic, name: `proportion_${shares}` }
   })
-  return { fields: { kind: 'groupBy', keys: groupings.map(({ part }) => part.column), statistics }, places }
+  return {
+    fields: { kind: 'groupBy', keys: groupings.map(({ part }) => part.column), statistics },
+    places,
+    names: statistics.map(statisticName),
+  }
 }
 
-function adviceFor(measure: Measure, grouped: boolean): string {
-  const alone = 'Send it in a statement of its own.'
+/** What to write for a measure that groups do not have. */
+function adviceFor(measure: Measure): string {
   switch (measure.kind) {
     case 'minimum':
     case 'maximum': {
       const name = measure.kind === 'minimum' ? 'MIN' : 'MAX'
       const fraction = measure.kind === 'minimum' ? '0.01' : '0.99'
-      const instead = `percentile_cont(${fraction}) WITHIN GROUP (ORDER BY ${measure.column})`
-      return grouped
-        ? `${name} is not supported in groups. Write ${instead}.`
-        : `${name} is not supported beside other aggregates. ${alone} Or write ${instead}.`
+      return `${name} is not supported in groups. Write percentile_cont(${fraction}) WITHIN GROUP (ORDER BY ${measure.column}).`
     }
-    default: {
-      const where = grouped ? 'in groups' : 'beside other aggregates'
-      const instead = grouped ? 'Send one statement for each group, with its condition in WHERE.' : alone
-      return `correlations, covariances and regressions are not supported ${where}. ${instead}`
-    }
+    default:
+      return (
+        'correlations, covariances and regressions are not supported in groups. Send one statement for each group, with its ' +
+        'condition in WHERE.'
+      )
   }
 }
 
 /** Adds a measure unless an equal one is there, and returns its place. */
-export function placeMeasure(measures: Placed<Measure>[], part: Measure, at: number): number {
-  const known = measures.findIndex((other) => isDeepStrictEqual(other.part, part))
-  return known === -1 ? measures.push({ part, at }) - 1 : known
+export function placeMeasure(measures: PlacedMeasure[], measure: PlacedMeasure): number {
+  const { part, filter } = measure
+  const known = measures.findIndex((other) => isDeepStrictEqual([other.part, other.filter], [part, filter]))
+  return known === -1 ? measures.push(measure) - 1 : known
 }

@@ -1,6 +1,15 @@
 import type { QueryPredicate } from '../../../schemas/answers/query.ts'
-import type { QueryableColumn } from '../../core/dataset/dataset.ts'
+import { columnNamed, type GridColumn, isGrid, type QueryableColumn } from '../../core/dataset/dataset.ts'
+import { valueOfIndex } from '../../core/dataset/grid-value.ts'
+import type { GroupKey } from '../../core/planner/language/aggregate.ts'
+import { type CellLabel, planGrouping } from '../../core/planner/language/grouping.ts'
+import { entry } from '../../privacy/must.ts'
+import { isFunction } from './computed.ts'
+import { type GroupingExpression, isGroupingFunction } from './grouping.ts'
+import { keyOf } from './keys.ts'
 import type { ComparisonOperator, Expression } from './parsing/statement.ts'
+import { compileHaving } from './post-processing.ts'
+import type { Slots } from './row-values.ts'
 import { columnOf, literalOf, type Scope } from './scope.ts'
 
 const COMPLEMENTS: Readonly<Record<ComparisonOperator, ComparisonOperator>> = {
@@ -63,15 +72,22 @@ function predicateOf(context: Context, expression: Expression, truth: boolean): 
         throw scope.misfit(at, `${column.name} is of type ${column.type}: compare it with a value.`)
       return place({ column: column.name, op: '=', value: truth }, at)
     }
-    case 'comparison':
+    case 'comparison': {
+      const { left, right } = expression
+      if (isOfCells(left) || isOfCells(right)) return overCells(context, expression, truth)
       return comparison(context, expression, truth)
+    }
+    case 'like':
+      return overCells(context, expression, truth)
     case 'distinct': {
       const same = equality(context, expression)
       return expression.negated === truth ? same : place({ op: 'not', predicate: same }, at)
     }
     case 'between':
+      if (isOfCells(expression.value)) return overCells(context, expression, truth)
       return between(context, expression, expression.negated ? !truth : truth)
     case 'in':
+      if (isOfCells(expression.value)) return overCells(context, expression, truth)
       return membership(context, expression, expression.negated ? !truth : truth)
     case 'isNull': {
       const column = requireColumn(context, expression.value, 'IS NULL')
@@ -83,7 +99,7 @@ function predicateOf(context: Context, expression: Expression, truth: boolean): 
     case 'boolean':
       throw scope.unsupported(at, 'a condition is about a column. Leave TRUE and FALSE out.')
     case 'call':
-      throw scope.unsupported(at, adviceForCall(expression.name))
+      throw scope.unsupported(at, NO_FUNCTIONS)
     default:
       throw scope.unsupported(at, 'a condition compares a column with constants.')
   }
@@ -91,7 +107,7 @@ function predicateOf(context: Context, expression: Expression, truth: boolean): 
 
 function requireColumn({ scope }: Context, expression: Expression, construct: string): QueryableColumn {
   if (expression.kind === 'column') return columnOf(scope, expression)
-  if (expression.kind === 'call') throw scope.unsupported(expression.at, adviceForCall(expression.name))
+  if (expression.kind === 'call') throw scope.unsupported(expression.at, NO_FUNCTIONS)
   throw scope.unsupported(expression.at, `${construct} needs a column.`)
 }
 
@@ -116,9 +132,30 @@ function comparison(
 ): QueryPredicate {
   const { scope, place } = context
   const { column, mirrored, constant } = sides(context, expression)
-  const value = literalOf(scope, column, constant)
-  const direct = mirrored ? MIRRORED[expression.op] : expression.op
-  return place({ column: column.name, op: truth ? direct : COMPLEMENTS[direct], value }, constant.at)
+  const { value, op } = onDays(scope, column, constant, mirrored ? MIRRORED[expression.op] : expression.op)
+  return place({ column: column.name, op: truth ? op : COMPLEMENTS[op], value }, constant.at)
+}
+
+function isTimestamp(constant: Expression): boolean {
+  return constant.kind === 'text' && constant.type !== undefined && constant.type !== 'date'
+}
+
+/**
+ * The constant of a comparison. A date that is compared with a timestamp is compared with the day that contains it: before noon
+ * of a day is the same as up to this day.
+ */
+function onDays(scope: Scope, column: QueryableColumn, constant: Expression, op: ComparisonOperator) {
+  if (column.type !== 'date' || !isTimestamp(constant))
+    return { value: literalOf(scope, column, constant), op }
+  const instant = literalOf(scope, { name: column.name, type: 'timestamp' }, constant)
+  const [day = '', time = ''] = String(instant).split('T')
+  if (/^(00:00(:00(\.0+)?)?Z?)?$/.test(time)) return { value: day, op }
+  if (!time.endsWith('Z') || op === '=' || op === '!=')
+    throw scope.misfit(
+      constant.at,
+      `${column.name} is of type date: compare it with a date, or with a time in UTC.`,
+    )
+  return { value: day, op: op === '<' || op === '<=' ? ('<=' as const) : ('>' as const) }
 }
 
 /** IS NOT DISTINCT FROM. */
@@ -136,6 +173,14 @@ function between(
 ): QueryPredicate {
   const { scope, place } = context
   const column = requireColumn(context, expression.value, 'BETWEEN')
+  if (column.type === 'date' && [expression.lower, expression.upper].some(isTimestamp)) {
+    const { value: left, lower: least, upper: most, at } = expression
+    const ends = [
+      comparison(context, { kind: 'comparison', op: '>=', left, right: least, at }, truth),
+      comparison(context, { kind: 'comparison', op: '<=', left, right: most, at }, truth),
+    ]
+    return place(combine(truth ? 'and' : 'or', ends), at)
+  }
   const [lower, upper] = [expression.lower, expression.upper].map((end) => literalOf(scope, column, end))
   const { name } = column
   if (typeof lower === 'boolean' || typeof upper === 'boolean' || lower === undefined || upper === undefined)
@@ -200,10 +245,108 @@ export function combine(op: 'and' | 'or', parts: readonly QueryPredicate[]): Que
   return only !== undefined && second === undefined ? only : { op, predicates }
 }
 
-const CALENDAR_FUNCTIONS: readonly string[] = ['date_trunc', 'date_part', 'extract']
-
-function adviceForCall(name: string): string {
-  if (CALENDAR_FUNCTIONS.includes(name))
-    return `${name} is supported in GROUP BY only. Compare the column with dates: d >= '2024-01-01' AND d < '2025-01-01'.`
-  return 'functions are not supported in conditions. A condition compares a column with constants.'
+/** True for a value that is computed from a column. */
+function isOfCells({ kind }: Expression): boolean {
+  return kind === 'call' || kind === 'cast' || kind === 'arithmetic'
 }
+
+/**
+ * Translates a condition on a value that is computed from one column: those cells of the column count for which it has the
+ * truth value.
+ */
+function overCells({ scope, place }: Context, expression: Expression, truth: boolean): QueryPredicate {
+  const keys: GroupingExpression[] = []
+  const slots: Slots = (part) => {
+    if (part.kind === 'call' && !isGroupingFunction(part.name) && !isFunction(part.name))
+      throw scope.unsupported(part.at, NO_FUNCTIONS)
+    const key = keyOf(scope, part)
+    if (keys.push(key) > 1)
+      throw scope.unsupported(part.at, 'a condition compares one column with constants.')
+    return { key: 0, type: key.type }
+  }
+  const condition = compileHaving(scope, slots, expression)
+  const { column, cellOf } = entry(keys, 0)
+  const { key, labels } = planGrouping(column, scope.dataset, 'where')
+  const holds = labels.map(
+    (label) => condition({ keys: [cellOf(label)], measured: [], totals: noTotals }) === truth,
+  )
+  return place(rowsInCells(scope, key, labels, holds, expression.at), expression.at)
+}
+
+function noTotals(): never {
+  throw new RangeError('a condition on rows has no totals')
+}
+
+/** The rows in the cells of a column for which `holds` is true. */
+function rowsInCells(
+  { dataset, misfit, unsupported }: Scope,
+  key: GroupKey,
+  labels: readonly CellLabel[],
+  holds: readonly boolean[],
+  at: number,
+): QueryPredicate {
+  switch (key.kind) {
+    case 'category':
+    case 'boolean': {
+      const values = labels.filter((label, cell) => holds[cell] === true && label !== null) as (
+        | string
+        | boolean
+      )[]
+      const [only, second] = values
+      if (only === undefined) throw misfit(at, `no declared value of ${key.column} satisfies this.`)
+      if (second === undefined) return { column: key.column, op: '=', value: only }
+      return { column: key.column, op: 'in', values }
+    }
+    case 'bins': {
+      const column = columnNamed(dataset, key.column)
+      if (column === undefined || !isGrid(column))
+        throw new RangeError('bins are those of a column on a grid')
+      const ranges = rangesOf(key, column, holds)
+      if (ranges.length > MOST_RANGES)
+        throw unsupported(
+          at,
+          `this is ${ranges.length} ranges of ${column.name}; at most ${MOST_RANGES} are supported.`,
+        )
+      return ranges.length > 0 ? combine('or', ranges) : never(key.column)
+    }
+    case 'predicate':
+    case 'rows-of-person':
+      throw new RangeError('a condition is about a column')
+  }
+}
+
+/** Largest number of ranges that a condition becomes. */
+const MOST_RANGES = 400
+
+/** A condition that no row satisfies. */
+function never(column: string): QueryPredicate {
+  const missing = { column, op: 'isNull' } as const
+  return { op: 'and', predicates: [missing, { op: 'not', predicate: missing }] }
+}
+
+/** The bins for which `holds` is true. Those side by side are one range. */
+function rangesOf(
+  { edges, cycle }: Extract<GroupKey, { kind: 'bins' }>,
+  column: GridColumn,
+  holds: readonly boolean[],
+): QueryPredicate[] {
+  const { name, lowerIndex, upperIndex } = column
+  const isIn = (bin: number) => holds[cycle === undefined ? bin : (cycle.first + bin) % cycle.length] === true
+  const ranges: QueryPredicate[] = []
+  const bins = edges.length - 1
+  for (let bin = 0; bin < bins; bin += 1) {
+    if (!isIn(bin)) continue
+    let last = bin
+    while (last + 1 < bins && isIn(last + 1)) last += 1
+    const [start, end] = [entry(edges, bin), entry(edges, last + 1) - 1n]
+    const lower = valueOfIndex(column, start > lowerIndex ? start : lowerIndex)
+    const upper = valueOfIndex(column, end < upperIndex ? end : upperIndex)
+    ranges.push({ column: name, op: 'between', lower, upper })
+    bin = last
+  }
+  return ranges
+}
+
+const NO_FUNCTIONS =
+  'functions are not supported in conditions, except date_trunc, EXTRACT, width_bucket, upper and lower. A condition compares ' +
+  'a column with constants.'

@@ -13,13 +13,8 @@ import type { CellLabel } from '../../core/planner/language/grouping.ts'
 import { decimalFromNumber } from '../../privacy/decimal.ts'
 import { divideRoundingUp } from '../../privacy/rational.ts'
 import type { Call, Expression } from './parsing/statement.ts'
+import type { Cell, CellType } from './row-values.ts'
 import { columnOf, numberOf, type Scope } from './scope.ts'
-
-/** A value of a row of the result. */
-export type Cell = string | number | boolean | null
-
-/** Type of a column of the rows. */
-export type CellType = 'text' | 'number' | 'integer' | 'boolean' | 'date' | 'timestamp'
 
 /** An expression by which rows are grouped. */
 export interface GroupingExpression {
@@ -32,12 +27,19 @@ export interface GroupingExpression {
 }
 
 /** Largest number of bins of a column. */
-const MOST_BINS = 1_000
+export const MOST_BINS = 1_000
 /** Numbers are exact in 1e-9 of a unit. */
 const FRACTION_DIGITS = 9
 
+const GROUPING_FUNCTIONS: readonly string[] = ['date_trunc', 'date_part', 'extract', 'width_bucket']
+
+/** True for the name of a function by which rows are grouped. */
+export function isGroupingFunction(name: string): boolean {
+  return GROUPING_FUNCTIONS.includes(name)
+}
+
 /**
- * Translates an expression of GROUP BY.
+ * Translates a column, or a function that divides it.
  * @throws Refusal `sql-not-supported` for other expressions, `query-does-not-fit` for columns that do not fit
  */
 export function groupingOf(scope: Scope, expression: Expression): GroupingExpression {
@@ -128,7 +130,8 @@ function calendarArguments(scope: Scope, call: Call) {
 const UNITS = ['year', 'quarter', 'month', 'week', 'day', 'hour'] as const
 type Unit = (typeof UNITS)[number]
 
-function isUnit(unit: string): unit is Unit {
+/** True for a unit of date_trunc. */
+export function isUnit(unit: string): unit is Unit {
   return (UNITS as readonly string[]).includes(unit)
 }
 
@@ -248,8 +251,11 @@ function thresholdsOf(
   )
 }
 
-/** @param starts the first grid index of each bin, increasing; the last bin ends at the upper bound of the column */
-function binned(
+/**
+ * Groups by bins of a column.
+ * @param starts the first grid index of each bin, increasing; the last bin ends at the upper bound of the column
+ */
+export function binned(
   column: GridColumn,
   starts: readonly bigint[],
   values: readonly number[],

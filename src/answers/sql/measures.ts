@@ -4,6 +4,7 @@ import type {
   ColumnClamps,
   GroupingColumn,
   GroupStatistic,
+  QueryPredicate,
 } from '../../../schemas/answers/query.ts'
 import { isGrid, type QueryableColumn } from '../../core/dataset/dataset.ts'
 import { valueOfIndex } from '../../core/dataset/grid-value.ts'
@@ -11,6 +12,7 @@ import type { KindName } from '../../core/planner/kinds/question-kind.ts'
 import { columnNamed } from '../../core/planner/language/columns.ts'
 import { parseDecimal } from '../../privacy/decimal.ts'
 import { defined } from '../../privacy/defined.ts'
+import { conditionOf, type Placing } from './conditions.ts'
 import { groupingOf } from './grouping.ts'
 import type { Call, Expression } from './parsing/statement.ts'
 import { columnOf, isPersonColumn, literalOf, type Scope } from './scope.ts'
@@ -22,6 +24,8 @@ export type Measure =
   | { readonly kind: 'countOfValues'; readonly column: string }
   | (Clampable & { readonly kind: 'sum' | 'mean' | 'variance' | 'standardDeviation' })
   | { readonly kind: 'countDistinct'; readonly column: GroupingColumn }
+  /** The share of rows that satisfy a condition. */
+  | { readonly kind: 'proportion'; readonly of: QueryPredicate }
   | (Clampable & { readonly kind: 'percentile'; readonly p: number })
   | (Clampable & { readonly kind: 'minimum' | 'maximum' })
   | {
@@ -82,12 +86,16 @@ function kindOf<Kind extends KindName>(kinds: readonly Kind[], aggregate: string
   return kinds.find((kind) => (AGGREGATES_OF[kind] as readonly string[]).includes(aggregate))
 }
 
+/** Aggregates of samples, and those of populations by which they are answered. */
+export const OF_SAMPLES: Readonly<Record<string, string>> = {
+  variance: 'var_pop',
+  var_samp: 'var_pop',
+  stddev: 'stddev_pop',
+  stddev_samp: 'stddev_pop',
+  covar_samp: 'covar_pop',
+}
+
 const INSTEAD: Readonly<Record<string, string>> = {
-  variance: 'VAR_POP',
-  var_samp: 'VAR_POP',
-  stddev: 'STDDEV_POP',
-  stddev_samp: 'STDDEV_POP',
-  covar_samp: 'COVAR_POP',
   mode: 'GROUP BY with ORDER BY COUNT(*) DESC LIMIT 1',
   regr_count: 'COUNT(*) with IS NOT NULL in WHERE',
   regr_avgx: 'AVG with IS NOT NULL in WHERE',
@@ -101,11 +109,12 @@ const INSTEAD: Readonly<Record<string, string>> = {
 }
 
 const AGGREGATES =
-  'COUNT, SUM, AVG, VAR_POP, STDDEV_POP, MIN, MAX, percentile_cont, percentile_disc, CORR, COVAR_POP, REGR_SLOPE and ' +
+  'COUNT, SUM, AVG, VARIANCE, STDDEV, MIN, MAX, MEDIAN, percentile_cont, percentile_disc, CORR, COVAR_POP, REGR_SLOPE and ' +
   'REGR_INTERCEPT'
 
 /** Returns true for the name of an aggregate that can be answered. */
 export function isAggregate(name: string): boolean {
+  if (name === 'median' || Object.hasOwn(OF_SAMPLES, name)) return true
   return Object.values<readonly string[]>(AGGREGATES_OF).some((names) => names.includes(name))
 }
 
@@ -113,7 +122,7 @@ export function isAggregate(name: string): boolean {
  * Translates a call of an aggregate.
  * @throws Refusal `sql-not-supported` for another function and for arguments that are no columns
  */
-export function measureOf(scope: Scope, call: Call): Measure {
+export function measureOf(scope: Scope, place: Placing, call: Call): Measure {
   const { name, at } = call
   const { unsupported } = scope
   if (!isAggregate(name)) {
@@ -131,6 +140,9 @@ export function measureOf(scope: Scope, call: Call): Measure {
   // The largest of different values is the largest of all.
   if (call.distinct && kind !== 'minimum' && kind !== 'maximum')
     throw unsupported(at, `DISTINCT is supported in COUNT only. Write ${name}(column).`)
+  const [share, besides] = call.arguments
+  if (kind === 'mean' && share?.kind === 'truth' && besides === undefined)
+    return { kind: 'proportion', of: conditionOf(scope, place, share) }
   const columns = call.arguments.map((argument) => clampedColumn(scope, call, argument))
   const [first, second, third] = columns
   if (kind !== undefined) {
@@ -209,6 +221,11 @@ function clampEnds(scope: Scope, call: Call, argument: Expression): ClampEnds {
 
 function argumentColumn(scope: Scope, call: Call, argument: Expression): QueryableColumn {
   if (argument.kind === 'column') return columnOf(scope, argument)
+  if (argument.kind === 'cast' && (argument.type === 'number' || argument.type === 'integer')) {
+    const column = argumentColumn(scope, call, argument.value)
+    const isWider = argument.type === 'number' && argument.digits === undefined
+    if (column.type === 'integer' || (column.type === 'number' && isWider)) return column
+  }
   const rule = `${call.name} takes a column. Expressions over columns cannot be computed, except LEAST and GREATEST with constants.`
   throw scope.unsupported(argument.at, rule)
 }
@@ -267,6 +284,7 @@ export function statisticOf(measure: Measure): GroupStatistic | undefined {
     case 'variance':
     case 'standardDeviation':
     case 'countDistinct':
+    case 'proportion':
       return measure
     case 'countOfValues':
       return { kind: 'count' }
@@ -286,6 +304,7 @@ export const MEDIAN = 50
 export function columnsOf(measure: Measure): readonly string[] {
   switch (measure.kind) {
     case 'count':
+    case 'proportion':
       return []
     case 'countDistinct':
       return [typeof measure.column === 'string' ? measure.column : measure.column.column]

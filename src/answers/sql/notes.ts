@@ -1,22 +1,41 @@
 import type { Dataset } from '../../core/dataset/dataset.ts'
 import type { GroupingExpression } from './grouping.ts'
-import type { Measure } from './measures.ts'
+import { type Measure, OF_SAMPLES } from './measures.ts'
 import type { Statement } from './parsing/statement.ts'
+import { contains } from './wrappers.ts'
 
 interface Parts {
   readonly groupings: readonly GroupingExpression[]
   readonly measures: readonly Measure[]
   /** True if ORDER BY has an aggregate. */
   readonly sortsNoise: boolean
+  /** True if a noisy value is divided. */
+  readonly divides: boolean
+  /** Number of queries. */
+  readonly queries: number
 }
 
 /** Returns sentences on how the answer to a statement differs from that of a database. */
 export function notesOf(
   { privacyUnit }: Dataset,
-  { having, limit, offset }: Statement,
-  { groupings, measures, sortsNoise }: Parts,
+  statement: Statement,
+  { groupings, measures, sortsNoise, divides, queries }: Parts,
 ): readonly string[] {
   const notes: string[] = []
+  const { having, limit, offset } = statement
+  if (queries > 1)
+    notes.push(
+      `The statement is ${queries} queries, each at the epsilon or accuracy of the request. They are charged together: queries ` +
+        'of rows that exclude each other cost as much as one, and the prices of others add up.',
+    )
+  if (contains(statement, (part) => part.kind === 'call' && Object.hasOwn(OF_SAMPLES, part.name)))
+    notes.push(
+      'STDDEV, VARIANCE and COVAR_SAMP are computed as of a population: they divide by n, not by n - 1.',
+    )
+  if (divides)
+    notes.push(
+      'Quotients keep their fraction, also where PostgreSQL divides whole numbers. By 0 they are NULL.',
+    )
   const kinds = new Set(measures.map(({ kind }) => kind))
   if (groupings.length > 0)
     notes.push(

@@ -1,20 +1,9 @@
 import { parseInstant } from '../../core/dataset/iso-time.ts'
 import { entry } from '../../privacy/must.ts'
-import type { Cell, CellType } from './grouping.ts'
 import type { ComparisonOperator, Expression, SortKey, Statement } from './parsing/statement.ts'
-import type { Group } from './result.ts'
+import { patternOf } from './pattern.ts'
+import { type Cell, type CellType, type Group, type Slot, type Slots, valueIn } from './row-values.ts'
 import { literalOf, numberOf, type Scope } from './scope.ts'
-
-/** A value of a group: one by which it is grouped, or that of an aggregate. */
-export type Slot = { readonly type: CellType } & ({ readonly key: number } | { readonly measure: number })
-
-/** Finds the value of an expression; throws a refusal for other expressions. */
-export type Slots = (expression: Expression) => Slot
-
-/** Returns the value of a group in a slot; null if there is none. */
-export function valueIn({ keys, measured }: Group, slot: Slot): Cell {
-  return 'key' in slot ? (keys[slot.key] ?? null) : (measured[slot.measure]?.value ?? null)
-}
 
 /** TRUE, FALSE, or null for unknown. */
 type Truth = boolean | null
@@ -53,6 +42,8 @@ export function compileHaving(scope: Scope, slots: Slots, expression: Expression
       const member = combine(true, equalities)
       return expression.negated ? negate(member) : member
     }
+    case 'like':
+      return like(scope, slots, expression)
     case 'isNull': {
       const slot = slots(expression.value)
       return (group) => (valueIn(group, slot) === null) !== expression.negated
@@ -75,6 +66,24 @@ function negate(condition: Condition): Condition {
   return (group) => {
     const truth = condition(group)
     return truth === null ? null : !truth
+  }
+}
+
+/** LIKE: % stands for any characters, _ for one, and a backslash makes the next character itself. */
+function like(
+  scope: Scope,
+  slots: Slots,
+  { value, pattern, anyCase, negated }: Extract<Expression, { kind: 'like' }>,
+): Condition {
+  const slot = slots(value)
+  if (slot.type !== 'text') throw scope.misfit(value.at, `LIKE needs a text; this is of type ${slot.type}.`)
+  if (pattern.kind !== 'text' || pattern.type !== undefined)
+    throw scope.unsupported(pattern.at, "the pattern of LIKE is a constant such as 'a%'.")
+  const spelled = (text: string) => (anyCase ? text.toLowerCase() : text)
+  const matches = patternOf(spelled(pattern.value))
+  return (group) => {
+    const text = valueIn(group, slot)
+    return typeof text === 'string' ? matches(spelled(text)) !== negated : null
   }
 }
 

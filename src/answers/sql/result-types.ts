@@ -1,9 +1,9 @@
 import { type Dataset, isTemporal } from '../../core/dataset/dataset.ts'
 import { columnNamed } from '../../core/planner/language/columns.ts'
 import type { NoiseReport } from '../../core/planner/report-kinds.ts'
-import type { CellType } from './grouping.ts'
 import type { Measure } from './measures.ts'
 import type { HalfWidthUnit } from './result.ts'
+import type { CellType } from './row-values.ts'
 
 /** The type of the values of an aggregate, whatever its noise is. */
 export function typeOf(measure: Measure, dataset: Dataset): CellType {

@@ -1,9 +1,13 @@
-import { statisticName } from '../../core/planner/kinds/group-by/statistics.ts'
+import { halfWidthBound } from '../../core/mechanisms/noise/combined-noise.ts'
+import { type Noise, noiseStated } from '../../core/mechanisms/noise/weighted-noise.ts'
 import type { CellLabel } from '../../core/planner/language/grouping.ts'
-import type { AccuracyReport, Result } from '../../core/planner/report-kinds.ts'
+import type { AccuracyReport, NoiseReport, Report, Result } from '../../core/planner/report-kinds.ts'
+import { DEFAULT_CONFIDENCE } from '../../privacy/loss.ts'
 import { entry, must } from '../../privacy/must.ts'
-import type { Cell, CellType, GroupingExpression } from './grouping.ts'
-import { type Measure, statisticOf } from './measures.ts'
+import type { AssembledQuery } from './assembly.ts'
+import type { GroupingExpression } from './grouping.ts'
+import type { Measure } from './measures.ts'
+import type { CellType, Group, MeasuredValue } from './row-values.ts'
 
 /** A column of the rows. */
 export interface ResultColumn {
@@ -21,76 +25,164 @@ export type HalfWidthUnit = 'rows' | 'days' | 'seconds'
 /** The part of an answer that rows are made from. */
 export interface Answered {
   readonly result: Result
-  readonly accuracy: Pick<AccuracyReport, 'halfWidth'>
-}
-
-/** A noisy value, and its half-width if it is known. */
-export interface MeasuredValue {
-  readonly value: Cell
-  readonly halfWidth: number | null
-}
-
-/** One group: the values by which it is grouped, and the values of the aggregates. */
-export interface Group {
-  readonly keys: readonly Cell[]
-  readonly measured: readonly MeasuredValue[]
+  readonly accuracy: Pick<AccuracyReport, 'halfWidth'> & { readonly confidence?: number }
+  /** Noise of the values, if they are as they were measured. */
+  readonly noise?: NoiseReport
+  /** Reports the answer with another confidence; absent if it does not follow from noisy integers of its own. */
+  readonly reportAt?: (confidence: number) => Report
 }
 
 type GroupLabels = Readonly<Record<string, CellLabel>>
 
+/** What the rows of a statement have. */
+export interface Shape {
+  readonly groupings: readonly GroupingExpression[]
+  readonly measures: readonly Measure[]
+  readonly queries: readonly AssembledQuery[]
+}
+
 /**
- * Returns the groups of an answer, each with the aggregates in the order of `measures`.
+ * Returns the groups of the answers to the queries of a statement, each with the aggregates in the order of `measures`.
  * @param isIncluded false for the groups to leave out
  */
 export function groupsOf(
-  { result, accuracy: { halfWidth } }: Answered,
-  groupings: readonly GroupingExpression[],
-  measures: readonly Measure[],
+  answers: readonly Answered[],
+  { groupings, measures, queries }: Shape,
   isIncluded: (key: GroupLabels) => boolean,
 ): readonly Group[] {
-  const keysIn = (key: GroupLabels) => groupings.map(({ name, cellOf }) => cellOf(key[name] ?? null))
-  if ('value' in result) return [{ keys: [], measured: [{ value: result.value, halfWidth }] }]
-  if ('cells' in result)
-    return result.cells
-      .filter(({ key }) => isIncluded(key))
-      .map(({ key, value }) => ({ keys: keysIn(key), measured: [{ value, halfWidth }] }))
-  if ('groups' in result) {
-    const names = measures.map((measure) => {
-      const statistic = statisticOf(measure)
-      if (statistic === undefined) throw new RangeError('groups have no such statistic')
-      return statisticName(statistic)
-    })
-    return result.groups
-      .filter(({ key }) => isIncluded(key))
-      .map(({ key, values }) => ({
-        keys: keysIn(key),
-        measured: names.map((name) => must(values[name], STATISTIC)),
-      }))
+  const tables = queries.map((query, place) => tableOf(entry(answers, place), query, measures, isIncluded))
+  const [first] = tables
+  const sourceOf = measures.map((_, measure) => {
+    const table = queries.findIndex(({ computes }) => computes.some((each) => each.measure === measure))
+    const column = entry(queries, table).computes.findIndex((each) => each.measure === measure)
+    return { table: entry(tables, table), column }
+  })
+  const totals = memoized((measure) => {
+    const { table, column } = entry(sourceOf, measure)
+    return totalOf(table, column, entry(measures, measure))
+  })
+  return must(first, 'the answer to a statement').rows.map(({ key }, row) => ({
+    keys: groupings.map(({ name, cellOf }) => cellOf(key[name] ?? null)),
+    measured: sourceOf.map(({ table, column }) => table.valueAt(row, column)),
+    totals,
+  }))
+}
+
+interface Row {
+  readonly key: GroupLabels
+  readonly values: readonly Pick<MeasuredValue, 'value' | 'halfWidth'>[]
+}
+
+/** The rows of one answer. All answers to a statement have the same groups in the same order. */
+interface Table {
+  readonly answered: Answered
+  readonly rows: readonly Row[]
+  readonly valueAt: (row: number, column: number) => MeasuredValue
+}
+
+function tableOf(
+  answered: Answered,
+  { computes }: AssembledQuery,
+  measures: readonly Measure[],
+  isIncluded: (key: GroupLabels) => boolean,
+): Table {
+  const computed = computes.map(({ measure, statistic }) => ({
+    measure: entry(measures, measure),
+    statistic,
+  }))
+  const rowsOf = (report: Pick<Report, 'result'> & Pick<Answered, 'accuracy'>) =>
+    rowsOfResult(report, computed).filter(({ key }) => isIncluded(key))
+  const rows = rowsOf(answered)
+  const { reportAt, accuracy } = answered
+  const alpha = 1 - (accuracy.confidence ?? DEFAULT_CONFIDENCE)
+  const rowsAmong = reportAt && memoized((parts) => rowsOf(reportAt(1 - alpha / parts)))
+  return {
+    answered,
+    rows,
+    valueAt: (row, column) => {
+      const stated = entry(entry(rows, row).values, column)
+      const among = (parts: number) =>
+        parts <= 1 ? stated.halfWidth : (rowsAmong?.(parts)[row]?.values[column]?.halfWidth ?? null)
+      return { ...stated, among }
+    },
   }
+}
+
+function memoized<Result>(compute: (argument: number) => Result): (argument: number) => Result {
+  const known = new Map<number, Result>()
+  return (argument) => {
+    const found = known.get(argument)
+    if (found !== undefined) return found
+    const result = compute(argument)
+    known.set(argument, result)
+    return result
+  }
+}
+
+interface ComputedMeasure {
+  readonly measure: Measure
+  readonly statistic: string | undefined
+}
+
+const WITHOUT_GROUPS: GroupLabels = {}
+
+function rowsOfResult(
+  { result, accuracy: { halfWidth } }: Pick<Report, 'result'> & Pick<Answered, 'accuracy'>,
+  measures: readonly ComputedMeasure[],
+): readonly Row[] {
+  if ('value' in result) return [{ key: WITHOUT_GROUPS, values: [{ value: result.value, halfWidth }] }]
+  if ('cells' in result)
+    return result.cells.map(({ key, value }) => ({ key, values: [{ value, halfWidth }] }))
+  if ('groups' in result)
+    return result.groups.map(({ key, values }) => ({
+      key,
+      values: measures.map(({ statistic }) => must(values[must(statistic, STATISTIC)], STATISTIC)),
+    }))
   if ('percentiles' in result) {
     const { percentiles } = result
-    const measured = measures.map((measure) => {
+    const values = measures.map(({ measure }) => {
       const found = percentiles.find(({ p }) => measure.kind === 'percentile' && p === measure.p)
       return { value: must(found, STATISTIC).value, halfWidth }
     })
-    return [{ keys: [], measured }]
+    return [{ key: WITHOUT_GROUPS, values }]
   }
   if ('intercept' in result) {
     const { intercept, coefficients } = result
-    const measured = measures.map((measure) => {
+    const values = measures.map(({ measure }) => {
       const ofIntercept = measure.kind === 'linearRegression' && measure.part === 'intercept'
       const { value, halfWidth: own } = ofIntercept ? intercept : must(coefficients[0], STATISTIC)
       return { value, halfWidth: own }
     })
-    return [{ keys: [], measured }]
-  }
-  if ('keys' in result) {
-    return result.keys.map(({ key, count }) => ({
-      keys: keysIn({ [entry(groupings, 0).name]: key }),
-      measured: [{ value: count ?? null, halfWidth }],
-    }))
+    return [{ key: WITHOUT_GROUPS, values }]
   }
   throw new RangeError('statements never ask for a selection')
 }
 
 const STATISTIC = 'a statistic of the statement'
+
+/**
+ * The total of a column over all groups. Groups that WHERE excludes have no rows, so it is that of all rows. The half-width of a
+ * count is that of the sum of independent noises; that of other totals is not known.
+ */
+function totalOf({ answered, rows }: Table, column: number, measure: Measure): MeasuredValue {
+  const value = rows.reduce((sum, { values }) => sum + Number(entry(values, column).value), 0)
+  const { noise, accuracy } = answered
+  const own = noise === undefined || measure.kind !== 'count' ? undefined : noiseOfCount(noise, measure)
+  const alpha = 1 - (accuracy.confidence ?? DEFAULT_CONFIDENCE)
+  const among = memoized((parts) =>
+    own === undefined ? null : halfWidthBound(alpha / parts)(rows.map(() => ({ noise: own, weight: 1 }))),
+  )
+  return { value, halfWidth: among(1), among }
+}
+
+/** The noise of each cell of a count, as the answer states it. */
+function noiseOfCount(stated: NoiseReport, { of }: Extract<Measure, { kind: 'count' }>): Noise | undefined {
+  if (!('granularity' in stated || 'statistics' in stated) || stated.mechanism === 'noisy-max')
+    return undefined
+  const { mechanism } = stated
+  const name = of === 'people' ? 'count of people' : 'count'
+  const isCount = ({ statistic, column }: { statistic: string; column?: string }) =>
+    statistic === name && column === undefined
+  const found = 'statistics' in stated ? stated.statistics.find(isCount) : stated
+  return found && noiseStated(mechanism, found)
+}

@@ -88,6 +88,12 @@ export function isColumn(scope: Scope, column: ColumnName): boolean {
   return namesMeant(scope, column).length > 0
 }
 
+/** The declared name of a column, or the name as it is written if there is no such column. */
+export function declaredName(scope: Scope, column: ColumnName): string {
+  const [name = column.name] = namesMeant(scope, column)
+  return name
+}
+
 /** Returns true for the column whose values identify people. */
 export function isPersonColumn(scope: Scope, column: ColumnName): boolean {
   const { privacyUnit } = scope.dataset
@@ -162,7 +168,7 @@ export function literalOf(
  * @param cast the type that the text is cast to. PostgreSQL drops the time from a date, and the offset from a timestamp
  * without a time zone, so texts that have one are refused.
  */
-function instantOf(text: string, cast: CastType | undefined): string | undefined {
+export function instantOf(text: string, cast: CastType | undefined): string | undefined {
   const [, date, time, offset] = TIME.exec(text) ?? []
   if (time === undefined) return parseDate(text) === undefined ? undefined : text
   if (cast === 'date' || (cast === 'timestamp' && offset !== undefined)) return undefined

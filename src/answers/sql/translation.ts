@@ -4,39 +4,62 @@ import type { Dataset } from '../../core/dataset/dataset.ts'
 import { defined } from '../../privacy/defined.ts'
 import { entry } from '../../privacy/must.ts'
 import { Refusal } from '../../privacy/refusal.ts'
-import { type AssembledQuery, assembleQuery, type Placed, placeMeasure } from './assembly.ts'
+import {
+  type AssembledQuery,
+  assembleQueries,
+  type Placed,
+  type PlacedMeasure,
+  placeMeasure,
+} from './assembly.ts'
+import { compileValue, halfWidthOf, isFunction, totalOf } from './computed.ts'
 import { conditionOf, type Placing } from './conditions.ts'
 import { createGroupFilter } from './excluded-groups.ts'
-import { type Cell, type GroupingExpression, groupingOf } from './grouping.ts'
+import { type GroupingExpression, isGroupingFunction } from './grouping.ts'
+import { keyOf } from './keys.ts'
 import { type Measure, measureOf } from './measures.ts'
 import { notesOf } from './notes.ts'
-import type { Expression, Statement, Target } from './parsing/statement.ts'
+import type { Call, Expression, Select, Statement, Target } from './parsing/statement.ts'
 import { refusePart } from './place.ts'
-import { compileHaving, type Slot, type Slots, sliceOf, sortGroups, valueIn } from './post-processing.ts'
-import { type Answered, type Group, groupsOf, type ResultColumn } from './result.ts'
+import { compileHaving, sliceOf, sortGroups } from './post-processing.ts'
+import { type Answered, groupsOf, type ResultColumn } from './result.ts'
 import { halfWidthUnit, isWhole, type StatedNoise, typeOf } from './result-types.ts'
-import { columnOf, isColumn, openScope, type Scope } from './scope.ts'
+import { rewritten } from './rewritten.ts'
+import { type Cell, type Group, isNoisy, type Slot, type Slots, valueIn } from './row-values.ts'
+import { columnOf, declaredName, isColumn, openScope, type Scope } from './scope.ts'
+import { resolveTimes } from './times.ts'
+import { contains, nameOf, unwrapped } from './wrappers.ts'
 
-/** A statement as a query, and its rows as post-processing of the answer. */
+/** A statement as queries, and its rows as post-processing of their answers. */
 export interface Translation {
-  /** The query, without the fields that a request gives by themselves, such as `epsilon`. */
-  readonly query: Readonly<Record<string, unknown>>
-  /** Returns the columns of the rows of an answer with this noise. */
-  readonly columnsOf: (stated: StatedNoise) => readonly ResultColumn[]
+  /**
+   * The queries, without the fields that a request gives by themselves, such as `epsilon`. Most statements have one; several
+   * are charged and answered together.
+   */
+  readonly queries: readonly Readonly<Record<string, unknown>>[]
+  /** Returns the columns of the rows of answers with this noise, in the order of the queries. */
+  readonly columnsOf: (stated: readonly StatedNoise[]) => readonly ResultColumn[]
   /** Differences between the answer and that of a database. */
   readonly notes: readonly string[]
-  /** Returns the rows of an answer to the query, with their values in the order of the columns. */
-  readonly rowsOf: (answer: Answered) => readonly (readonly Cell[])[]
-  /** Returns a refusal of the query as one of the statement, with the place of the part that is at fault. */
+  /** Returns the rows of the answers to the queries, with their values in the order of the columns. */
+  readonly rowsOf: (answers: readonly Answered[]) => readonly (readonly Cell[])[]
+  /** Returns a refusal of the queries as one of the statement, with the place of the part that is at fault. */
   readonly refusalOf: (refusal: Refusal) => Refusal
 }
 
 /**
- * Translates a statement to the query that it means. See decision 46.
+ * Translates a statement to the queries that it means. See decision 46.
  * @param text the text of the statement
+ * @param nowMs the time that now() means
  * @throws Refusal `sql-not-supported` or `query-does-not-fit`
  */
-export function translate(text: string, statement: Statement, dataset: Dataset): Translation {
+export function translate(text: string, select: Select, dataset: Dataset, nowMs: number): Translation {
+  const refuse = (at: number | undefined, rule: string) => refusePart(text, at, 'sql-not-supported', rule)
+  const groupsIn = (statement: Statement) => {
+    const scope = openScope(text, statement, dataset)
+    return statement.groupBy.map((written) => groupedExpression(scope, written, statement.targets))
+  }
+  const times = resolveTimes(unwrapped(select, { refuse, groupsOf: groupsIn }), nowMs, refuse)
+  const { statement } = times
   const scope = openScope(text, statement, dataset)
   const placed: Places = new WeakMap()
   const place: Placing = (part, at) => {
@@ -46,39 +69,58 @@ export function translate(text: string, statement: Statement, dataset: Dataset):
   const { where: condition } = statement
   const where = condition && conditionOf(scope, place, condition)
   const groupings = readGroupings(scope, statement)
-  const measures: Placed<Measure>[] = []
-  const slots = createSlots(scope, groupings, measures)
+  const measures: PlacedMeasure[] = []
+  const slots = createSlots(scope, place, groupings, measures)
   const outputs = statement.targets.map((target) => ({ target, slot: slots(target.expression) }))
   const having = statement.having && compileHaving(scope, slots, statement.having)
   const order = statement.orderBy.map((key) => ({
     slot: orderSlot(scope, key.expression, outputs, slots),
     key,
   }))
-  const sortsNoise = order.some(({ slot }) => 'measure' in slot)
+  const sortsNoise = order.some(({ slot }) => isNoisy(slot))
   const slice = sliceOf(scope, statement)
+  if (having !== undefined) requireNoTotals(scope, statement)
   if (measures.length === 0) throw refuseWithoutAggregate(scope, statement)
-  const assembled = assembleQuery(scope, groupings, measures, where)
+  const queries = assembleQueries(scope, groupings, measures, where)
+  const divides = outputs.some(
+    ({ target, slot }) =>
+      'computed' in slot &&
+      isNoisy(slot) &&
+      contains(target.expression, (part) => part.kind === 'arithmetic' && part.op === '/'),
+  )
   const parts = { groupings: groupings.map(({ part }) => part), measures: measures.map(({ part }) => part) }
+  const facts = { ...parts, sortsNoise, divides, queries: queries.length }
   return {
-    query: assembled.query,
-    columnsOf: (stated) => columnsOf(dataset, stated, outputs, parts),
-    notes: notesOf(dataset, statement, { ...parts, sortsNoise }),
-    rowsOf: (answer) => {
+    queries: queries.map(({ query }) => query),
+    columnsOf: (stated) => columnsOf(dataset, stated, outputs, { ...parts, queries }),
+    notes: [...times.notes, ...notesOf(dataset, statement, facts)],
+    rowsOf: (answers) => {
       const isIncluded = createGroupFilter(where, parts.groupings, dataset)
-      const groups = groupsOf(answer, parts.groupings, parts.measures, isIncluded)
+      const groups = groupsOf(answers, { ...parts, queries }, isIncluded)
       const kept = having === undefined ? groups : groups.filter((group) => having(group) === true)
       return sortGroups(kept, order)
         .slice(slice.from, slice.from + slice.count)
         .map((group) => outputs.flatMap(({ slot }) => cellsOf(group, slot)))
     },
-    refusalOf: (refusal) => refusalAt(text, refusal, assembled, where, placed),
+    refusalOf: (refusal) => refusalAt(text, refusal, queries, placed),
   }
 }
 
-/** The value of a column of the SELECT list, and its half-width if it has one. */
+/** HAVING chooses groups by their noise, so the half-width of their total would be wrong. */
+function requireNoTotals(scope: Scope, statement: Statement): void {
+  contains(statement, (part) => {
+    if (part.kind === 'call' && part.over)
+      throw scope.unsupported(part.at, 'OVER () is not supported with HAVING. Leave HAVING out.')
+    return false
+  })
+}
+
+/** The value of a column of the SELECT list, and its half-width if it is noisy. */
 function cellsOf(group: Group, slot: Slot): readonly Cell[] {
   const value = valueIn(group, slot)
-  return 'key' in slot ? [value] : [value, group.measured[slot.measure]?.halfWidth ?? null]
+  if (!isNoisy(slot)) return [value]
+  if ('computed' in slot) return [value, halfWidthOf(slot.computed, group)]
+  return [value, 'measure' in slot ? (group.measured[slot.measure]?.halfWidth ?? null) : null]
 }
 
 interface PlacedGrouping extends Placed<GroupingExpression> {
@@ -92,7 +134,7 @@ function readGroupings(scope: Scope, { groupBy, targets }: Statement): readonly 
     const expression = groupedExpression(scope, written, targets)
     const signature = signatureOf(scope, expression)
     if (groupings.some((other) => other.signature === signature)) continue
-    groupings.push({ part: groupingOf(scope, expression), at: written.at, signature })
+    groupings.push({ part: keyOf(scope, expression), at: written.at, signature })
   }
   return groupings
 }
@@ -101,7 +143,7 @@ function groupedExpression(scope: Scope, written: Expression, targets: readonly 
   if (written.kind === 'number') return targetAt(scope, written, targets).expression
   // As in PostgreSQL: here a column of the table comes before an alias.
   if (written.kind !== 'column' || written.table !== undefined || isColumn(scope, written)) return written
-  const named = targets.filter((target) => defaultName(target) === written.name)
+  const named = targets.filter((target) => nameOf(target) === written.name)
   const [first, ...others] = named.map(({ expression }) => expression)
   if (first === undefined) return written
   if (others.some((other) => signatureOf(scope, other) !== signatureOf(scope, first)))
@@ -127,42 +169,99 @@ function targetAt<Item>(
 
 /** Returns a text that is the same for expressions with the same meaning. */
 function signatureOf(scope: Scope, expression: Expression): string {
-  if (expression.kind === 'column')
-    return JSON.stringify(isColumn(scope, expression) ? columnOf(scope, expression).name : [expression.name])
-  if (expression.kind === 'call') {
-    const { name, arguments: parts } = expression
-    return `${name === 'date_part' ? 'extract' : name}(${parts.map((part) => signatureOf(scope, part)).join()})`
-  }
-  if (expression.kind === 'array')
-    return `[${expression.elements.map((each) => signatureOf(scope, each)).join()}]`
-  if (expression.kind === 'text') return `'${JSON.stringify(expression.value.toLowerCase())}`
-  const { at: _, ...meaning } = expression
-  return JSON.stringify(meaning)
+  const isCalendar = expression.kind === 'call' && isGroupingFunction(expression.name)
+  return JSON.stringify(expression, (name, part: unknown) => {
+    if (name === 'at') return undefined
+    if (typeof part !== 'object' || part === null || !('kind' in part)) return part
+    const inner = part as Expression
+    if (inner.kind === 'column') return { is: declaredName(scope, inner) }
+    if (inner.kind === 'call' && inner.name === 'date_part') return { ...inner, name: 'extract' }
+    // Units of the calendar can be spelled in any case.
+    if (isCalendar && inner.kind === 'text') return { unit: inner.value.toLowerCase() }
+    return inner
+  })
 }
 
-const GROUPING_FUNCTIONS: readonly string[] = ['date_trunc', 'date_part', 'extract', 'width_bucket']
-
 /** Finds the values of expressions in groups. An aggregate that is new is added to `measures`. */
-function createSlots(scope: Scope, groupings: readonly PlacedGrouping[], measures: Placed<Measure>[]): Slots {
-  return (expression) => {
+function createSlots(
+  scope: Scope,
+  place: Placing,
+  groupings: readonly PlacedGrouping[],
+  measures: PlacedMeasure[],
+): Slots {
+  const measured = (call: Call): Slot => {
+    const part = measureOf(scope, place, call)
+    const filter = call.filter && conditionOf(scope, place, call.filter)
+    const measure = placeMeasure(measures, defined({ part, filter, at: call.at }))
+    const type = typeOf(part, scope.dataset)
+    return { measure, type, inUnitOfValue: halfWidthUnit(part, type) === undefined }
+  }
+  const computed = (expression: Expression): Slot => {
+    const value = compileValue(scope, slots, expression)
+    return { computed: value, type: value.type }
+  }
+  const slots: Slots = (expression) => {
     const { kind, at } = expression
-    if (kind === 'call' && !GROUPING_FUNCTIONS.includes(expression.name)) {
-      const measure = measureOf(scope, expression)
-      return { measure: placeMeasure(measures, measure, at), type: typeOf(measure, scope.dataset) }
-    }
-    if (kind !== 'column' && kind !== 'call') {
-      const rule =
-        'only columns of GROUP BY and aggregates are supported here. Expressions cannot be computed.'
-      throw scope.unsupported(at, rule)
-    }
     if (kind === 'column') columnOf(scope, expression)
     const signature = signatureOf(scope, expression)
     const key = groupings.findIndex((grouping) => grouping.signature === signature)
     const grouping = groupings[key]
     if (grouping !== undefined) return { key, type: grouping.part.type }
+    switch (kind) {
+      case 'call': {
+        if (isGroupingFunction(expression.name)) break
+        if (isFunction(expression.name)) return computed(expression)
+        if (expression.over) return totalSlot(scope, slots, expression)
+        const other = rewritten(scope, expression)
+        return other === undefined ? measured(expression) : slots(other)
+      }
+      case 'cast':
+        if (expression.type === 'number' && expression.digits === undefined)
+          return numberSlot(slots(expression.value), computed, expression)
+        return computed(expression)
+      case 'arithmetic':
+      case 'number':
+      case 'text':
+      case 'boolean':
+      case 'null':
+        return computed(expression)
+      case 'star':
+        throw scope.unsupported(at, NO_ROWS)
+      case 'column':
+        break
+      default: {
+        const rule = 'only columns of GROUP BY, aggregates, and arithmetic with these are supported here.'
+        throw scope.unsupported(at, rule)
+      }
+    }
     const rule = 'this must be in GROUP BY or in an aggregate. Rows themselves cannot be released.'
     throw scope.unsupported(at, rule)
   }
+  return slots
+}
+
+const NO_ROWS =
+  'SELECT * is not supported, because rows cannot be released. List aggregates, such as COUNT(*). Made-up rows are free: ' +
+  'GET /v1/datasets/{dataset}/dummy.'
+
+/** A cast of a number to a wider type keeps what it is. */
+function numberSlot(slot: Slot, computed: (expression: Expression) => Slot, cast: Expression): Slot {
+  return 'measure' in slot && slot.type === 'number' ? slot : computed(cast)
+}
+
+/** SUM(COUNT(*)) OVER () and SUM(SUM(x)) OVER (). */
+function totalSlot(scope: Scope, slots: Slots, { name, arguments: parts, filter, at }: Call): Slot {
+  const [only, second] = parts
+  const isAdded = only?.kind === 'call' && (only.name === 'count' || only.name === 'sum') && !only.over
+  if (name !== 'sum' || !isAdded || only.distinct || second !== undefined || filter !== undefined) {
+    const rule = 'of window functions only SUM(COUNT(*)) OVER () is supported, the total of all groups.'
+    throw scope.unsupported(at, rule)
+  }
+  const slot = slots(only)
+  if (!('measure' in slot))
+    throw scope.unsupported(at, 'only an aggregate itself can be added up over all groups.')
+  const computed = totalOf(slot.measure)
+  return { computed, type: computed.type }
 }
 
 interface Output {
@@ -174,7 +273,7 @@ interface Output {
 function orderSlot(scope: Scope, expression: Expression, outputs: readonly Output[], slots: Slots): Slot {
   if (expression.kind === 'number') return targetAt(scope, expression, outputs).slot
   if (expression.kind !== 'column' || expression.table !== undefined) return slots(expression)
-  const named = outputs.filter(({ target }) => defaultName(target) === expression.name)
+  const named = outputs.filter(({ target }) => nameOf(target) === expression.name)
   const [first, ...others] = named.map(({ slot }) => slot)
   if (others.some((other) => !isDeepStrictEqual(other, first))) throw ambiguous(scope, expression)
   return first ?? slots(expression)
@@ -186,18 +285,20 @@ function refuseWithoutAggregate(scope: Scope, { targets, groupBy }: Statement): 
   return scope.unsupported(at, `a statement needs an aggregate. ${instead}`)
 }
 
-/** The name of a column in the result, as PostgreSQL chooses it. */
-function defaultName({ alias, expression }: Target): string {
-  if (alias !== undefined) return alias
-  return expression.kind === 'column' || expression.kind === 'call' ? expression.name : 'column'
-}
-
 /** Names and types of the columns of the rows. The half-width of a value is in the column after it. */
 function columnsOf(
   dataset: Dataset,
-  stated: StatedNoise,
+  stated: readonly StatedNoise[],
   outputs: readonly Output[],
-  { groupings, measures }: { groupings: readonly GroupingExpression[]; measures: readonly Measure[] },
+  {
+    groupings,
+    measures,
+    queries,
+  }: {
+    readonly groupings: readonly GroupingExpression[]
+    readonly measures: readonly Measure[]
+    readonly queries: readonly AssembledQuery[]
+  },
 ): readonly ResultColumn[] {
   const taken = new Set<string>()
   const unique = (wanted: string): string => {
@@ -208,15 +309,24 @@ function columnsOf(
   }
   return outputs.flatMap(({ target, slot }): readonly ResultColumn[] => {
     const { expression, alias } = target
-    if ('key' in slot) {
-      const name = entry(groupings, slot.key).name
-      const shown = alias ?? (expression.kind === 'column' ? name : defaultName(target))
-      return [{ name: unique(shown), type: slot.type }]
+    const ownName = nameOf(target) ?? 'column'
+    if (!isNoisy(slot)) {
+      const isKeyColumn = 'key' in slot && alias === undefined && expression.kind === 'column'
+      const name = isKeyColumn ? entry(groupings, slot.key).name : ownName
+      return [{ name: unique(name), type: slot.type }]
+    }
+    const name = unique(ownName)
+    if (!('measure' in slot)) {
+      const halfWidthColumn = unique(`${name}_half_width`)
+      return [
+        { name, type: slot.type, halfWidthColumn },
+        { name: halfWidthColumn, type: 'number' },
+      ]
     }
     const measure = entry(measures, slot.measure)
-    const type = isWhole(measure, dataset, stated) ? 'integer' : slot.type
+    const query = queries.findIndex(({ computes }) => computes.some((each) => each.measure === slot.measure))
+    const type = isWhole(measure, dataset, entry(stated, query)) ? 'integer' : slot.type
     const unit = halfWidthUnit(measure, slot.type)
-    const name = unique(defaultName(target))
     // Beside a value, a number of rows would be taken for one in the unit of the value.
     const halfWidthColumn = unique(`${name}${unit === 'rows' ? '_rank' : ''}_half_width`)
     return [{ name, type, halfWidthColumn }, defined({ name: halfWidthColumn, type: 'number', unit })]
@@ -229,17 +339,29 @@ const TERMS: readonly string[] = ['candidates', ...Object.keys(requestTerms)]
 function refusalAt(
   text: string,
   refusal: Refusal,
-  { places }: AssembledQuery,
-  where: QueryPredicate | undefined,
+  queries: readonly AssembledQuery[],
   placed: Places,
 ): Refusal {
-  const broken = refusal.errors.find(
+  const errors = refusal.errors.map(({ field, rule }) => ({ ...fieldOfQuery(field), rule }))
+  const broken = errors.find(
     ({ field }) => !TERMS.some((term) => field === term || field.startsWith(`${term}.`)),
   )
-  if (broken === undefined) return refusal
-  const at = placeOfCondition(broken.field, where, placed) ?? placeOfField(broken.field, places)
-  const { code, errors, message, facts } = refusePart(text, at, refusal.code, broken.rule)
-  return new Refusal(code, message, errors, { ...refusal.facts, ...facts })
+  if (broken === undefined) {
+    const own = errors.map(({ field, rule }) => ({ field, rule }))
+    return new Refusal(refusal.code, refusal.message, own, refusal.facts)
+  }
+  const { places, query } = entry(queries, broken.query)
+  const at =
+    placeOfCondition(broken.field, query.where as QueryPredicate | undefined, placed) ??
+    placeOfField(broken.field, places)
+  const { code, errors: shown, message, facts } = refusePart(text, at, refusal.code, broken.rule)
+  return new Refusal(code, message, shown, { ...refusal.facts, ...facts })
+}
+
+/** The field of a query, and the place of the query in a batch. */
+function fieldOfQuery(field: string): { readonly query: number; readonly field: string } {
+  const [, place, own] = /^queries\.(\d+)\.(.+)$/.exec(field) ?? []
+  return place === undefined || own === undefined ? { query: 0, field } : { query: Number(place), field: own }
 }
 
 /** The byte offset of each predicate, and those of the elements of each list of values. */

@@ -78,6 +78,62 @@ describe('a statement', () => {
     expect(sorted.body.notes.join(' ')).toMatch(/HAVING.*ORDER BY.*LIMIT/)
   })
 
+  test('of several queries is a batch, at one price where they exclude each other', async () => {
+    const parts = (first: string, second: string) =>
+      `SELECT Married, COUNT(*) FILTER (WHERE Sex = '${first}') AS a, SUM(CASE WHEN Sex = '${second}' THEN 1 ELSE 0 END) AS b
+       FROM census GROUP BY 1`
+    const { body } = await ask(parts('F', 'M'), { epsilon: 0.01 }).expect(200)
+    expect(body.answer.cost).toMatchObject({ epsilon: 0.01 })
+    expect(body.query.queries).toHaveLength(2)
+    // The JSON of the batch is the same question.
+    const json = await service
+      .as('analyst')
+      .post('/v1/datasets/census/queries/batch')
+      .send(body.query)
+      .expect(200)
+    expect(json.headers['idempotent-replayed']).toBe('true')
+    expect(json.body.id).toBe(body.answer.id)
+    const women = json.body.answers[0].result.cells.map(({ value }: { value: number }) => value)
+    expect(json.body.question.queries[0].where.value).toBe('F')
+    expect(body.rows.map(([, value]: number[]) => value)).toEqual(women)
+    // So is the statement with its columns in another order.
+    const swapped = await ask(parts('M', 'F'), { epsilon: 0.01 }).expect(200)
+    expect(swapped.headers['idempotent-replayed']).toBe('true')
+    expect(swapped.body.rows.map(([, , , value]: number[]) => value)).toEqual(women)
+    // Queries of the same rows add up.
+    const overlapping = 'SELECT COUNT(*), CORR(Age, Earnings), COUNT(*) FILTER (WHERE Age > 30) FROM census'
+    const priced = await ask(overlapping, { epsilon: 0.01 }, `${PATH}/preview`).expect(200)
+    expect(priced.body.preview.cost).toMatchObject({ epsilon: 0.03 })
+  })
+
+  test('with computed values is the question of its parts', async () => {
+    const { body } = await ask('SELECT Sex, SUM(Age) AS s, COUNT(*) AS n FROM census GROUP BY Sex', {
+      epsilon: 0.03,
+    }).expect(200)
+    const wrapped = `SELECT source.Sex, ROUND(s / n, 3) AS mean, n / total AS share FROM
+      (SELECT Sex, SUM(Age) AS s, COUNT(*) AS n, SUM(COUNT(*)) OVER () AS total FROM public.census GROUP BY Sex) AS source`
+    const computed = await ask(wrapped, { epsilon: 0.03 }).expect(200)
+    expect(computed.body.answer).toMatchObject({ id: body.answer.id, cost: { epsilon: 0 } })
+    const total = body.rows.reduce((sum: number, row: number[]) => sum + (row[3] ?? 0), 0)
+    for (const [place, [sex, mean, meanHalfWidth, share, shareHalfWidth]] of computed.body.rows.entries()) {
+      const [ownSex, s, , n] = body.rows[place]
+      expect([sex, mean, share]).toEqual([ownSex, Math.round((1000 * s) / n) / 1000, n / total])
+      expect(meanHalfWidth).toBeGreaterThan(0)
+      expect(shareHalfWidth).toBeGreaterThan(0)
+      expect(shareHalfWidth).toBeLessThan(0.01)
+    }
+  })
+
+  test('names the place of what is wrong in one of its queries', async () => {
+    const wrong = "SELECT COUNT(*), COUNT(*) FILTER (WHERE Age > 1 AND Married = 'X') FROM census"
+    const { body } = await ask(wrong, { epsilon: 0.01 }).expect(422)
+    expect(body).toMatchObject({ code: 'query-does-not-fit', column: 63, text: "'X') FROM census" })
+    const unknown = await ask('SELECT COUNT(*), MIN(Age) FROM census', { epsilon: 0.1, mechanism: 'laplace' })
+    expect(unknown.body).toMatchObject({ code: 'invalid-request', errors: [{ field: 'mechanism' }] })
+    const free = await ask('SELECT COUNT(*), MIN(Age) FROM census', { epsilon: 0.1, use: 'free' })
+    expect(free.body).toMatchObject({ errors: [{ field: 'use' }] })
+  })
+
   test('is priced by its preview, at no cost', async () => {
     const before = await service.as('analyst').get('/v1/datasets/census/budget').expect(200)
     const terms = { accuracy: { halfWidth: 100 } }
@@ -198,7 +254,7 @@ test('a thread whose parser failed is replaced', async () => {
       const refused = pool.run('sql', deep, terms()).catch((error: unknown) => error)
       const next = pool.run('sql', valid, terms())
       expect(await refused).toMatchObject({ code: 'sql-not-supported', errors: [{ field: 'sql' }] })
-      expect((await next).from.name).toBe('census')
+      expect((await next).from).toMatchObject({ name: 'census' })
     }
   } finally {
     await pool.close()

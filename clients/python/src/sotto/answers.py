@@ -514,8 +514,12 @@ class Batch(Sequence[Any]):
 
     def __repr__(self) -> str:
         lines = [f"{answer.kind}: {answer._shown()}" for answer in self.answers]
+        return "\n".join([*lines, *(f"({line})" for line in self.lines())])
+
+    def lines(self) -> list[str]:
+        """Return what is known about the batch besides its values."""
         left = "left then" if self.replayed else "left"
-        return "\n".join([*lines, f"(price of all: {self.price} · {left}: {self.budget_left})"])
+        return [f"price of all: {self.price} · {left}: {self.budget_left}"]
 
     def _repr_html_(self) -> str:
         return "".join(answer._repr_html_() for answer in self.answers)

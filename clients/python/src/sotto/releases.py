@@ -151,10 +151,15 @@ class SqlAnswer:
     def __init__(self, document: Mapping[str, Any], replayed: bool) -> None:
         self.document = dict(document)
         self.query: dict[str, Any] = document["query"]
-        """The same question as JSON of the service."""
+        """The same question as JSON of the service: a query, or a batch of several."""
         self.notes: list[str] = document["notes"]
         """Where the answer differs from what a database would compute."""
-        self.answer = read_answer(document["answer"], self.query, replayed)
+        answer = document["answer"]
+        self.answer: Answer | Batch = (
+            Batch(answer, self.query["queries"], replayed)
+            if "answers" in answer
+            else read_answer(answer, self.query, replayed)
+        )
         """The answer in the form of the service."""
         self.price, self.budget_left = self.answer.price, self.answer.budget_left
         self.replayed = replayed
@@ -182,9 +187,11 @@ class SqlAnswer:
         keys = columns.keys() - widths.keys() - set(widths.values())
         rows = [dict(zip(columns, row, strict=True)) for row in self.document["rows"]]
 
+        first = self.answer[0] if isinstance(self.answer, Batch) else self.answer
+
         def estimate(row: Mapping[str, Any], name: str) -> Estimate:
             width = widths[name]
-            return Estimate.read(row[name], row[width], columns[width].get("unit"), confidence=self.answer.confidence)
+            return Estimate.read(row[name], row[width], columns[width].get("unit"), confidence=first.confidence)
 
         return [
             Row(

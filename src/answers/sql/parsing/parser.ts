@@ -2,7 +2,7 @@ import { hasSqlDetails, loadModule, parseSync, type SelectStmt, scanSync } from 
 import { refuseField } from '../../../privacy/refusal.ts'
 import { offsetOfCharacter, refusePart } from '../place.ts'
 import { readStatement } from './reader.ts'
-import type { Statement } from './statement.ts'
+import type { Select } from './statement.ts'
 import { requireAllowedSyntax } from './syntax.ts'
 
 /** Loads PostgreSQL's parser (WebAssembly). */
@@ -16,7 +16,7 @@ export class ParserFailure extends Error {}
  * @throws Refusal `invalid-request` for a text that is no SQL, and `sql-not-supported`
  * @throws ParserFailure for a text that the parser failed on
  */
-export function parseStatement(text: string): Statement {
+export function parseStatement(text: string): Select {
   const { stmts = [] } = parseText(text)
   const [only, second] = stmts
   if (only?.stmt === undefined) throw refuseField('invalid-request', 'sql', 'must contain a SELECT statement')

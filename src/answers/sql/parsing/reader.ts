@@ -1,18 +1,33 @@
-import type { A_Const, A_Expr, ColumnRef, FuncCall, Node, SelectStmt, SortBy, TypeCast } from 'libpg-query'
+import type {
+  A_Const,
+  A_Expr,
+  CaseExpr,
+  ColumnRef,
+  FuncCall,
+  Node,
+  SelectStmt,
+  SortBy,
+  TypeCast,
+  TypeName,
+} from 'libpg-query'
 import { defined } from '../../../privacy/defined.ts'
 import { entry } from '../../../privacy/must.ts'
 import { type Refusal, refuseField } from '../../../privacy/refusal.ts'
 import { refusePart } from '../place.ts'
+import { intervalOf } from './interval.ts'
 import type {
+  ArithmeticOperator,
   Call,
   CastType,
   ComparisonOperator,
   Expression,
+  Select,
   SortKey,
-  Statement,
+  Subquery,
   TableJoin,
   TableName,
   Target,
+  ValueType,
 } from './statement.ts'
 
 type KindOfNode<Kind extends string> = Node extends infer Each
@@ -26,19 +41,20 @@ type KindOfNode<Kind extends string> = Node extends infer Each
  * @param tree a tree of allowed syntax, so that its depth is bounded
  * @throws Refusal `sql-not-supported` for meanings that the language does not have
  */
-export function readStatement(text: string, tree: SelectStmt): Statement {
-  const reader: Reader = {
-    text,
-    refuse: (at, rule) => refusePart(text, at, 'sql-not-supported', rule),
-  }
+export function readStatement(text: string, tree: SelectStmt): Select {
+  return readSelect({ text, refuse: (at, rule) => refusePart(text, at, 'sql-not-supported', rule) }, tree)
+}
+
+function readSelect(reader: Reader, tree: SelectStmt): Select {
   const optional = (node: Node | undefined) => (node === undefined ? undefined : readExpression(reader, node))
   // The parser leaves out fields whose value is empty or 0, as protobuf does.
   const { targetList = [], fromClause = [], groupClause = [], sortClause = [] } = tree
-  const { whereClause, havingClause, limitCount, limitOffset } = tree
+  const { whereClause, havingClause, limitCount, limitOffset, withClause } = tree
   const [where, having, limit, offset] = [whereClause, havingClause, limitCount, limitOffset].map(optional)
   return defined({
     targets: targetList.map((node) => readTarget(reader, node)),
     ...readTables(reader, fromClause),
+    named: Object.fromEntries((withClause?.ctes ?? []).map((node) => readNamed(reader, node))),
     groupBy: groupClause.map((node) => readExpression(reader, node)),
     orderBy: sortClause.map((node) => readSortKey(reader, node)),
     where,
@@ -46,6 +62,18 @@ export function readStatement(text: string, tree: SelectStmt): Statement {
     limit,
     offset,
   })
+}
+
+/** Reads a SELECT of WITH. */
+function readNamed(reader: Reader, node: Node): readonly [string, Subquery] {
+  const { ctename = '', ctequery, location: at = 0 } = fieldsOf(node, 'CommonTableExpr') ?? {}
+  return [ctename, readSubquery(reader, ctequery, at, ctename)]
+}
+
+function readSubquery(reader: Reader, node: Node | undefined, at: number, alias?: string): Subquery {
+  const tree = fieldsOf(node, 'SelectStmt')
+  if (tree === undefined) throw reader.refuse(at, 'only SELECT is supported.')
+  return defined({ select: readSelect(reader, tree), at, alias })
 }
 
 interface Reader {
@@ -72,11 +100,17 @@ function readTarget(reader: Reader, node: Node): Target {
 const ONE_TABLE = 'A statement reads one dataset: FROM names the dataset of the path.'
 
 /** Reads the tables of FROM: one, or one to which others are joined one after the other. */
-function readTables(reader: Reader, [node, second]: readonly Node[]): Pick<Statement, 'from' | 'joins'> {
+function readTables(reader: Reader, [node, second]: readonly Node[]): Pick<Select, 'from' | 'joins'> {
   if (node === undefined) throw refuseField('sql-not-supported', 'sql', `FROM is missing. ${ONE_TABLE}`)
   if (second !== undefined) {
     const at = fieldsOf(second, 'RangeVar')?.location
     throw reader.refuse(at, `tables are joined by JOIN, not by a comma. ${ONE_TABLE}`)
+  }
+  const inFrom = fieldsOf(node, 'RangeSubselect')
+  if (inFrom !== undefined) {
+    const { subquery, alias } = inFrom
+    const at = firstPlace(subquery) ?? 0
+    return { from: readSubquery(reader, subquery, at, alias?.aliasname), joins: [] }
   }
   const joins: TableJoin[] = []
   let left = node
@@ -97,9 +131,17 @@ function readTables(reader: Reader, [node, second]: readonly Node[]): Pick<State
   return { from: readTable(reader, left), joins }
 }
 
+/** The place of the first expression of a SELECT, which has none itself. */
+function firstPlace(node: Node | undefined): number | undefined {
+  return fieldsOf(fieldsOf(node, 'SelectStmt')?.targetList?.[0], 'ResTarget')?.location
+}
+
 function readTable(reader: Reader, node: Node | undefined): TableName {
   const table = fieldsOf(node, 'RangeVar')
-  if (table === undefined) throw reader.refuse(undefined, ONE_TABLE)
+  if (table === undefined) {
+    const at = firstPlace(fieldsOf(node, 'RangeSubselect')?.subquery)
+    throw reader.refuse(at, `a subquery is not supported in a join. ${ONE_TABLE}`)
+  }
   const { relname: name = '', location: at = 0, alias } = table
   if (table.inh !== true) throw reader.refuse(at, `ONLY is not supported. ${ONE_TABLE}`)
   return defined({ name, at, alias: alias?.aliasname })
@@ -148,20 +190,53 @@ function readExpression(reader: Reader, node: Node | undefined): Expression {
   if (extreme !== undefined) {
     const { op, args = [], location: at = 0 } = extreme
     const name = op === 'IS_LEAST' ? 'least' : 'greatest'
-    return { kind: 'call', name, star: false, distinct: false, arguments: args.map(read), at }
+    return callOf(name, args.map(read), at)
   }
+  const cases = fieldsOf(node, 'CaseExpr')
+  if (cases !== undefined) return readCase(reader, cases)
+  const coalesced = fieldsOf(node, 'CoalesceExpr')
+  if (coalesced !== undefined) {
+    const { args = [], location: at = 0 } = coalesced
+    return callOf('coalesce', args.map(read), at)
+  }
+  const clock = fieldsOf(node, 'SQLValueFunction')
+  if (clock !== undefined)
+    return callOf(clock.op === 'SVFOP_CURRENT_DATE' ? 'current_date' : 'now', [], clock.location ?? 0)
   const array = fieldsOf(node, 'A_ArrayExpr')
   if (array !== undefined)
     return { kind: 'array', elements: (array.elements ?? []).map(read), at: array.location ?? 0 }
   throw reader.refuse(undefined, 'this syntax is not supported here.')
 }
 
+function callOf(name: string, parts: readonly Expression[], at: number): Call {
+  return { kind: 'call', name, star: false, distinct: false, arguments: parts, at }
+}
+
+/** CASE x WHEN a THEN ... is CASE WHEN x = a THEN ... */
+function readCase(reader: Reader, { arg, args = [], defresult, location: at = 0 }: CaseExpr): Expression {
+  const subject = arg && readExpression(reader, arg)
+  const whens = args.map((node) => {
+    const { expr, result } = fieldsOf(node, 'CaseWhen') ?? {}
+    const test = readExpression(reader, expr)
+    const condition: Expression =
+      subject === undefined ? test : { kind: 'comparison', op: '=', left: subject, right: test, at: test.at }
+    return { condition, result: readExpression(reader, result) }
+  })
+  return defined({ kind: 'case', whens, otherwise: defresult && readExpression(reader, defresult), at })
+}
+
+/** The schema of all datasets in the PostgreSQL protocol. */
+const SCHEMA = 'public'
+
 function readColumn(reader: Reader, { fields = [], location: at = 0 }: ColumnRef): Expression {
-  const [first, second, third] = fields
+  const parts = fields.length > 2 && textOf(fields.at(-3)) === SCHEMA ? fields.slice(-2) : fields
+  const [first, second, third] = parts
   if (first === undefined || third !== undefined)
     throw reader.refuse(at, 'a column is named by its name, or by the name of the table and its own.')
-  if (second === undefined) return { kind: 'column', name: textOf(first), at }
-  return { kind: 'column', table: textOf(first), name: textOf(second), at }
+  const table = second === undefined ? undefined : textOf(first)
+  const last = second ?? first
+  if (fieldsOf(last, 'A_Star') !== undefined) return defined({ kind: 'star', table, at })
+  return defined({ kind: 'column', table, name: textOf(last), at })
 }
 
 function readConstant(reader: Reader, constant: A_Const): Expression {
@@ -191,17 +266,62 @@ function isCastType(name: string): name is CastType {
   return CAST_TYPES.includes(name)
 }
 
+/** The types of casts by their names in PostgreSQL. */
+const VALUE_TYPES: ReadonlyMap<string, ValueType> = new Map([
+  ['date', 'date'],
+  ['timestamp', 'timestamp'],
+  ['timestamptz', 'timestamp'],
+  ['int2', 'integer'],
+  ['int4', 'integer'],
+  ['int8', 'integer'],
+  ['float4', 'number'],
+  ['float8', 'number'],
+  ['numeric', 'number'],
+  ['text', 'text'],
+  ['varchar', 'text'],
+  ['bool', 'boolean'],
+])
+
 function readCast(reader: Reader, { arg, typeName, location = -1 }: TypeCast): Expression {
   const names = (typeName?.names ?? []).map(textOf)
   const value = readExpression(reader, arg)
-  const [schema = '', type = schema] = names
-  const known = names.length === 1 || (names.length === 2 && schema === 'pg_catalog')
-  if (!known || !isCastType(type) || value.kind !== 'text' || value.type !== undefined) {
-    const rule =
-      "casts are not supported, except of a constant text to a date or a timestamp, such as DATE '2024-02-29'."
-    throw reader.refuse(location >= 0 ? location : (typeName?.location ?? value.at), rule)
+  const at = location >= 0 ? location : (typeName?.location ?? value.at)
+  const [schema = '', name = schema] = names
+  const ofPostgres = names.length === 1 || (names.length === 2 && schema === 'pg_catalog')
+  const precision = readPrecision(reader, typeName, at)
+  if (ofPostgres && name === 'interval' && value.kind === 'text') {
+    const interval = intervalOf(value.value, precision[0])
+    if (interval !== undefined) return { kind: 'interval', ...interval, at }
+    throw reader.refuse(at, "an interval is a number and a unit, such as '30 days'.")
   }
-  return { ...value, type }
+  const type = ofPostgres ? VALUE_TYPES.get(name) : undefined
+  if (type === undefined)
+    throw reader.refuse(at, 'casts are to dates, timestamps, integers, decimals, texts and booleans.')
+  if (precision.length > 0 && name !== 'numeric')
+    throw reader.refuse(at, 'only NUMERIC has a precision here. Leave it out.')
+  const bare = value.kind === 'text' && value.type === undefined
+  if (bare && isCastType(name)) return { ...value, type: name }
+  if (bare && type === 'text') return value
+  if (bare && (type === 'number' || type === 'integer') && precision.length === 0)
+    return { kind: 'number', text: decimal(reader, value.value, value.at), at: value.at }
+  const isWhole = value.kind === 'number' && /^-?\d+$/.test(value.text)
+  if (
+    value.kind === 'number' &&
+    precision.length === 0 &&
+    (type === 'number' || (type === 'integer' && isWhole))
+  )
+    return value
+  const digits = precision.length > 0 ? (precision[1] ?? 0) : undefined
+  return defined({ kind: 'cast', type, digits, value, at })
+}
+
+/** The numbers in the brackets of a type. */
+function readPrecision(reader: Reader, typeName: TypeName | undefined, at: number): readonly number[] {
+  return (typeName?.typmods ?? []).map((node) => {
+    const constant = fieldsOf(node, 'A_Const')?.ival
+    if (constant !== undefined) return constant.ival ?? 0
+    throw reader.refuse(at, 'the precision of a type is a whole number.')
+  })
 }
 
 /** Functions that the grammar writes with their own syntax, and that PostgreSQL's parser qualifies with a schema. */
@@ -228,6 +348,8 @@ function readCall(reader: Reader, call: FuncCall): Call {
     distinct: call.agg_distinct ?? false,
     arguments: args.map((node) => readExpression(reader, node)),
     withinGroup: key && { value: key.expression, descending: key.descending },
+    filter: call.agg_filter && readExpression(reader, call.agg_filter),
+    over: call.over === undefined ? undefined : (true as const),
     at,
   })
 }
@@ -262,6 +384,18 @@ function readOperation(reader: Reader, operation: A_Expr): Expression {
         right: read(rexpr),
         at,
       }
+    case 'AEXPR_LIKE':
+    case 'AEXPR_ILIKE':
+      return {
+        kind: 'like',
+        negated: operator.startsWith('!'),
+        anyCase: kind === 'AEXPR_ILIKE',
+        value: read(lexpr),
+        pattern: read(rexpr),
+        at,
+      }
+    case 'AEXPR_NULLIF':
+      return callOf('nullif', [read(lexpr), read(rexpr)], at)
     default:
       return readOperator(reader, operator, operation)
   }
@@ -279,8 +413,16 @@ function readOperator(reader: Reader, name: string, { lexpr, rexpr, location: at
     const text = right.text.startsWith('-') ? right.text.slice(1) : `-${right.text}`
     return { ...right, text, signed: true, at }
   }
-  const rule =
-    `the operator ${name} is not supported: expressions over columns cannot be computed. ` +
-    'Use columns and constants; for bins of numbers write width_bucket(column, lower, upper, count).'
-  throw reader.refuse(at, rule)
+  if (isArithmetic(name)) {
+    const left: Expression =
+      lexpr === undefined ? { kind: 'number', text: '0', at } : readExpression(reader, lexpr)
+    return { kind: 'arithmetic', op: name, left, right, at }
+  }
+  throw reader.refuse(at, `the operator ${name} is not supported.`)
+}
+
+const ARITHMETIC: readonly string[] = ['+', '-', '*', '/'] satisfies ArithmeticOperator[]
+
+function isArithmetic(name: string): name is ArithmeticOperator {
+  return ARITHMETIC.includes(name)
 }

@@ -3,18 +3,30 @@
  * has its place in the text, `at`: the number of bytes before it in UTF-8.
  */
 
-/** A SELECT statement over one dataset. */
-export interface Statement {
+/** A SELECT over a table or another SELECT. */
+export interface Select {
   readonly targets: readonly Target[]
-  readonly from: TableName
+  readonly from: TableName | Subquery
   /** Tables that are joined to it, in their order. */
   readonly joins: readonly TableJoin[]
+  /** The SELECTs of WITH, by their names. */
+  readonly named: Readonly<Record<string, Subquery>>
   readonly where?: Expression
   readonly groupBy: readonly Expression[]
   readonly having?: Expression
   readonly orderBy: readonly SortKey[]
   readonly limit?: Expression
   readonly offset?: Expression
+}
+
+/** A SELECT over one dataset. */
+export type Statement = Omit<Select, 'from' | 'named'> & { readonly from: TableName }
+
+/** A SELECT in FROM or WITH, and its name. */
+export interface Subquery {
+  readonly select: Select
+  readonly alias?: string
+  readonly at: number
 }
 
 /** An expression of the SELECT list, with the name of its column in the result. */
@@ -52,6 +64,11 @@ export type ComparisonOperator = '=' | '!=' | '<' | '<=' | '>' | '>='
 /** `timestamp` is without a time zone, and `timestamptz` with one. */
 export type CastType = 'date' | 'timestamp' | 'timestamptz'
 
+/** The type of a cast. `integer` rounds, and `number` rounds only to the digits that it names. */
+export type ValueType = 'date' | 'timestamp' | 'integer' | 'number' | 'text' | 'boolean'
+
+export type ArithmeticOperator = '+' | '-' | '*' | '/'
+
 /** An expression of the closed language, with the byte offset of its place in the text. */
 export type Expression = { readonly at: number } & (
   | { readonly kind: 'column'; readonly table?: string; readonly name: string }
@@ -61,6 +78,27 @@ export type Expression = { readonly at: number } & (
   | { readonly kind: 'text'; readonly value: string; readonly type?: CastType }
   | { readonly kind: 'boolean'; readonly value: boolean }
   | { readonly kind: 'null' }
+  /** `*` or `t.*` in a SELECT list. */
+  | { readonly kind: 'star'; readonly table?: string }
+  /** A constant length of time. */
+  | { readonly kind: 'interval'; readonly months: number; readonly seconds: number }
+  | {
+      readonly kind: 'arithmetic'
+      readonly op: ArithmeticOperator
+      readonly left: Expression
+      readonly right: Expression
+    }
+  | {
+      readonly kind: 'cast'
+      readonly type: ValueType
+      readonly digits?: number
+      readonly value: Expression
+    }
+  | {
+      readonly kind: 'case'
+      readonly whens: readonly { readonly condition: Expression; readonly result: Expression }[]
+      readonly otherwise?: Expression
+    }
   | { readonly kind: 'array'; readonly elements: readonly Expression[] }
   | Call
   | {
@@ -89,6 +127,14 @@ export type Expression = { readonly at: number } & (
       readonly value: Expression
       readonly list: readonly Expression[]
     }
+  /** LIKE and ILIKE. */
+  | {
+      readonly kind: 'like'
+      readonly negated: boolean
+      readonly anyCase: boolean
+      readonly value: Expression
+      readonly pattern: Expression
+    }
   | { readonly kind: 'isNull'; readonly negated: boolean; readonly value: Expression }
   /** IS TRUE, IS FALSE and IS UNKNOWN. */
   | {
@@ -110,5 +156,9 @@ export interface Call {
   readonly distinct: boolean
   readonly arguments: readonly Expression[]
   readonly withinGroup?: { readonly value: Expression; readonly descending: boolean }
+  /** The condition of FILTER. */
+  readonly filter?: Expression
+  /** True for OVER (): the aggregate of all groups. */
+  readonly over?: true
   readonly at: number
 }

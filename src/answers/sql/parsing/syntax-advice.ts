@@ -7,7 +7,8 @@ const NO_JOINS = `only JOIN and LEFT JOIN of tables are supported. ${ONE_TABLE}`
 const NO_SETS =
   'UNION, INTERSECT and EXCEPT are not supported. Send each SELECT by itself, or several queries as a batch.'
 const NO_WRITES = 'only SELECT is supported. The service never changes data.'
-const NO_CASE = 'CASE is not supported. Put the condition into WHERE, or send one statement for each case.'
+const ONE_WINDOW =
+  'of window functions only SUM(COUNT(*)) OVER () is supported, the total of all groups. Use GROUP BY.'
 const NO_GROUPING_SETS =
   'GROUPING SETS, ROLLUP and CUBE are not supported. Send one statement for each set of groups.'
 
@@ -18,27 +19,18 @@ const NO_GROUPING_SETS =
 const ADVICE: Readonly<Record<string, string>> = {
   A_ArrayExpr: 'arrays are supported only as the second argument of width_bucket.',
   A_Indirection: 'subscripts and fields of values are not supported. Use a column.',
-  A_Star: 'SELECT * is not supported, because rows cannot be released. List aggregates, such as COUNT(*).',
   'A_Const.bsval': 'bit strings are not supported. Use a number, a text, TRUE or FALSE.',
-  'A_Expr.kind=AEXPR_LIKE': `LIKE is not supported: ${NO_PATTERNS}`,
-  'A_Expr.kind=AEXPR_ILIKE': `ILIKE is not supported: ${NO_PATTERNS}`,
   'A_Expr.kind=AEXPR_SIMILAR': `SIMILAR TO is not supported: ${NO_PATTERNS}`,
   'A_Expr.kind=AEXPR_OP_ANY': 'ANY is not supported. Write column IN (...).',
   'A_Expr.kind=AEXPR_OP_ALL': 'ALL is not supported. Write column NOT IN (...), or comparisons with AND.',
-  'A_Expr.kind=AEXPR_NULLIF': 'NULLIF is not supported. Write a condition in WHERE.',
   'A_Expr.kind=AEXPR_BETWEEN_SYM':
     'BETWEEN SYMMETRIC is not supported. Write BETWEEN with the smaller value first.',
   'A_Expr.kind=AEXPR_NOT_BETWEEN_SYM':
     'BETWEEN SYMMETRIC is not supported. Write NOT BETWEEN with the smaller value first.',
   'Alias.colnames': `names for the columns of a table are not supported. Use the names of the dataset's columns.`,
-  CaseExpr: NO_CASE,
-  CoalesceExpr: 'COALESCE is not supported. Rows without a value are NULL: use IS NULL or IS NOT NULL.',
   CollateClause: 'COLLATE is not supported. Texts are compared by their characters. Leave it out.',
   CurrentOfExpr: 'CURRENT OF is not supported.',
-  'FuncCall.agg_filter':
-    'FILTER is not supported. Put the condition into WHERE, and send one statement for each condition.',
   'FuncCall.func_variadic': 'VARIADIC is not supported.',
-  'FuncCall.over': 'window functions are not supported. Use GROUP BY.',
   GroupingFunc: NO_GROUPING_SETS,
   GroupingSet: NO_GROUPING_SETS,
   'JoinExpr.isNatural': NO_JOINS,
@@ -49,13 +41,13 @@ const ADVICE: Readonly<Record<string, string>> = {
   NamedArgExpr: 'named arguments are not supported. Give the arguments by position.',
   ParamRef: 'parameters are not supported. Write the value into the statement.',
   RangeFunction: `functions in FROM are not supported. ${ONE_TABLE}`,
-  RangeSubselect: NO_SUBQUERIES,
   RangeTableFunc: `functions in FROM are not supported. ${ONE_TABLE}`,
   RangeTableSample: 'TABLESAMPLE is not supported. Answers are about all rows of the dataset. Leave it out.',
-  'RangeVar.catalogname': 'names of databases are not supported. FROM names the dataset alone.',
-  'RangeVar.schemaname': 'names of schemas are not supported. FROM names the dataset alone.',
+  'RangeSubselect.lateral': `LATERAL is not supported. ${ONE_TABLE}`,
+  'RangeVar.catalogname': 'FROM names the dataset alone, or "public" and the dataset.',
+  'RangeVar.schemaname': 'FROM names the dataset alone, or "public" and the dataset.',
   RowExpr: `rows of values are not supported. ${CONDITIONS}`,
-  SQLValueFunction: 'current dates, times and users are not supported. Write the value as a constant.',
+  SQLValueFunction: 'current times and users are not supported, except now() and CURRENT_DATE.',
   'SelectStmt.distinctClause':
     'SELECT DISTINCT is not supported. Use GROUP BY, or COUNT(DISTINCT column). GET /v1/datasets/{dataset} shows the ' +
     'declared categories.',
@@ -70,15 +62,18 @@ const ADVICE: Readonly<Record<string, string>> = {
   'SelectStmt.rarg': NO_SETS,
   'SelectStmt.all': NO_SETS,
   'SelectStmt.valuesLists': 'VALUES is not supported. Write SELECT ... FROM the dataset.',
+  'WindowDef.partitionClause': ONE_WINDOW,
+  'WindowDef.orderClause': ONE_WINDOW,
+  'WindowDef.frameOptions': ONE_WINDOW,
+  'WindowDef.name': ONE_WINDOW,
+  'WithClause.recursive': `recursion is not supported. ${ONE_TABLE}`,
   'SelectStmt.windowClause': 'window functions are not supported. Use GROUP BY.',
-  'SelectStmt.withClause': `WITH (common table expressions) is not supported. ${ONE_TABLE}`,
   SetToDefault: 'DEFAULT is not supported.',
   'SortBy.useOp': 'ORDER BY ... USING is not supported. Write ASC or DESC.',
   'SortBy.sortby_dir=SORTBY_USING': 'ORDER BY ... USING is not supported. Write ASC or DESC.',
   SubLink: NO_SUBQUERIES,
   'TypeName.arrayBounds': 'array types are not supported.',
   'TypeName.setof': 'types of sets are not supported.',
-  'TypeName.typmods': 'types with a precision are not supported. Write DATE or TIMESTAMP.',
   XmlExpr: 'XML is not supported.',
   XmlSerialize: 'XML is not supported.',
 }
@@ -107,15 +102,17 @@ export const KEYWORDS: Readonly<Record<string, Keyword>> = {
   'SelectStmt.larg': { name: 'SELECT' },
   'SelectStmt.valuesLists': { name: 'VALUES' },
   'SelectStmt.windowClause': { name: 'WINDOW' },
-  'SelectStmt.withClause': { name: 'WITH' },
-  'FuncCall.agg_filter': { name: 'FILTER', after: ')' },
-  'FuncCall.over': { name: 'OVER', after: ')' },
+  'WindowDef.partitionClause': { name: 'OVER', after: ')' },
+  'WindowDef.orderClause': { name: 'OVER', after: ')' },
+  'WindowDef.frameOptions': { name: 'OVER', after: ')' },
+  'WindowDef.name': { name: 'OVER', after: ')' },
+  'WithClause.recursive': { name: 'WITH' },
   'FuncCall.func_variadic': { name: 'VARIADIC' },
 }
 
 /** Describes what is not supported, and what to write instead. */
 export function advice(key: string): string {
-  const known = ADVICE[key]
+  const known = ADVICE[key] ?? ADVICE[key.replace(/=.*$/s, '')]
   if (known !== undefined) return known
   if (!key.includes('.') && /Stmt$/.test(key)) return NO_WRITES
   return 'this syntax is not supported. docs/sql.md lists the clauses and functions that are.'

@@ -18,6 +18,9 @@ const oneOf = (...values: readonly (string | number | boolean)[]): Content => ({
 const NODES = 'nodes'
 const DATA = 'data'
 
+/** The options of a window without a frame of its own. */
+const DEFAULT_FRAME = 1_058
+
 const SYNTAX: Readonly<Record<string, Readonly<Record<string, Content>>>> = {
   SelectStmt: {
     targetList: NODES,
@@ -30,9 +33,21 @@ const SYNTAX: Readonly<Record<string, Readonly<Record<string, Content>>>> = {
     limitOffset: NODES,
     limitOption: oneOf('LIMIT_OPTION_DEFAULT', 'LIMIT_OPTION_COUNT'),
     op: oneOf('SETOP_NONE'),
+    withClause: structure('WithClause'),
   },
+  WithClause: { ctes: NODES, location: DATA },
+  CommonTableExpr: {
+    ctename: DATA,
+    ctematerialized: oneOf('CTEMaterializeDefault', 'CTEMaterializeAlways', 'CTEMaterializeNever'),
+    ctequery: NODES,
+    location: DATA,
+  },
+  RangeSubselect: { subquery: NODES, alias: structure('Alias') },
   ResTarget: { name: DATA, val: NODES, location: DATA },
   RangeVar: {
+    // The names that the PostgreSQL protocol shows for the databases and the schema of all datasets.
+    catalogname: oneOf('sotto', 'sotto_dummy'),
+    schemaname: oneOf('public'),
     relname: DATA,
     inh: oneOf(true),
     relpersistence: oneOf('p'),
@@ -55,6 +70,7 @@ const SYNTAX: Readonly<Record<string, Readonly<Record<string, Content>>>> = {
     location: DATA,
   },
   ColumnRef: { fields: NODES, location: DATA },
+  A_Star: {},
   A_Const: {
     ival: structure('Integer'),
     fval: structure('Float'),
@@ -68,7 +84,7 @@ const SYNTAX: Readonly<Record<string, Readonly<Record<string, Content>>>> = {
   Boolean: { boolval: DATA },
   String: { sval: DATA },
   TypeCast: { arg: NODES, typeName: structure('TypeName'), location: DATA },
-  TypeName: { names: NODES, typemod: oneOf(-1), location: DATA },
+  TypeName: { names: NODES, typmods: NODES, typemod: oneOf(-1), location: DATA },
   A_ArrayExpr: { elements: NODES, list_start: DATA, list_end: DATA, location: DATA },
   FuncCall: {
     funcname: NODES,
@@ -77,7 +93,24 @@ const SYNTAX: Readonly<Record<string, Readonly<Record<string, Content>>>> = {
     agg_within_group: DATA,
     agg_star: DATA,
     agg_distinct: DATA,
+    agg_filter: NODES,
+    over: structure('WindowDef'),
     funcformat: oneOf('COERCE_EXPLICIT_CALL', 'COERCE_SQL_SYNTAX'),
+    location: DATA,
+  },
+  WindowDef: { frameOptions: oneOf(DEFAULT_FRAME), location: DATA },
+  CaseExpr: { arg: NODES, args: NODES, defresult: NODES, location: DATA },
+  CaseWhen: { expr: NODES, result: NODES, location: DATA },
+  CoalesceExpr: { args: NODES, location: DATA },
+  SQLValueFunction: {
+    op: oneOf(
+      'SVFOP_CURRENT_DATE',
+      'SVFOP_CURRENT_TIMESTAMP',
+      'SVFOP_CURRENT_TIMESTAMP_N',
+      'SVFOP_LOCALTIMESTAMP',
+      'SVFOP_LOCALTIMESTAMP_N',
+    ),
+    typmod: DATA,
     location: DATA,
   },
   A_Expr: {
@@ -88,6 +121,9 @@ const SYNTAX: Readonly<Record<string, Readonly<Record<string, Content>>>> = {
       'AEXPR_NOT_BETWEEN',
       'AEXPR_DISTINCT',
       'AEXPR_NOT_DISTINCT',
+      'AEXPR_LIKE',
+      'AEXPR_ILIKE',
+      'AEXPR_NULLIF',
     ),
     name: NODES,
     lexpr: NODES,
@@ -134,8 +170,7 @@ export interface Token {
 export function requireAllowedSyntax(statement: string, root: unknown, tokens: () => readonly Token[]): void {
   const refuse = (key: string, at: number | undefined, rule = advice(key)) => {
     const place = Object.hasOwn(KEYWORDS, key) ? placeOfKeyword(key, tokens()) : undefined
-    const start = key === 'RangeSubselect' ? placeOfBracket(tokens(), at) : place
-    return refusePart(statement, start ?? at, 'sql-not-supported', rule)
+    return refusePart(statement, place ?? at, 'sql-not-supported', rule)
   }
   const waiting: Visit[] = [nodeOf(root, 0)]
   for (let visit = waiting.pop(); visit !== undefined; visit = waiting.pop()) {
@@ -174,17 +209,6 @@ function placeOfKeyword(key: string, tokens: readonly Token[]): number | undefin
       (keyword.before === undefined || tokens[place + 1]?.name === keyword.before),
   )
   return found?.start
-}
-
-/** Returns the byte offset of the outermost bracket that a place is in. */
-function placeOfBracket(tokens: readonly Token[], at = 0): number | undefined {
-  const open: number[] = []
-  for (const { name, start } of tokens) {
-    if (start >= at) break
-    if (name === '(') open.push(start)
-    if (name === ')') open.pop()
-  }
-  return open[0]
 }
 
 /** Returns the byte offset of a node, or of the closest node above it that has one. */

@@ -1,3 +1,5 @@
+import type { MechanismName } from '../measurement.ts'
+
 /** Noise of one number, in the unit that people read. */
 export type Noise =
   | {
@@ -8,6 +10,16 @@ export type Noise =
       readonly scaleUnits: number
     }
   | { readonly kind: 'normal'; readonly unit: number; readonly sigma: number }
+
+/** The noise that an answer states. */
+export function noiseStated(
+  mechanism: MechanismName,
+  { scale, granularity }: { readonly scale: number; readonly granularity: number },
+): Noise {
+  return mechanism === 'gaussian'
+    ? { kind: 'normal', unit: granularity, sigma: scale }
+    : { kind: 'laplace', unit: granularity, scaleUnits: scale / granularity }
+}
 
 /** A noise and its factor in a linear combination. */
 export interface WeightedNoise {

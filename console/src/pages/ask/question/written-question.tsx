@@ -20,6 +20,11 @@ import {
 } from './question.ts'
 import { readQuestion } from './read-question.ts'
 
+/** True if a statement means several queries, of which the form shows one. */
+function isBatch(query: object): boolean {
+  return 'queries' in query
+}
+
 /** The question as a SELECT statement, and what is stated beside it. The service translates it to the question. */
 export function QuestionSql({ dataset, question, onChange, onPending }: WrittenQuestionPart) {
   const statement = useStatement(question, dataset, onPending)
@@ -32,6 +37,7 @@ export function QuestionSql({ dataset, question, onChange, onPending }: WrittenQ
         }),
       ),
     onSuccess: ({ query }) => {
+      if (isBatch(query)) return
       const next = withPrice(query as Question, priceOf(question))
       statement.settle(next)
       onChange(next)
@@ -63,7 +69,13 @@ export function QuestionSql({ dataset, question, onChange, onPending }: WrittenQ
         </Button>
       </div>
       {translation.error !== null && <ProblemNotice error={translation.error} />}
-      {translation.data !== undefined && (
+      {translation.data !== undefined && isBatch(translation.data.query) && (
+        <Notice tone="danger" title="Several queries">
+          The statement means several queries, and the form shows one. Send each aggregate in a statement of
+          its own.
+        </Notice>
+      )}
+      {translation.data !== undefined && !isBatch(translation.data.query) && (
         <Notice tone="success" title="Translated">
           {translation.data.notes.length === 0
             ? 'The price beside is that of the statement.'

@@ -1,0 +1,310 @@
+import type { ArithmeticOperator, Expression } from './parsing/statement.ts'
+import {
+  type Cell,
+  type CellType,
+  type Computed,
+  type Group,
+  type Range,
+  type Slot,
+  type Slots,
+  valueIn,
+} from './row-values.ts'
+import { numberOf, type Scope } from './scope.ts'
+
+/*
+ * Values that are computed from the values of a group: arithmetic, rounding and casts. It is post-processing, and free. The
+ * half-width of a computed value holds with the confidence of the answer: each of the n noisy values that it is made from is
+ * taken to be within the half-width that it exceeds with 1/n of the remaining probability, and the true result lies between the
+ * least and the greatest result of such values.
+ */
+
+/** Returns the half-width of a computed value; null if it is not known. */
+export function halfWidthOf({ noisy, valueFor, rangeFor }: Computed, group: Group): number | null {
+  const value = valueFor(group)
+  const range = rangeFor(group, noisy.size)
+  if (typeof value !== 'number' || range === undefined) return null
+  const halfWidth = Math.max(value - range.lower, range.upper - value)
+  return Number.isFinite(halfWidth) ? halfWidth : null
+}
+
+/**
+ * Compiles an expression over the values of groups.
+ * @param slots finds columns of GROUP BY and aggregates
+ * @throws Refusal `sql-not-supported` for other expressions, `query-does-not-fit` for values of other types
+ */
+export function compileValue(scope: Scope, slots: Slots, expression: Expression): Computed {
+  const compile = (part: Expression) => compileValue(scope, slots, part)
+  switch (expression.kind) {
+    case 'number': {
+      const value = numberOf(scope, expression, 'the value')
+      return constant(value, Number.isInteger(value) ? 'integer' : 'number')
+    }
+    case 'text': {
+      const { value, type = 'text' } = expression
+      return constant(value, type === 'timestamptz' ? 'timestamp' : type)
+    }
+    case 'boolean':
+      return constant(expression.value, 'boolean')
+    case 'null':
+      return constant(null, 'text')
+    case 'arithmetic': {
+      const [left, right] = [
+        numeric(scope, expression.left, compile),
+        numeric(scope, expression.right, compile),
+      ]
+      return calculated(expression.op, left, right)
+    }
+    case 'cast':
+      return cast(scope, expression, compile(expression.value))
+    case 'call':
+      return Object.hasOwn(FUNCTIONS, expression.name)
+        ? called(scope, expression, compile)
+        : ofSlot(slots(expression))
+    default:
+      return ofSlot(slots(expression))
+  }
+}
+
+function constant(value: Cell, type: CellType): Computed {
+  const range = typeof value === 'number' ? { lower: value, upper: value } : undefined
+  return { type, noisy: new Set(), valueFor: () => value, rangeFor: () => range }
+}
+
+function ofSlot(slot: Slot): Computed {
+  if ('computed' in slot) return slot.computed
+  const { type } = slot
+  const valueFor = (group: Group) => valueIn(group, slot)
+  if ('key' in slot)
+    return { type, noisy: new Set(), valueFor, rangeFor: (group) => around(valueFor(group), 0) }
+  const { measure, inUnitOfValue } = slot
+  return {
+    type,
+    noisy: new Set([`measure ${measure}`]),
+    valueFor,
+    rangeFor: (group, parts) =>
+      inUnitOfValue ? around(valueFor(group), group.measured[measure]?.among(parts) ?? null) : undefined,
+  }
+}
+
+/** The total of an aggregate over all groups. */
+export function totalOf(measure: number): Computed {
+  return {
+    type: 'number',
+    noisy: new Set([`total ${measure}`]),
+    valueFor: ({ totals }) => totals(measure).value,
+    rangeFor: ({ totals }, parts) => around(totals(measure).value, totals(measure).among(parts)),
+  }
+}
+
+function around(value: Cell, halfWidth: number | null): Range | undefined {
+  if (typeof value !== 'number' || halfWidth === null) return undefined
+  return { lower: value - halfWidth, upper: value + halfWidth }
+}
+
+function numeric(scope: Scope, part: Expression, compile: (part: Expression) => Computed): Computed {
+  const found = compile(part)
+  if (found.type === 'number' || found.type === 'integer') return found
+  throw scope.misfit(part.at, `this is of type ${found.type}; arithmetic needs numbers.`)
+}
+
+const CALCULATE: Readonly<Record<ArithmeticOperator, (left: number, right: number) => number>> = {
+  '+': (left, right) => left + right,
+  '-': (left, right) => left - right,
+  '*': (left, right) => left * right,
+  '/': (left, right) => left / right,
+}
+
+/** A division by 0, which stops a statement in PostgreSQL, gives NULL, because the divisor can be 0 by its noise. */
+function calculated(op: ArithmeticOperator, left: Computed, right: Computed): Computed {
+  const calculate = CALCULATE[op]
+  return {
+    type: op !== '/' && left.type === 'integer' && right.type === 'integer' ? 'integer' : 'number',
+    noisy: new Set([...left.noisy, ...right.noisy]),
+    valueFor: (group) => {
+      const [one, other] = [left.valueFor(group), right.valueFor(group)]
+      if (typeof one !== 'number' || typeof other !== 'number' || (op === '/' && other === 0)) return null
+      return finite(calculate(one, other))
+    },
+    rangeFor: (group, parts) => {
+      const [one, other] = [left.rangeFor(group, parts), right.rangeFor(group, parts)]
+      if (one === undefined || other === undefined) return undefined
+      if (op === '/' && other.lower <= 0 && other.upper >= 0) return undefined
+      const ends = [one.lower, one.upper].flatMap((each) => [
+        calculate(each, other.lower),
+        calculate(each, other.upper),
+      ])
+      return { lower: Math.min(...ends), upper: Math.max(...ends) }
+    },
+  }
+}
+
+function finite(value: number): number | null {
+  // Never -0, which JSON has as 0.
+  return Number.isFinite(value) ? value + 0 : null
+}
+
+/** Rounds half away from zero, as PostgreSQL rounds decimals. */
+function rounded(value: number, digits: number): number {
+  const magnitude =
+    digits < 0
+      ? Math.round(Math.abs(value) / 10 ** -digits) * 10 ** -digits
+      : Number(Math.abs(value).toFixed(digits))
+  return magnitude * Math.sign(value) + 0
+}
+
+/** A function that never decreases: the ends of a range become those of the range of its values. */
+function increasing(of: Computed, type: CellType, change: (value: number) => number): Computed {
+  return {
+    type,
+    noisy: of.noisy,
+    valueFor: (group) => {
+      const value = of.valueFor(group)
+      return typeof value === 'number' ? finite(change(value)) : null
+    },
+    rangeFor: (group, parts) => {
+      const range = of.rangeFor(group, parts)
+      return range && { lower: change(range.lower), upper: change(range.upper) }
+    },
+  }
+}
+
+/** A function of values that are no numbers. */
+function changed(of: Computed, type: CellType, change: (value: Cell) => Cell): Computed {
+  return {
+    type,
+    noisy: of.noisy,
+    valueFor: (group) => change(of.valueFor(group)),
+    rangeFor: () => undefined,
+  }
+}
+
+const DATE_LENGTH = 'yyyy-mm-dd'.length
+
+function cast(
+  scope: Scope,
+  { type, digits, at }: Extract<Expression, { kind: 'cast' }>,
+  of: Computed,
+): Computed {
+  const isNumber = of.type === 'number' || of.type === 'integer'
+  if (type === of.type && digits === undefined) return of
+  if (isNumber && type === 'number')
+    return digits === undefined ? { ...of, type } : increasing(of, type, (value) => rounded(value, digits))
+  if (isNumber && type === 'integer') return increasing(of, type, (value) => rounded(value, 0))
+  if (of.type === 'timestamp' && type === 'date')
+    return changed(of, type, (value) => (typeof value === 'string' ? value.slice(0, DATE_LENGTH) : value))
+  if (of.type === 'date' && type === 'timestamp')
+    return changed(of, type, (value) => (typeof value === 'string' ? `${value}T00:00:00Z` : value))
+  if (type === 'text' && of.noisy.size === 0)
+    return changed(of, type, (value) => (value === null ? null : String(value)))
+  throw scope.unsupported(at, `a cast of ${of.type} to ${type} is not supported here.`)
+}
+
+/** Functions of values of groups, and the number of their arguments. */
+const FUNCTIONS: Readonly<Record<string, readonly [fewest: number, most: number]>> = {
+  round: [1, 2],
+  floor: [1, 1],
+  ceil: [1, 1],
+  ceiling: [1, 1],
+  trunc: [1, 1],
+  coalesce: [1, 8],
+  nullif: [2, 2],
+  upper: [1, 1],
+  lower: [1, 1],
+}
+
+/** True for the name of a function that can be computed from the values of groups. */
+export function isFunction(name: string): boolean {
+  return Object.hasOwn(FUNCTIONS, name)
+}
+
+const MOST_DIGITS = 15
+
+function called(
+  scope: Scope,
+  call: Extract<Expression, { kind: 'call' }>,
+  compile: (part: Expression) => Computed,
+): Computed {
+  const { name, arguments: parts, at } = call
+  const [fewest = 0, most = 0] = FUNCTIONS[name] ?? []
+  const [first, second] = parts
+  if (first === undefined || parts.length < fewest || parts.length > most || call.star || call.distinct)
+    throw scope.unsupported(at, `${name} has other arguments.`)
+  if (call.filter !== undefined || call.over) throw scope.unsupported(at, `${name} is no aggregate.`)
+  switch (name) {
+    case 'round': {
+      const digits = second === undefined ? 0 : numberOf(scope, second, 'the number of digits')
+      if (!Number.isInteger(digits) || Math.abs(digits) > MOST_DIGITS)
+        throw scope.unsupported(
+          second?.at ?? at,
+          `the number of digits must be from -${MOST_DIGITS} to ${MOST_DIGITS}.`,
+        )
+      return increasing(numeric(scope, first, compile), digits > 0 ? 'number' : 'integer', (value) =>
+        rounded(value, digits),
+      )
+    }
+    case 'floor':
+      return increasing(numeric(scope, first, compile), 'integer', Math.floor)
+    case 'ceil':
+    case 'ceiling':
+      return increasing(numeric(scope, first, compile), 'integer', Math.ceil)
+    case 'trunc':
+      return increasing(numeric(scope, first, compile), 'integer', Math.trunc)
+    case 'coalesce':
+      return coalesced(scope, parts, compile)
+    case 'nullif':
+      return nullIf(scope, parts, compile)
+    default: {
+      const of = compile(first)
+      if (of.type !== 'text')
+        throw scope.misfit(first.at, `${name} needs a text; this is of type ${of.type}.`)
+      return changed(of, 'text', (value) => {
+        if (typeof value !== 'string') return value
+        return name === 'upper' ? value.toUpperCase() : value.toLowerCase()
+      })
+    }
+  }
+}
+
+/** The first value that is not NULL. Aggregates with noise are never NULL, so the range is that of the first. */
+function coalesced(
+  scope: Scope,
+  parts: readonly Expression[],
+  compile: (part: Expression) => Computed,
+): Computed {
+  const values = parts.map(compile)
+  const [first, ...others] = values
+  if (first === undefined) throw new RangeError('COALESCE has an argument')
+  const isNumber = (type: CellType) => type === 'number' || type === 'integer'
+  const other = others.findIndex(
+    ({ type }) => type !== first.type && !(isNumber(type) && isNumber(first.type)),
+  )
+  if (other >= 0)
+    throw scope.misfit(
+      parts[other + 1]?.at ?? 0,
+      `this must be of type ${first.type}, as the first value is.`,
+    )
+  return {
+    type: values.every(({ type }) => type === first.type) ? first.type : 'number',
+    noisy: new Set(values.flatMap(({ noisy }) => [...noisy])),
+    valueFor: (group) =>
+      values.map(({ valueFor }) => valueFor(group)).find((value) => value !== null) ?? null,
+    rangeFor: (group, among) => (first.valueFor(group) === null ? undefined : first.rangeFor(group, among)),
+  }
+}
+
+function nullIf(
+  scope: Scope,
+  [one, other]: readonly Expression[],
+  compile: (part: Expression) => Computed,
+): Computed {
+  if (one === undefined || other === undefined) throw new RangeError('NULLIF has two arguments')
+  const [value, unwanted] = [compile(one), compile(other)]
+  if (unwanted.noisy.size > 0) throw scope.unsupported(other.at, 'NULLIF compares with a constant.')
+  return {
+    ...value,
+    valueFor: (group) => {
+      const found = value.valueFor(group)
+      return found === unwanted.valueFor(group) ? null : found
+    },
+  }
+}

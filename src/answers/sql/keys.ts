@@ -1,0 +1,227 @@
+import { type GridColumn, isGrid, isNumeric, isTemporal } from '../../core/dataset/dataset.ts'
+import { planGrouping } from '../../core/planner/language/grouping.ts'
+import { decimalFromNumber } from '../../privacy/decimal.ts'
+import { divideRoundingDown, greatestCommonDivisor } from '../../privacy/rational.ts'
+import { compileValue } from './computed.ts'
+import { binned, type GroupingExpression, groupingOf, isGroupingFunction, MOST_BINS } from './grouping.ts'
+import type { ArithmeticOperator, Expression } from './parsing/statement.ts'
+import type { Slots } from './row-values.ts'
+import { columnOf, numberOf, type Scope } from './scope.ts'
+
+/*
+ * Expressions by which rows are grouped or compared: a function of the cells into which a column is divided, such as
+ * CAST(date_trunc('month', day) AS date), or steps of a column of numbers or times, such as FLOOR(age / 10.0) * 10.
+ */
+
+/**
+ * Translates an expression of GROUP BY.
+ * @throws Refusal `sql-not-supported` for other expressions, `query-does-not-fit` for columns that do not fit
+ */
+export function keyOf(scope: Scope, expression: Expression): GroupingExpression {
+  if (expression.kind === 'column' || (expression.kind === 'call' && isGroupingFunction(expression.name)))
+    return groupingOf(scope, expression)
+  const steps = stepsOf(scope, expression)
+  return steps === undefined ? functionOfCells(scope, expression) : cellsOfSteps(scope, expression, steps)
+}
+
+/** A function of the cells of one column. It must not join cells, because the query answers each. */
+function functionOfCells(scope: Scope, expression: Expression): GroupingExpression {
+  const found: GroupingExpression[] = []
+  const slots: Slots = (part) => {
+    const base = groupingOf(scope, part)
+    const [known] = found
+    if (known !== undefined && JSON.stringify(known.column) !== JSON.stringify(base.column))
+      throw scope.unsupported(part.at, 'a group is a function of one column.')
+    found.push(base)
+    return { key: 0, type: base.type }
+  }
+  const computed = compileValue(scope, slots, expression)
+  const [base] = found
+  if (base === undefined)
+    throw scope.unsupported(expression.at, 'this needs a column: constants are not computed.')
+  const cellOf: GroupingExpression['cellOf'] = (label) =>
+    computed.valueFor({ keys: [base.cellOf(label)], measured: [], totals: noTotals })
+  const { labels } = planGrouping(base.column, scope.dataset, 'keys')
+  const cells = labels.map((label) => JSON.stringify(cellOf(label)))
+  const repeated = cells.findIndex((cell, place) => cells.indexOf(cell) < place)
+  if (repeated >= 0) {
+    const rule = `this gives ${cells[repeated]} for several groups of ${base.name}. Group by ${base.name} itself.`
+    throw scope.unsupported(expression.at, rule)
+  }
+  return { ...base, type: computed.type, cellOf }
+}
+
+function noTotals(): never {
+  throw new RangeError('a group has no totals')
+}
+
+/** An exact fraction in lowest terms; the denominator is at least 1. */
+interface Fraction {
+  readonly numerator: bigint
+  readonly denominator: bigint
+}
+
+function fraction(numerator: bigint, denominator: bigint): Fraction {
+  const divisor = greatestCommonDivisor(numerator, denominator) * (denominator < 0n ? -1n : 1n)
+  return { numerator: numerator / divisor, denominator: denominator / divisor }
+}
+
+/** An exact number; `whole` if PostgreSQL has an integer, whose quotients it cuts. */
+interface Exact {
+  readonly value: Fraction
+  readonly whole: boolean
+}
+
+/** A function of a column of numbers or times that never turns back: equal values lie side by side. */
+interface Steps {
+  readonly column: GridColumn
+  readonly at: (index: bigint) => Exact
+}
+
+type Part = { readonly constant: Exact } | Steps
+
+const STEP_FUNCTIONS: readonly string[] = ['floor', 'ceil', 'ceiling', 'trunc', 'round']
+
+/** Reads steps of a column; `undefined` for another expression. */
+function stepsOf(scope: Scope, expression: Expression): Steps | undefined {
+  const part = partOf(scope, expression)
+  return part !== undefined && 'column' in part ? part : undefined
+}
+
+function partOf(scope: Scope, expression: Expression): Part | undefined {
+  switch (expression.kind) {
+    case 'number': {
+      const nano = decimalFromNumber(numberOf(scope, expression, 'the number'), FRACTION_DIGITS)
+      if (nano === undefined) return undefined
+      return { constant: { value: fraction(nano, ONE_NANO), whole: /^-?\d+$/.test(expression.text) } }
+    }
+    case 'column': {
+      const column = columnOf(scope, expression)
+      if (!isGrid(column) || !isNumeric(column)) return undefined
+      return { column, at: (index) => unitsOf(column, index, column.type === 'integer') }
+    }
+    case 'cast': {
+      const of = partOf(scope, expression.value)
+      if (of === undefined || expression.digits !== undefined) return undefined
+      if (expression.type === 'number') return mapped(of, ({ value }) => ({ value, whole: false }))
+      return expression.type === 'integer'
+        ? mapped(of, ({ value }) => wholeOf(rounded(value), true))
+        : undefined
+    }
+    case 'call':
+      return partOfCall(scope, expression)
+    case 'arithmetic':
+      return calculated(scope, expression)
+    default:
+      return undefined
+  }
+}
+
+const FRACTION_DIGITS = 9
+const ONE_NANO = 10n ** BigInt(FRACTION_DIGITS)
+const SECONDS_PER_DAY = 86_400n
+
+function unitsOf({ stepNano }: GridColumn, index: bigint, whole: boolean, factor = 1n): Exact {
+  return { value: fraction(index * stepNano * factor, ONE_NANO), whole }
+}
+
+function mapped(part: Part, change: (exact: Exact) => Exact): Part {
+  if ('constant' in part) return { constant: change(part.constant) }
+  return { column: part.column, at: (index) => change(part.at(index)) }
+}
+
+function partOfCall(scope: Scope, call: Extract<Expression, { kind: 'call' }>): Part | undefined {
+  const { name, arguments: parts } = call
+  const [first, second, third] = parts
+  if ((name === 'extract' || name === 'date_part') && third === undefined) {
+    if (first?.kind !== 'text' || first.value.toLowerCase() !== 'epoch' || second?.kind !== 'column')
+      return undefined
+    const column = columnOf(scope, second)
+    if (!isGrid(column) || !isTemporal(column)) return undefined
+    const factor = column.type === 'date' ? SECONDS_PER_DAY : 1n
+    return { column, at: (index) => unitsOf(column, index, false, factor) }
+  }
+  if (!STEP_FUNCTIONS.includes(name) || first === undefined || second !== undefined) return undefined
+  const of = partOf(scope, first)
+  return of && mapped(of, ({ value, whole }) => wholeOf(STEPS[name]?.(value) ?? 0n, whole))
+}
+
+const floor = ({ numerator, denominator }: Fraction): bigint => divideRoundingDown(numerator, denominator)
+const negative = ({ numerator, denominator }: Fraction): Fraction => fraction(-numerator, denominator)
+const trunc = (value: Fraction): bigint => (value.numerator < 0n ? -floor(negative(value)) : floor(value))
+
+/** Rounds half away from zero, as PostgreSQL rounds decimals. */
+function rounded(value: Fraction): bigint {
+  if (value.numerator < 0n) return -rounded(negative(value))
+  return divideRoundingDown(2n * value.numerator + value.denominator, 2n * value.denominator)
+}
+
+const STEPS: Readonly<Record<string, (value: Fraction) => bigint>> = {
+  floor,
+  ceil: (value) => -floor(negative(value)),
+  ceiling: (value) => -floor(negative(value)),
+  trunc,
+  round: rounded,
+}
+
+function wholeOf(value: bigint, whole: boolean): Exact {
+  return { value: fraction(value, 1n), whole }
+}
+
+/** Arithmetic of a column and constants. The column is no divisor, because its quotient would turn back at 0. */
+function calculated(
+  scope: Scope,
+  { op, left, right }: Extract<Expression, { kind: 'arithmetic' }>,
+): Part | undefined {
+  const [one, other] = [partOf(scope, left), partOf(scope, right)]
+  if (one === undefined || other === undefined) return undefined
+  if ('constant' in other) {
+    if (op === '/' && other.constant.value.numerator === 0n)
+      throw scope.unsupported(right.at, 'a division by 0 has no result.')
+    return mapped(one, (exact) => calculate(op, exact, other.constant))
+  }
+  if ('constant' in one && op !== '/') return mapped(other, (exact) => calculate(op, one.constant, exact))
+  return undefined
+}
+
+function calculate(op: ArithmeticOperator, one: Exact, other: Exact): Exact {
+  const whole = one.whole && other.whole
+  const [{ numerator: a, denominator: b }, { numerator: c, denominator: d }] = [one.value, other.value]
+  switch (op) {
+    case '+':
+      return { value: fraction(a * d + c * b, b * d), whole }
+    case '-':
+      return { value: fraction(a * d - c * b, b * d), whole }
+    case '*':
+      return { value: fraction(a * c, b * d), whole }
+    case '/': {
+      const value = fraction(a * d, b * c)
+      return whole ? wholeOf(trunc(value), true) : { value, whole }
+    }
+  }
+}
+
+/** The cells of steps: a bin for each value, whose ends are found by halving. */
+function cellsOfSteps(scope: Scope, { at }: Expression, { column, at: valueAt }: Steps): GroupingExpression {
+  const isSame = (one: Exact, other: Exact) =>
+    one.value.numerator === other.value.numerator && one.value.denominator === other.value.denominator
+  const [starts, values]: [bigint[], number[]] = [[], []]
+  let start = column.lowerIndex
+  while (start <= column.upperIndex) {
+    const here = valueAt(start)
+    starts.push(start)
+    values.push(Number(here.value.numerator) / Number(here.value.denominator))
+    if (starts.length > MOST_BINS) {
+      const rule = `this has more than ${MOST_BINS} values. Group by wider steps, such as FLOOR(${column.name} / 1000.0) * 1000.`
+      throw scope.misfit(at, rule)
+    }
+    let [last, beyond] = [start, column.upperIndex + 1n]
+    while (beyond - last > 1n) {
+      const middle = (last + beyond) / 2n
+      if (isSame(valueAt(middle), here)) last = middle
+      else beyond = middle
+    }
+    start = beyond
+  }
+  return binned(column, starts, values, values.every(Number.isInteger) ? 'integer' : 'number')
+}

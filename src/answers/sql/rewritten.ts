@@ -1,0 +1,92 @@
+import { defined } from '../../privacy/defined.ts'
+import { OF_SAMPLES } from './measures.ts'
+import type { Call, Expression } from './parsing/statement.ts'
+import type { Scope } from './scope.ts'
+
+/*
+ * Aggregates of constants and of CASE are other spellings of counts, shares, and aggregates with FILTER:
+ *
+ *   SUM(CASE WHEN c THEN 1 ELSE 0 END)    COUNT(*) FILTER (WHERE c)
+ *   AVG(CASE WHEN c THEN 1 ELSE 0 END)    the share of the rows for which c is true
+ *   AVG(CASE WHEN c THEN x END)           AVG(x) FILTER (WHERE c)
+ */
+
+type Case = Extract<Expression, { kind: 'case' }>
+
+/**
+ * Returns the other spelling of an aggregate; `undefined` for one that has none.
+ * @throws Refusal `sql-not-supported` for a CASE that no query computes
+ */
+export function rewritten(scope: Scope, call: Call): Expression | undefined {
+  const [argument, second] = call.arguments
+  const ofPopulation = Object.hasOwn(OF_SAMPLES, call.name) ? OF_SAMPLES[call.name] : undefined
+  if (ofPopulation !== undefined) return { ...call, name: ofPopulation }
+  if (call.name === 'median' && argument !== undefined && second === undefined)
+    return medianOf(call, argument)
+  if (argument === undefined || second !== undefined || call.withinGroup !== undefined) return undefined
+  const of = withoutCast(argument)
+  if (of.kind === 'case') return aggregateOfCase(scope, call, of)
+  if (of.kind !== 'number' || call.distinct) return undefined
+  if (call.name === 'count') return countOf(call)
+  return call.name === 'sum' ? times(of, countOf(call)) : undefined
+}
+
+function medianOf({ at, filter }: Call, value: Expression): Call {
+  const half: Expression = { kind: 'number', text: '0.5', at }
+  return defined({
+    kind: 'call',
+    name: 'percentile_cont',
+    star: false,
+    distinct: false,
+    arguments: [half],
+    withinGroup: { value, descending: false },
+    filter,
+    at,
+  })
+}
+
+/** A number of any type is the same number. */
+function withoutCast(expression: Expression): Expression {
+  const isNumber =
+    expression.kind === 'cast' && expression.type === 'number' && expression.digits === undefined
+  return isNumber ? withoutCast(expression.value) : expression
+}
+
+const CASES =
+  'CASE in an aggregate has one condition: SUM(CASE WHEN condition THEN 1 ELSE 0 END), or AVG(CASE WHEN condition THEN ' +
+  'column END). Write FILTER (WHERE condition) for others.'
+
+function aggregateOfCase({ unsupported }: Scope, call: Call, { whens, otherwise, at }: Case): Expression {
+  const [only, second] = whens
+  if (only === undefined || second !== undefined) throw unsupported(at, CASES)
+  const [result, otherValue] = [withoutCast(only.result), otherwise && withoutCast(otherwise)]
+  const withoutOther = otherValue === undefined || otherValue.kind === 'null'
+  const orZero = otherValue?.kind === 'number' && Number(otherValue.text) === 0
+  const filtered = { ...call, filter: both(call.filter, only.condition) }
+  if (call.name === 'sum' && (withoutOther || orZero))
+    return result.kind === 'number' ? times(result, countOf(filtered)) : { ...filtered, arguments: [result] }
+  if (call.name === 'avg' && orZero && result.kind === 'number')
+    return times(result, { ...call, arguments: [isTrue(only.condition)] })
+  if (!withoutOther || (result.kind === 'number' && call.name !== 'count')) throw unsupported(at, CASES)
+  return result.kind === 'column' || result.kind === 'call'
+    ? { ...filtered, arguments: [result] }
+    : countOf(filtered)
+}
+
+function countOf(call: Call): Call {
+  return { ...call, name: 'count', star: true, arguments: [] }
+}
+
+/** A condition that is FALSE where it would be unknown. */
+function isTrue(value: Expression): Expression {
+  return { kind: 'truth', is: 'true', negated: false, value, at: value.at }
+}
+
+function times(factor: Extract<Expression, { kind: 'number' }>, of: Call): Expression {
+  if (Number(factor.text) === 1) return of
+  return { kind: 'arithmetic', op: '*', left: factor, right: of, at: of.at }
+}
+
+function both(one: Expression | undefined, other: Expression): Expression {
+  return one === undefined ? other : { kind: 'and', parts: [one, other], at: other.at }
+}

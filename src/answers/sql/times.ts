@@ -1,0 +1,163 @@
+import { dateText, instantText, parseDate, parseInstant } from '../../core/dataset/iso-time.ts'
+import { periodAt, startOf } from '../../core/planner/language/calendar.ts'
+import type { Refusal } from '../../privacy/refusal.ts'
+import { isUnit } from './grouping.ts'
+import type { CastType, Expression, Statement } from './parsing/statement.ts'
+import { instantOf } from './scope.ts'
+import { mapParts } from './wrappers.ts'
+
+/*
+ * Constant times: now(), CURRENT_DATE, and what is computed from constants by date_trunc, casts, and intervals. They become
+ * literals of a stated time before anything else is translated, all in UTC. A statement with now() that is sent again later is
+ * therefore another question.
+ */
+
+type Text = Extract<Expression, { kind: 'text' }>
+type Refuse = (at: number | undefined, rule: string) => Refusal
+
+interface Clock {
+  readonly now: bigint
+  readonly refuse: Refuse
+  /** Called with the time of each now() and CURRENT_DATE. */
+  readonly state: (name: string, text: string) => void
+}
+
+/** Replaces constant times by literals, and states which time now() means. */
+export function resolveTimes(
+  statement: Statement,
+  nowMs: number,
+  refuse: Refuse,
+): { readonly statement: Statement; readonly notes: readonly string[] } {
+  const stated = new Map<string, string>()
+  const clock: Clock = {
+    now: BigInt(Math.floor(nowMs / 1_000)),
+    refuse,
+    state: (name, text) => stated.set(name, text),
+  }
+  const withLiterals = mapParts(statement, (part) => resolved(part, clock))
+  const notes = Array.from(stated, ([name, text]) => {
+    const stays = name === 'now()' ? " date_trunc('day', now()) stays the same for a day." : ''
+    return `${name} is ${text}. At another time the statement is another question, with a price of its own.${stays}`
+  })
+  return { statement: withLiterals, notes }
+}
+
+function resolved(expression: Expression, clock: Clock): Expression {
+  const { at } = expression
+  const parts = mapParts(expression, (part) => resolved(part, clock))
+  switch (parts.kind) {
+    case 'call':
+      return resolvedCall(parts, clock)
+    case 'arithmetic':
+      return resolvedSum(parts, clock)
+    case 'cast': {
+      const seconds = parts.value.kind === 'text' ? secondsOf(parts.value) : undefined
+      if (seconds === undefined || (parts.type !== 'date' && parts.type !== 'timestamp')) return parts
+      return timeOf(seconds, parts.type === 'date' ? 'date' : 'timestamptz', at)
+    }
+    default:
+      return parts
+  }
+}
+
+const SECONDS_PER_DAY = 86_400n
+
+function timeOf(seconds: bigint, type: CastType, at: number): Text {
+  const value = type === 'date' ? dateText(floorDay(seconds)) : instantText(seconds)
+  return { kind: 'text', value, type, at }
+}
+
+function floorDay(seconds: bigint): bigint {
+  return BigInt(periodAt('day', seconds))
+}
+
+/** The seconds of a constant that is cast to a date or a timestamp; `undefined` for other texts. */
+function secondsOf({ value, type }: Text): bigint | undefined {
+  if (type === undefined) return undefined
+  const days = parseDate(value)
+  if (days !== undefined) return days * SECONDS_PER_DAY
+  const instant = parseInstant(instantOf(value, type) ?? '')
+  return instant === undefined ? undefined : instant / 1_000_000_000n
+}
+
+const CLOCKS: readonly string[] = ['now', 'statement_timestamp', 'transaction_timestamp', 'clock_timestamp']
+
+function resolvedCall(call: Extract<Expression, { kind: 'call' }>, clock: Clock): Expression {
+  const { name, at } = call
+  const [first, second, third] = call.arguments
+  if (first === undefined && CLOCKS.includes(name)) {
+    const now = timeOf(clock.now, 'timestamptz', at)
+    clock.state('now()', now.value)
+    return now
+  }
+  if (name === 'current_date' && first === undefined) {
+    const today = timeOf(clock.now, 'date', at)
+    clock.state('CURRENT_DATE', today.value)
+    return today
+  }
+  if (first?.kind !== 'text' || second?.kind !== 'text' || third !== undefined) return call
+  if (name === 'date_trunc') {
+    const seconds = secondsOf(second)
+    const unit = first.value.toLowerCase()
+    if (seconds === undefined || !isUnit(unit)) return call
+    return timeOf(startOf(unit, periodAt(unit, seconds)), 'timestamptz', at)
+  }
+  if (name === 'to_date' || name === 'to_timestamp') return formatted(call, first, second, clock)
+  return call
+}
+
+const FORMATS: readonly string[] = ['YYYY-MM-DD', 'YYYY-MM-DD HH24:MI:SS', 'YYYY-MM-DD HH24:MI:SS.US']
+
+/** TO_DATE and TO_TIMESTAMP of a constant. */
+function formatted(
+  { name, at }: Extract<Expression, { kind: 'call' }>,
+  text: Text,
+  format: Text,
+  { refuse }: Clock,
+): Expression {
+  const type = name === 'to_date' ? 'date' : 'timestamptz'
+  const whole = text.value.replace(/\.0+$/, '')
+  const found = FORMATS.includes(format.value.toUpperCase())
+    ? secondsOf({ ...text, value: whole, type })
+    : undefined
+  if (found !== undefined) return timeOf(found, type, at)
+  throw refuse(at, `${name} reads a constant in one of the formats ${FORMATS.join(', ')}.`)
+}
+
+/** A time plus or minus an interval, and a date plus or minus a number of days. */
+function resolvedSum(sum: Extract<Expression, { kind: 'arithmetic' }>, clock: Clock): Expression {
+  const { op, at } = sum
+  const swapped = op === '+' && sum.right.kind === 'text'
+  const [left, right] = swapped ? [sum.right, sum.left] : [sum.left, sum.right]
+  if (left.kind === 'interval' && right.kind === 'number' && op === '*') return longer(left, right, clock)
+  if (left.kind !== 'text' || (op !== '+' && op !== '-')) return sum
+  const seconds = secondsOf(left)
+  if (seconds === undefined) return sum
+  const sign = op === '-' ? -1 : 1
+  if (right.kind === 'number' && left.type === 'date' && /^-?\d{1,6}$/.test(right.text))
+    return timeOf(seconds + BigInt(sign * Number(right.text)) * SECONDS_PER_DAY, 'date', at)
+  if (right.kind !== 'interval') return sum
+  const moved = addMonths(seconds, sign * right.months) + BigInt(sign * right.seconds)
+  return timeOf(moved, 'timestamptz', at)
+}
+
+function longer(
+  { months, seconds, at }: Extract<Expression, { kind: 'interval' }>,
+  { text }: Extract<Expression, { kind: 'number' }>,
+  { refuse }: Clock,
+): Expression {
+  const times = Number(text)
+  if (!Number.isSafeInteger(times) || Math.abs(times) > 100_000)
+    throw refuse(at, 'an interval is multiplied by a whole number.')
+  return { kind: 'interval', months: months * times, seconds: seconds * times, at }
+}
+
+/** As in PostgreSQL, the 31st becomes the last day of a shorter month. */
+function addMonths(seconds: bigint, months: number): bigint {
+  if (months === 0) return seconds
+  const month = periodAt('month', seconds)
+  const [start, next] = [startOf('month', month + months), startOf('month', month + months + 1)]
+  const within = seconds - startOf('month', month)
+  const lastDay = next - SECONDS_PER_DAY - start + (within % SECONDS_PER_DAY)
+  return start + (within < lastDay ? within : lastDay)
+}

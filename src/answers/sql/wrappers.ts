@@ -1,0 +1,239 @@
+import { defined } from '../../privacy/defined.ts'
+import type { Refusal } from '../../privacy/refusal.ts'
+import { fold } from './identifiers.ts'
+import { isAggregate } from './measures.ts'
+import type { Expression, Select, SortKey, Statement, Subquery, Target } from './parsing/statement.ts'
+
+/*
+ * Tools wrap what they send: SELECT ... FROM (SELECT ...) AS source, or WITH source AS (SELECT ...). A wrapper is replaced by
+ * what it wraps: its columns are the expressions of the inner SELECT, and its WHERE is that of the inner SELECT, or its HAVING if
+ * that has groups. What means more than one SELECT over the table is refused.
+ */
+
+/** What unwrapping needs to know. */
+export interface Unwrapping {
+  /** Creates the refusal of a part that is not supported. */
+  readonly refuse: (at: number | undefined, rule: string) => Refusal
+  /** Returns the expressions of GROUP BY, of which some are given by a place or a name in the SELECT list. */
+  readonly groupsOf: (statement: Statement) => readonly Expression[]
+}
+
+type Named = Select['named']
+
+/**
+ * Returns the one SELECT over a table that a statement means.
+ * @throws Refusal `sql-not-supported` for a wrapper that means more
+ */
+export function unwrapped(select: Select, context: Unwrapping, around: Named = {}): Statement {
+  const { from, named: own, joins, ...parts } = select
+  const named = { ...around, ...own }
+  if ('select' in from)
+    return wrap({ ...parts, joins }, unwrapped(from.select, context, named), from, context)
+  const source = Object.hasOwn(named, from.name) ? named[from.name] : undefined
+  if (source === undefined) return { ...parts, joins, from }
+  if (joins.length > 0)
+    throw context.refuse(from.at, 'a SELECT of WITH cannot be joined. Join the tables of the dataset in it.')
+  // A SELECT of WITH sees those before it only.
+  const { [from.name]: _, ...others } = named
+  const aliased = { ...source, alias: from.alias ?? from.name }
+  return wrap({ ...parts, joins }, unwrapped(source.select, context, others), aliased, context)
+}
+
+type Outer = Omit<Statement, 'from'>
+
+function wrap(
+  outer: Outer,
+  wrapped: Statement,
+  { alias, at }: Subquery,
+  { refuse, groupsOf }: Unwrapping,
+): Statement {
+  const hasGroups =
+    wrapped.groupBy.length > 0 ||
+    wrapped.having !== undefined ||
+    wrapped.targets.some(({ expression }) => hasAggregate(expression))
+  const columns = { targets: wrapped.targets, alias, refuse }
+  return hasGroups
+    ? wrapGroups(outer, { ...wrapped, groupBy: groupsOf(wrapped) }, columns, at)
+    : wrapRows(outer, wrapped, columns, at)
+}
+
+/** A SELECT over rows: both conditions hold for the rows that count. */
+function wrapRows(outer: Outer, wrapped: Statement, columns: Columns, at: number): Statement {
+  if (wrapped.limit !== undefined || wrapped.offset !== undefined) {
+    const rule = 'LIMIT and OFFSET of rows are not supported: answers are about all rows. Leave them out.'
+    throw columns.refuse(wrapped.limit?.at ?? at, rule)
+  }
+  const { targets, orderBy } = outer
+  const shown = targetsOver(targets, columns)
+  const over = (expression: Expression | undefined) => expression && substituted(expression, columns)
+  // As in PostgreSQL: a column comes before a name of the SELECT list in GROUP BY, and after it in ORDER BY.
+  const grouped = (expression: Expression) =>
+    (isColumnOf(columns, expression) ? undefined : targetNamed(shown, expression)?.expression) ??
+    substituted(expression, columns)
+  return defined({
+    ...outer,
+    from: wrapped.from,
+    joins: wrapped.joins,
+    targets: shown,
+    where: both(wrapped.where, over(outer.where)),
+    groupBy: outer.groupBy.map(grouped),
+    having: over(outer.having),
+    orderBy: orderBy.map((key) => sortedOver(key, shown, columns)),
+  })
+}
+
+/** A SELECT over groups: it can keep, sort, cut and compute with groups, but not aggregate them again. */
+function wrapGroups(outer: Outer, wrapped: Statement, columns: Columns, at: number): Statement {
+  const again = outer.targets.find(({ expression }) => hasAggregate(expression))
+  if (again !== undefined || outer.groupBy.length > 0 || outer.having !== undefined) {
+    const place = again?.expression.at ?? outer.groupBy[0]?.at ?? outer.having?.at
+    throw columns.refuse(place, 'groups cannot be aggregated again. Aggregate the rows of the dataset.')
+  }
+  const targets = targetsOver(outer.targets, columns)
+  const isCut = wrapped.limit !== undefined || wrapped.offset !== undefined
+  const cutAgain = outer.limit !== undefined || outer.offset !== undefined || outer.orderBy.length > 0
+  if (isCut && (outer.where !== undefined || cutAgain)) {
+    const rule =
+      'groups that LIMIT has cut cannot be filtered, sorted or cut again. Leave the inner LIMIT out.'
+    throw columns.refuse(wrapped.limit?.at ?? at, rule)
+  }
+  const { limit, offset } = isCut ? wrapped : outer
+  const where = outer.where && substituted(outer.where, columns)
+  return defined({
+    ...wrapped,
+    targets,
+    having: both(wrapped.having, where),
+    orderBy:
+      outer.orderBy.length > 0
+        ? outer.orderBy.map((key) => sortedOver(key, targets, columns))
+        : wrapped.orderBy.map((key) => ({ ...key, expression: sorted(key.expression, wrapped.targets) })),
+    limit,
+    offset,
+  })
+}
+
+/** An expression of ORDER BY, which may be given by its place or its name in the SELECT list. */
+function sorted(expression: Expression, targets: readonly Target[]): Expression {
+  if (expression.kind === 'number' && /^\d{1,4}$/.test(expression.text))
+    return targets[Number(expression.text) - 1]?.expression ?? expression
+  return targetNamed(targets, expression)?.expression ?? expression
+}
+
+function both(one: Expression | undefined, other: Expression | undefined): Expression | undefined {
+  if (one === undefined || other === undefined) return one ?? other
+  return { kind: 'and', parts: [one, other], at: other.at }
+}
+
+/** The columns of a wrapped SELECT. */
+interface Columns {
+  readonly targets: readonly Target[]
+  readonly alias: string | undefined
+  readonly refuse: Unwrapping['refuse']
+}
+
+/** The SELECT list of a wrapper: `*` is all columns, and every column keeps the name that it has outside. */
+function targetsOver(targets: readonly Target[], columns: Columns): readonly Target[] {
+  return targets.flatMap((target): readonly Target[] => {
+    const { expression } = target
+    if (expression.kind === 'star') return columns.targets
+    const name = target.alias ?? (expression.kind === 'column' ? expression.name : undefined)
+    return [defined({ expression: substituted(expression, columns), alias: name })]
+  })
+}
+
+function sortedOver(key: SortKey, targets: readonly Target[], columns: Columns): SortKey {
+  const place = key.expression.kind === 'number' ? key.expression : undefined
+  const named = targetNamed(targets, key.expression)?.expression
+  return { ...key, expression: place ?? named ?? substituted(key.expression, columns) }
+}
+
+/** The column of a SELECT list that a name without a table means. */
+function targetNamed(targets: readonly Target[], expression: Expression): Target | undefined {
+  if (expression.kind !== 'column' || expression.table !== undefined) return undefined
+  return targets.find((target) => nameOf(target) === expression.name)
+}
+
+/** The name of a column of a SELECT list as PostgreSQL chooses it; `undefined` for one without a name. */
+export function nameOf({ alias, expression }: Target): string | undefined {
+  if (alias !== undefined) return alias
+  switch (expression.kind) {
+    case 'column':
+    case 'call':
+      return expression.name
+    case 'case':
+      return nameOfCase(expression.otherwise)
+    case 'cast':
+      return nameOf({ expression: expression.value })
+    default:
+      return undefined
+  }
+}
+
+function nameOfCase(otherwise: Expression | undefined): string {
+  return (otherwise && otherwise.kind === 'column' ? otherwise.name : undefined) ?? 'case'
+}
+
+function isColumnOf(columns: Columns, expression: Expression): boolean {
+  return expression.kind !== 'column' || columnOver(columns, expression) !== undefined
+}
+
+/** The expression of a column of a wrapped SELECT; that of the table below a `*`. */
+function columnOver(
+  { targets, alias }: Columns,
+  { table, name, at }: Extract<Expression, { kind: 'column' }>,
+): Expression | undefined {
+  if (table !== undefined && table !== alias) return undefined
+  const named = (spelling: (own: string) => string) =>
+    targets.find((target) => {
+      const own = nameOf(target)
+      return own !== undefined && spelling(own) === name
+    })?.expression
+  const found = named((own) => own) ?? named(fold)
+  if (found !== undefined) return found
+  const star = targets.find(({ expression }) => expression.kind === 'star')?.expression
+  return star?.kind === 'star' ? defined({ kind: 'column', table: star.table, name, at }) : undefined
+}
+
+/** An expression over the columns of a wrapped SELECT, as one over its table. */
+function substituted(expression: Expression, columns: Columns): Expression {
+  if (expression.kind === 'column') {
+    const found = columnOver(columns, expression)
+    if (found !== undefined) return found
+    const names = columns.targets.flatMap((target) => nameOf(target) ?? [])
+    throw columns.refuse(
+      expression.at,
+      `the subquery has no column "${expression.name}"; it has ${names.join(', ')}.`,
+    )
+  }
+  return mapParts(expression, (part) => substituted(part, columns))
+}
+
+/** Changes the parts of an expression or a statement. The depth of expressions is bounded by the syntax that is allowed. */
+export function mapParts<Whole extends Expression | Statement>(
+  whole: Whole,
+  change: (part: Expression) => Expression,
+): Whole {
+  const changed = Object.entries(whole).map(([name, value]) => [name, changedIn(value, change)] as const)
+  return Object.fromEntries(changed) as Whole
+}
+
+function changedIn(value: unknown, change: (part: Expression) => Expression): unknown {
+  if (Array.isArray(value)) return value.map((each) => changedIn(each, change))
+  if (typeof value !== 'object' || value === null) return value
+  if ('kind' in value) return change(value as Expression)
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, changedIn(each, change)]))
+}
+
+/** True if an expression or a part of it passes a test. */
+export function contains(expression: Expression | Statement, test: (part: Expression) => boolean): boolean {
+  let found = 'kind' in expression && test(expression)
+  mapParts(expression, (part) => {
+    found ||= contains(part, test)
+    return part
+  })
+  return found
+}
+
+function hasAggregate(expression: Expression): boolean {
+  return contains(expression, (part) => part.kind === 'call' && isAggregate(part.name))
+}
