@@ -111,21 +111,22 @@ export function declareDataset(declaration: DatasetDeclaration, version: string,
 function declareDerived({ derived = [] }: DatasetDeclaration, dataset: Dataset): Dataset {
   const errors: FieldError[] = []
   const names = new Set(dataset.columns.map(({ name }) => caseFolded(name)))
-  const declared = derived.reduce<readonly QueryableColumn[]>((before, { name, expression }, position) => {
-    const report = (field: string, rule: string) => {
+  const declared: QueryableColumn[] = []
+  for (const [position, { name, expression }] of derived.entries()) {
+    const report = (field: string, rule: string) =>
       errors.push({ field: `derived.${position}.${field}`, rule })
-      return before
+    if (names.has(caseFolded(name))) {
+      report('name', DIFFERENT_NAME)
+      continue
     }
-    if (names.has(caseFolded(name))) return report('name', DIFFERENT_NAME)
     names.add(caseFolded(name))
-    const found = findColumn({ ...dataset, derived: before }, expression)
+    const found = findColumn({ ...dataset, derived: [...declared] }, expression)
     if (!('column' in found))
-      return report('expression', `as an expression ${found.rule ?? `names no column "${expression}"`}`)
-    const { column } = found
-    if (column.formula === undefined || column.expression !== undefined)
-      return report('expression', `must compute a column of its own, and this is ${column.name}`)
-    return [...before, { ...column, name, expression: column.name }]
-  }, [])
+      report('expression', `as an expression ${found.rule ?? `names no column "${expression}"`}`)
+    else if (found.column.formula === undefined || found.column.expression !== undefined)
+      report('expression', `must compute a column of its own, and this is ${found.column.name}`)
+    else declared.push({ ...found.column, name, expression: found.column.name })
+  }
   requireNone(errors)
   return declared.length === 0 ? dataset : { ...dataset, derived: declared }
 }
