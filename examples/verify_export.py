@@ -26,6 +26,28 @@ def sha256(data):
     return hashlib.sha256(data).hexdigest()
 
 
+def refers(event):
+    """True for an event with the hash of a request. Those of a population's events are beside the events of its datasets."""
+    return event["kind"] in REFERRING and "member" not in event
+
+
+def unconfirmed(members, events, ends):
+    """The reason why the chains of a population and its datasets differ; None if they do not. A chain that is not in the
+    file, and what follows its end, is not compared."""
+    last = {}
+    for population, sequence, member in members:
+        last[member["dataset"]] = max(member["sequence"], last.get(member["dataset"], 0))
+        if member["sequence"] > ends.get(member["dataset"], (0, ""))[0]:
+            continue
+        if events.get((member["dataset"], member["sequence"])) != member["hash"]:
+            return f"{population}: event {sequence} is not confirmed by {member['dataset']}"
+    named = {(member["dataset"], member["sequence"]) for _, _, member in members}
+    for dataset, sequence in events:
+        if sequence <= last.get(dataset, 0) and (dataset, sequence) not in named:
+            return f"{dataset}: event {sequence} did not debit the population"
+    return None
+
+
 def fault(line, heads):
     """The reason why a line does not follow the lines before it; None if it does."""
     match = LINE.match(line)
@@ -39,7 +61,7 @@ def fault(line, heads):
     if event["sequence"] != sequence + 1 or event["previousHash"] != previous:
         return "the event does not follow the one before"
     if request is not None:
-        if event["kind"] not in REFERRING:
+        if not refers(event):
             return "the event refers to no request"
         # Escapes of lone surrogates, which no request has, are written as other bytes.
         if sha256(json.loads(request).encode(errors="surrogatepass")) != event["requestHash"]:
@@ -120,6 +142,8 @@ def main():
     # The hashes of answers, by the id of the answer.
     recorded = {}
     requests, verified = 0, 0
+    # What populations say of their datasets, and the hashes of the events that they have to name.
+    members, shared, joined = [], {}, set()
     # By dataset: those with requests, and the first line that lacks its own.
     with_requests, lacking = set(), {}
     with open(arguments.file, "rb") as file:
@@ -134,9 +158,15 @@ def main():
             if request is not None:
                 verified += 1
                 with_requests.add(event["dataset"])
-            elif event["kind"] in REFERRING:
+            elif refers(event):
                 lacking.setdefault(event["dataset"], number)
-            requests += event["kind"] in REFERRING
+            requests += refers(event)
+            if event["kind"] == "joined":
+                joined.add(event["dataset"])
+            if "member" in event:
+                members.append((event["dataset"], event["sequence"], event["member"]))
+            elif event["dataset"] in joined and event["kind"] in ("joined", "charged", "shared"):
+                shared[event["dataset"], event["sequence"]] = heads[event["dataset"]][1]
             if event["kind"] == "inferred":
                 parents[event["chargeId"]] = set(event["parents"])
             if event["kind"] == "answered":
@@ -145,6 +175,9 @@ def main():
     for dataset, number in lacking.items():
         if dataset in with_requests:
             sys.exit(f"line {number}: the request is missing")
+    reason = unconfirmed(members, shared, heads)
+    if reason is not None:
+        sys.exit(reason)
     for dataset, (sequence, head) in heads.items():
         print(f"{dataset}: {sequence} events, head {head}")
     print(f"{verified} of {requests} requests match their hashes")

@@ -12,6 +12,7 @@ import { sqlRoutes } from '../routes/answers/sql.ts'
 import { analystsRoutes } from '../routes/budgets/analysts.ts'
 import { budgetsRoutes } from '../routes/budgets/budgets.ts'
 import { ledgerRoutes } from '../routes/budgets/ledger.ts'
+import { populationsRoutes } from '../routes/budgets/populations.ts'
 import { connectionsRoutes } from '../routes/datasets/connections.ts'
 import { datasetChangesRoutes } from '../routes/datasets/dataset-changes.ts'
 import { datasetsRoutes } from '../routes/datasets/datasets.ts'
@@ -69,6 +70,7 @@ export type AppDependencies = PartsOf<typeof connectionsRoutes> &
   PartsOf<typeof analystsRoutes> &
   PartsOf<typeof budgetsRoutes> &
   PartsOf<typeof ledgerRoutes> &
+  PartsOf<typeof populationsRoutes> &
   PartsOf<typeof administrationRoutes> &
   PartsOf<typeof keysRoutes> &
   PartsOf<typeof queriesRoutes> &
@@ -144,6 +146,7 @@ async function registerRoutes(
   await app.register(budgetsRoutes, { ledger, registry })
   await app.register(analystsRoutes, { authenticator, ledger })
   await app.register(ledgerRoutes, defined({ catalog, ledger, signer }))
+  await app.register(populationsRoutes, defined({ authenticator, ledger, registry, signer }))
   await app.register(keysRoutes, { keys, keyActs })
   await app.register(meRoutes, defined({ signIn }))
   await app.register(administrationRoutes, defined({ ledger, signer }))

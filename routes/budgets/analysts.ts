@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import type { z } from 'zod'
 import { allotmentRequest, analystList, analystSpending } from '../../schemas/budgets/budget.ts'
 import { analystParameters, datasetParameters } from '../../schemas/datasets/dataset.ts'
 import { pageQuery } from '../../schemas/values.ts'
@@ -7,10 +8,16 @@ import type { Authenticator } from '../../src/http/access/identity.ts'
 import { permittedDataset, requireBalances, requireOpened } from '../../src/http/access/permitted-datasets.ts'
 import { EVERYONE, principalOf } from '../../src/http/access/roles.ts'
 import { pageOf } from '../../src/http/paging.ts'
-import type { Budgets, NewAllotment } from '../../src/ledger/contract/budgets.ts'
+import type { Budget, Budgets, NewAllotment } from '../../src/ledger/contract/budgets.ts'
 import type { Chain } from '../../src/ledger/contract/chain.ts'
 import { amountNumbers } from '../../src/privacy/accounting.ts'
-import { deltaFromWire, epsilonFromWire, MAX_BUDGET_EPSILON, NO_LOSS } from '../../src/privacy/loss.ts'
+import {
+  deltaFromWire,
+  epsilonFromWire,
+  MAX_BUDGET_EPSILON,
+  NO_LOSS,
+  type PrivacyLoss,
+} from '../../src/privacy/loss.ts'
 import { Refusal, refuseField, unknownDataset } from '../../src/privacy/refusal.ts'
 
 interface AnalystsOptions {
@@ -71,18 +78,10 @@ export const analystsRoutes: FastifyPluginAsyncZod<AnalystsOptions> = async (
       const { analyst } = request.params
       const principal = principalOf(request)
       const dataset = permittedDataset(principal, request.params.dataset)
-      const { cap } = requireOpened(await ledger.budget(dataset), dataset)
-      const { epsilon, delta, reason } = request.body
+      const budget = requireOpened(await ledger.budget(dataset), dataset)
       await requireAnalyst(authenticator, analyst)
-      const nothingMore = epsilon === 0 && delta === 0
-      const granted = nothingMore
-        ? NO_LOSS
-        : {
-            epsilonNano: epsilonFromWire(epsilon, 'epsilon', MAX_BUDGET_EPSILON),
-            deltaAtto: deltaFromWire(delta, 'delta'),
-          }
-      if (!nothingMore && cap.accounting === 'zcdp' && delta === 0)
-        throw refuseField('invalid-request', 'delta', 'must be greater than 0 under zcdp accounting')
+      const granted = allotted(request.body, budget)
+      const { reason } = request.body
       return allot(ledger, { dataset, analyst, granted, principal: principal.name, reason })
     },
   )
@@ -111,7 +110,29 @@ export const analystsRoutes: FastifyPluginAsyncZod<AnalystsOptions> = async (
   )
 }
 
-async function allot(ledger: Budgets, allotment: NewAllotment) {
+/**
+ * Converts the amount of an allotment.
+ * @throws Refusal `invalid-request` for one that is out of range or buys nothing
+ */
+export function allotted(
+  { epsilon, delta }: Pick<z.output<typeof allotmentRequest>, 'epsilon' | 'delta'>,
+  { cap }: Budget,
+): PrivacyLoss {
+  if (epsilon === 0 && delta === 0) return NO_LOSS
+  const granted = {
+    epsilonNano: epsilonFromWire(epsilon, 'epsilon', MAX_BUDGET_EPSILON),
+    deltaAtto: deltaFromWire(delta, 'delta'),
+  }
+  if (cap.accounting === 'zcdp' && delta === 0)
+    throw refuseField('invalid-request', 'delta', 'must be greater than 0 under zcdp accounting')
+  return granted
+}
+
+/**
+ * Sets or removes an allotment on a dataset or a population.
+ * @throws Refusal `allotment-below-spent`
+ */
+export async function allot(ledger: Pick<Budgets, 'allot'>, allotment: NewAllotment) {
   const outcome = await ledger.allot(allotment)
   switch (outcome.kind) {
     case 'allotted':
@@ -129,7 +150,10 @@ async function allot(ledger: Budgets, allotment: NewAllotment) {
 }
 
 /** @throws Refusal `unknown-analyst`, so that a misspelt name is noticed. */
-async function requireAnalyst(authenticator: AnalystsOptions['authenticator'], name: string): Promise<void> {
+export async function requireAnalyst(
+  authenticator: AnalystsOptions['authenticator'],
+  name: string,
+): Promise<void> {
   if (!(await authenticator.hasAnalyst(name)))
     throw new Refusal('unknown-analyst', `No analyst named ${name} can sign in.`)
 }

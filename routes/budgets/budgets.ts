@@ -1,11 +1,13 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import type { z } from 'zod'
 import { budgetReplacement, budgetReport, grantRequest } from '../../schemas/budgets/budget.ts'
 import { changedDatasetParameters, datasetParameters } from '../../schemas/datasets/dataset.ts'
-import { describeAllotment, describeBudget } from '../../src/answers/documents/costs.ts'
+import { describeAllotment, describeBudget, describePopulation } from '../../src/answers/documents/costs.ts'
+import { fixedDelta } from '../../src/datasets/registration/changes/join-population.ts'
 import type { Registry } from '../../src/datasets/registration/registry.ts'
 import { permittedDataset, requireBalances, requireOpened } from '../../src/http/access/permitted-datasets.ts'
 import { EVERYONE, principalOf } from '../../src/http/access/roles.ts'
-import type { Budget, Budgets } from '../../src/ledger/contract/budgets.ts'
+import type { AnalystSpending, Budget, Budgets } from '../../src/ledger/contract/budgets.ts'
 import {
   deltaFromWire,
   deltaNumber,
@@ -42,10 +44,10 @@ export const budgetsRoutes: FastifyPluginAsyncZod<BudgetsOptions> = async (app, 
     async (request) => {
       const { dataset } = request.params
       const principal = principalOf(request)
-      const { budget, analyst } = await requireBalances(ledger, principal, dataset)
+      const { budget, analyst, population } = await requireBalances(ledger, principal, dataset)
       return {
-        ...describeReport(budget),
-        ...(principal.role === 'analyst' ? describeAllotment(analyst) : {}),
+        ...describeReport(budget, principal.role === 'analyst' ? analyst : undefined),
+        ...(population && { population: describePopulation(population) }),
       }
     },
   )
@@ -91,23 +93,39 @@ export const budgetsRoutes: FastifyPluginAsyncZod<BudgetsOptions> = async (app, 
     async (request) => {
       const principal = principalOf(request)
       const dataset = permittedDataset(principal, request.params.dataset)
-      const { epsilon, delta, reason } = request.body
-      if (epsilon === 0 && delta === 0)
-        throw refuseField('invalid-request', 'epsilon', 'must be greater than 0 unless delta is')
-      const amount = {
-        epsilonNano:
-          epsilon === 0 ? NO_LOSS.epsilonNano : epsilonFromWire(epsilon, 'epsilon', MAX_BUDGET_EPSILON),
-        deltaAtto: deltaFromWire(delta, 'delta'),
-      }
-      try {
-        const raised = await ledger.grant(dataset, amount, principal.name, reason)
-        return describeReport(requireOpened(raised, dataset))
-      } catch (error) {
-        if (error instanceof RangeError) throw capTooLarge(epsilon === 0 ? 'delta' : 'epsilon')
-        throw error
-      }
+      const budget = requireOpened(await ledger.budget(dataset), dataset)
+      if (budget.population !== undefined && request.body.delta > 0) throw fixedDelta()
+      return describeReport(
+        requireOpened(await grant(ledger, dataset, request.body, principal.name), dataset),
+      )
     },
   )
+}
+
+/**
+ * Raises the cap of a dataset or a population.
+ * @returns the new budget; `undefined` if there is none
+ * @throws Refusal `invalid-request` for an amount of 0 or a cap above the largest
+ */
+export async function grant(
+  ledger: Pick<Budgets, 'grant'>,
+  account: string,
+  { epsilon, delta, reason }: z.output<typeof grantRequest>,
+  principal: string,
+): Promise<Budget | undefined> {
+  if (epsilon === 0 && delta === 0)
+    throw refuseField('invalid-request', 'epsilon', 'must be greater than 0 unless delta is')
+  const amount = {
+    epsilonNano:
+      epsilon === 0 ? NO_LOSS.epsilonNano : epsilonFromWire(epsilon, 'epsilon', MAX_BUDGET_EPSILON),
+    deltaAtto: deltaFromWire(delta, 'delta'),
+  }
+  try {
+    return await ledger.grant(account, amount, principal, reason)
+  } catch (error) {
+    if (error instanceof RangeError) throw capTooLarge(epsilon === 0 ? 'delta' : 'epsilon')
+    throw error
+  }
 }
 
 function capTooLarge(field: 'epsilon' | 'delta'): Refusal {
@@ -117,13 +135,14 @@ function capTooLarge(field: 'epsilon' | 'delta'): Refusal {
   ])
 }
 
-/** Describes a budget and its accounting. */
-function describeReport(budget: Budget) {
+/** Describes a budget and its accounting, with the allotment of an analyst who has one. */
+export function describeReport(budget: Budget, analyst?: AnalystSpending) {
   const { granted, cap, spent } = budget
   return {
     accounting: cap.accounting,
     granted: lossNumbers(granted),
     ...describeBudget(budget),
+    ...(analyst && describeAllotment(analyst)),
     ...(spent.accounting === 'zcdp'
       ? {
           amountsTo: {

@@ -154,7 +154,8 @@ export function sendLines(reply: FastifyReply, lines: Readable): FastifyReply {
   return reply.type('application/x-ndjson').send(lines)
 }
 
-function describeVerification({ verification, requests, inferred = 0 }: DatasetFindings) {
+/** Describes the verification of a chain. */
+export function describeVerification({ verification, requests, inferred = 0 }: DatasetFindings) {
   if (verification.kind === 'broken') {
     const { sequence, reason } = verification
     return { sound: false as const, sequence, reason }

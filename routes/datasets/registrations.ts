@@ -15,7 +15,11 @@ import { requireAnswered } from '../../src/core/dataset/open-questions.ts'
 import type { VersionRequest } from '../../src/datasets/registration/changes/new-version.ts'
 import type { Custodian } from '../../src/datasets/registration/context.ts'
 import type { Registry } from '../../src/datasets/registration/registry.ts'
-import { requireAllowedToSeparate, requireOwnSource } from '../../src/http/access/permitted-datasets.ts'
+import {
+  requireAllowedToJoin,
+  requireAllowedToSeparate,
+  requireOwnSource,
+} from '../../src/http/access/permitted-datasets.ts'
 import { mayUse, type Principal } from '../../src/http/access/principal.ts'
 import { principalOf } from '../../src/http/access/roles.ts'
 import { givenUpSignal } from '../../src/http/caller.ts'
@@ -61,6 +65,7 @@ export const registrationsRoutes: FastifyPluginAsyncZod<RegistrationsOptions> = 
       const { body, query } = request
       const { candidates } = query
       if (!mayUse(principal, body.id)) throw registrationForbidden()
+      requireAllowedToJoin(principal, body)
       const { custodian, isDryRun } = admit(principal, reply, body, query)
       if (isDryRun) {
         const { dataset, leftOut, ingestion, granted } = await registry.tryRegistration(body, custodian)

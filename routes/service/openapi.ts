@@ -30,6 +30,10 @@ const TAGS: Readonly<Record<string, { readonly name: string; readonly descriptio
     name: 'Custodians: registration',
     description: 'Upload files, draft declarations, and register and change datasets.',
   },
+  Populations: {
+    name: 'Custodians: populations',
+    description: 'Share one budget among datasets over the same people.',
+  },
   Budgets: { name: 'Custodians: budgets', description: 'Read and raise budgets, and limit analysts.' },
   'Disclosure risk': {
     name: 'Custodians: disclosure risk',

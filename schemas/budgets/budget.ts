@@ -41,6 +41,12 @@ export const budget = z.strictObject(balance).meta({
   description: 'Cap of a dataset, amount spent and amount left. In an answer, as of the debit.',
 })
 
+/** The balances of the population of a dataset. */
+const populationBalance = z.strictObject({ id: z.string(), budget, allotment }).meta({
+  id: 'PopulationBalance',
+  description: 'Only for a dataset of a population: its balances, from which every cost is debited too.',
+})
+
 /** GET /v1/datasets/{dataset}/budget */
 export const budgetReport = z
   .strictObject({
@@ -56,15 +62,9 @@ export const budgetReport = z
       .optional()
       .describe('Only under zcdp: the epsilon that the rho spent so far amounts to, at the granted delta.'),
     allotment,
+    population: populationBalance.optional(),
   })
   .meta({ id: 'BudgetReport', description: "A dataset's budget and its accounting." })
-
-/** Fields of every debit. */
-export const debit = {
-  cost: amount,
-  budget,
-  allotment,
-}
 
 /** Price of a replayed document. */
 export const priceOfReplay = amount
@@ -91,6 +91,27 @@ export const receipt = z
     description:
       'Identifies the ledger event that recorded the debit. Keep it to check later that the ledger still contains the event.',
   })
+
+/** Fields of every debit. */
+export const debit = {
+  cost: amount,
+  budget,
+  allotment,
+  population: populationBalance
+    .extend({
+      receipt: receipt
+        .optional()
+        .describe(
+          "The event of the debit in the population's chain. Absent if this attempt debited nothing: a further one, or an " +
+            'inferred answer.',
+        ),
+    })
+    .meta({
+      id: 'PopulationDebit',
+      description: 'Only for a dataset of a population: its balances, which the same cost is debited from.',
+    })
+    .optional(),
+}
 
 /** Spending of one analyst. */
 export const analystSpending = z

@@ -32,6 +32,8 @@ const entry = z
       'suspended',
       'resumed',
       'source-reused',
+      'joined',
+      'carried',
     ]),
     at: time,
     principal: z.string(),
@@ -55,6 +57,9 @@ export const EVENT_MEANINGS: Readonly<Record<z.output<typeof entry>['kind'], str
   allotted: "An analyst's part of the cap was limited, or the limit was removed.",
   'source-reused':
     'The source is registered under `otherDatasets` as well. `reason` states why this budget is separate.',
+  joined:
+    'The dataset joined the population, for ever. In the chain of the population, `member` refers to its event.',
+  carried: 'What `analyst` had spent on a dataset when it joined was counted on the population.',
   charged: 'A cost was debited, before any data was read.',
   shared: "A cost was debited from an analyst's allotment only, for a release that another paid for.",
   inferred:

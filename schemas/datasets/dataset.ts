@@ -736,6 +736,12 @@ const declaration = {
     .max(100)
     .optional()
     .describe('Columns that are computed from the others, and that questions name as they name those.'),
+  population: slug
+    .optional()
+    .describe(
+      'Population that the dataset belongs to for ever. Its people are also in other datasets of the population, and ' +
+        'whatever the dataset spends, the budget of the population spends too. Needs the key of a custodian for all datasets.',
+    ),
 }
 
 const separateBudget = z

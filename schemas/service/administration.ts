@@ -17,6 +17,8 @@ const act = z
       'budget-granted',
       'budget-replaced',
       'allotment-set',
+      'population-created',
+      'population-joined',
       'dataset-suspended',
       'dataset-resumed',
     ]),
@@ -26,11 +28,15 @@ const act = z
       .describe(
         'The principal who acted; `sotto` for the service itself, `sotto:command-line` for the command line on the host.',
       ),
-    subject: z.string().describe('The thing acted on: the id of a dataset or key, or an address.'),
+    subject: z
+      .string()
+      .describe(
+        'The thing acted on: the id of a dataset or key, `@population:` and the id of a population, or an address.',
+      ),
     facts: z
       .record(z.string(), z.union([z.string(), z.number(), z.boolean(), listOf(z.string())]))
       .describe(
-        'Further facts. `sequence` and `hash` refer to the event of the dataset that has the details.',
+        'Further facts. `sequence` and `hash` refer to the event of the dataset or population that has the details.',
       ),
     hash: z.string().describe('SHA-256 of the event, which contains the hash of the previous event.'),
   })
@@ -54,6 +60,8 @@ export const ACT_MEANINGS: Readonly<Record<z.output<typeof act>['kind'], string>
   'budget-granted': 'A cap was raised.',
   'budget-replaced': 'A cap was replaced before anything was spent.',
   'allotment-set': 'An allotment was set or removed.',
+  'population-created': 'A population was created.',
+  'population-joined': 'A dataset joined a population, the `subject`.',
   'dataset-suspended': 'Counted failures suspended a dataset.',
   'dataset-resumed': 'The custodian ended a suspension.',
 }

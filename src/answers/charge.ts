@@ -1,3 +1,4 @@
+import { populationId } from '../ledger/contract/budgets.ts'
 import type { ChargeOutcome, ChargeRequest, StorageExceeded } from '../ledger/contract/charges.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { MAX_LEASE_MS } from '../ledger/range.ts'
@@ -185,7 +186,7 @@ export function storageExceeded({ by, storedBytes }: StorageExceeded): Refusal {
     by === 'bytes'
       ? `The ledger stores ${storedBytes} bytes for you on this dataset, which reaches your quota. Stored answers are ` +
         'still replayed.'
-      : 'The budget or your allotment is too small, and no more denials of yours are recorded on this dataset. This ' +
+      : 'A budget or an allotment of yours is too small, and no more denials of yours are recorded on this dataset. This ' +
         'Idempotency-Key remains unused.'
   return new Refusal('quota-exceeded', `${detail} Nothing was charged.`, [], {
     retryAfterSeconds: STORAGE_RETRY_SECONDS,
@@ -219,16 +220,19 @@ export function inFlight(retryAfterMs: number): Refusal {
 }
 
 function denied(
-  { by, sticks, budget, analyst }: Extract<ChargeOutcome, { readonly kind: 'denied' }>,
+  { by, sticks, population, ...ofDataset }: Extract<ChargeOutcome, { readonly kind: 'denied' }>,
   price: Amount,
   keyChosen: boolean,
 ): Refusal {
-  const limited = by === 'allotment'
+  const level = by === 'population' || by === 'population-allotment' ? 'population' : 'dataset'
+  const { budget, analyst } =
+    level === 'dataset' ? ofDataset : must(population, 'the balances of the population')
+  const limited = by === 'allotment' || by === 'population-allotment'
   const limit = limited ? (analyst.allotment?.limit ?? budget.cap) : budget.cap
   const spent = limited ? analyst.spent : budget.spent
   const remaining = limited ? leftOf(limit, analyst) : subtractAmounts(budget.cap, budget.spent)
   const [unit, wanted, left] = shortUnit(price, remaining)
-  const whose = limited ? 'your allotment' : 'the budget'
+  const whose = limitName(limited, level === 'dataset' ? undefined : population?.account)
   // Idempotency: a chosen key keeps its outcome, even after a grant.
   const advice = keyChosen ? ' This Idempotency-Key stays denied; use a new key to try again.' : ''
   const detail = sticks
@@ -244,12 +248,19 @@ function denied(
       },
     ],
     {
+      level,
       cap: amountNumbers(limit),
       spent: amountNumbers(spent),
       remaining: amountNumbers(remaining),
       price: amountNumbers(price),
     },
   )
+}
+
+function limitName(isAllotment: boolean, population: string | undefined): string {
+  const name = isAllotment ? 'your allotment' : 'the budget'
+  if (population === undefined) return name
+  return `${name} ${isAllotment ? 'on' : 'of'} the population ${populationId(population)}`
 }
 
 /** The unit that falls short, the amount requested, and the amount left. */

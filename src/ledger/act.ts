@@ -6,6 +6,8 @@ const REFERRING: readonly ActKind[] = [
   'budget-granted',
   'budget-replaced',
   'allotment-set',
+  'population-created',
+  'population-joined',
   'dataset-suspended',
   'dataset-resumed',
 ]

@@ -3,7 +3,7 @@ import { defined } from '../privacy/defined.ts'
 import { deltaAtto, epsilonNano, type PrivacyLoss, rhoPico } from '../privacy/loss.ts'
 import type { Neighbours, PrivacyUnit } from '../privacy/neighbours.ts'
 import type { ActFacts, ActKind } from './contract/acts.ts'
-import type { Chain, LedgerEntry } from './contract/chain.ts'
+import type { Chain, ChainHead, LedgerEntry } from './contract/chain.ts'
 import type { CountedFailure } from './contract/suspension.ts'
 
 /** The `previousHash` of a dataset's first event. */
@@ -18,8 +18,8 @@ export interface EventLoss {
 /** An amount in an event, in the units of the dataset's accounting. */
 export type EventAmount = EventLoss | { readonly rhoPico: string }
 
-/** A person as the privacy unit: the rows with the same value in an identifier column. */
-export type PersonUnit = Pick<Extract<PrivacyUnit, { kind: 'person' }>, 'kind' | 'column'>
+/** A person as the privacy unit: the rows with the same value in an identifier column, which differs among the datasets of a population. */
+export type PersonUnit = Pick<Extract<PrivacyUnit, { kind: 'person' }>, 'kind'> & { readonly column?: string }
 
 /** One event in its hashed form. A budget can be recomputed from the events alone. */
 export interface LedgerEvent {
@@ -44,6 +44,10 @@ export interface LedgerEvent {
   readonly privacyUnit?: PersonUnit
   /** In `opened`: true if its data describe no real person. */
   readonly synthetic?: boolean
+  /** In `joined`, in the chain of a dataset: the account of the population. */
+  readonly population?: string
+  /** In every event about a dataset in the chain of its population: the event of the dataset that it was appended with. */
+  readonly member?: ChainHead
   /** In `source-reused`: the other datasets with the same source, in order. */
   readonly otherDatasets?: readonly string[]
   readonly chargeId?: string
@@ -54,15 +58,17 @@ export interface LedgerEvent {
   readonly requestHash?: string
   /** Version of the dataset that the attempt reads. */
   readonly datasetVersion?: string
-  /** The (epsilon, delta) granted or allotted; or the price charged, shared or denied. */
+  /** The (epsilon, delta) granted or allotted; the price charged, shared or denied; or the amount carried. */
   readonly loss?: EventAmount
   /** In `opened`, `granted`, `cap-replaced` and `allotted` under zCDP: the resulting cap or limit in rho. */
   readonly limit?: EventAmount
+  /** In `carried`: the part of the loss that paid for shared releases; missing if it is 0. */
+  readonly spentOnShared?: EventAmount
   /** In `shared`: id of the charge whose release is shared. */
   readonly sharedFrom?: string
   /** In `inferred`: ids of the charges whose releases the answer follows from, in order. */
   readonly parents?: readonly string[]
-  /** In `allotted`: the analyst. */
+  /** In `allotted` and `carried`: the analyst. */
   readonly analyst?: string
   /** SHA-256 of the stored answer's UTF-8, hexadecimal. */
   readonly answerHash?: string
@@ -102,18 +108,26 @@ export function canonicalEvent(event: LedgerEvent): string {
     kind: event.kind,
     limit: inOrder(event.limit),
     loss: inOrder(event.loss),
+    member: event.member && {
+      dataset: event.member.dataset,
+      hash: event.member.hash,
+      sequence: event.member.sequence,
+    },
     neighbours: event.neighbours,
     otherDatasets: event.otherDatasets,
     parents: event.parents,
+    population: event.population,
     previousHash: event.previousHash,
     principal: event.principal,
-    privacyUnit: event.privacyUnit && { column: event.privacyUnit.column, kind: event.privacyUnit.kind },
+    privacyUnit:
+      event.privacyUnit && defined({ column: event.privacyUnit.column, kind: event.privacyUnit.kind }),
     question: event.question,
     reason: event.reason,
     requestHash: event.requestHash,
     salt: event.salt,
     sequence: event.sequence,
     sharedFrom: event.sharedFrom,
+    spentOnShared: inOrder(event.spentOnShared),
     subject: event.subject,
     synthetic: event.synthetic,
     version: event.version,

@@ -10,7 +10,7 @@ import {
   followRequests,
   type RequestFollower,
   refersToRequest,
-  withBrokenRequest,
+  withFault,
 } from './protocol/verifier/requests.ts'
 import type { BrokenVerification, Verification } from './protocol/verifier/verifier.ts'
 import { eventPages, verifyLedger } from './verification.ts'
@@ -47,8 +47,10 @@ async function withRequests(
   page: readonly StoredEvent[],
 ): Promise<readonly EventWithRequest[]> {
   const events = page.map((stored) => ({ stored, event: JSON.parse(stored.canonical) as LedgerEvent }))
-  const debited = events.flatMap(({ event: { kind, chargeId } }) =>
-    chargeId !== undefined && kind !== 'session-answered' && refersToRequest({ kind }) ? [chargeId] : [],
+  const debited = events.flatMap(({ event }) =>
+    event.chargeId !== undefined && event.kind !== 'session-answered' && refersToRequest(event)
+      ? [event.chargeId]
+      : [],
   )
   const requests = debited.length === 0 ? new Map<string, string>() : await ledger.requests(debited)
   const found: EventWithRequest[] = []
@@ -106,7 +108,7 @@ export async function verifyDataset(
   const chain = await verifyLedger(ledger, dataset, counts)
   if (chain === undefined) return undefined
   const { requests, broken } = await verifyRequests(ledger, dataset)
-  const verification = withBrokenRequest(chain, broken)
+  const verification = withFault(chain, broken)
   if (verification.kind === 'broken') return { verification, requests }
   const found = await verifyInferred(ledger, dataset)
   return found.broken === undefined
@@ -150,9 +152,10 @@ export async function verifyInferred(
 
 /** What an event and its request say about an answer that follows from releases; `undefined` for one of another kind. */
 function inferredCharge(
-  { kind, parents = [] }: LedgerEvent,
+  { kind, member, parents = [] }: LedgerEvent,
   request: string | undefined,
 ): InferredCharge | undefined {
+  if (member !== undefined) return undefined
   if (kind !== 'inferred' && kind !== 'charged') return undefined
   const { inferredFrom = [] }: { readonly inferredFrom?: readonly string[] } = JSON.parse(request ?? '{}')
   if (kind === 'inferred') return { parents, inferredFrom }

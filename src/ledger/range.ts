@@ -7,6 +7,7 @@ import {
   type PrivacyLoss,
 } from '../privacy/loss.ts'
 import { ADMINISTRATION } from './contract/acts.ts'
+import { isPopulationAccount } from './contract/budgets.ts'
 
 /*
  * The ranges of stored values. All are far below 2^63, beyond which SQLite rounds integers. The tables have the same
@@ -64,6 +65,12 @@ export function expectText(fields: Readonly<Record<string, string>>): void {
 
 /** @throws RangeError if a text cannot be the id of a dataset. */
 export function expectDataset(dataset: string): void {
+  expectAccount(dataset)
+  if (isPopulationAccount(dataset)) throw new RangeError(`${dataset} is not a dataset`)
+}
+
+/** @throws RangeError if a text can be neither the id of a dataset nor the account of a population. */
+export function expectAccount(dataset: string): void {
   expectText({ dataset })
   if (dataset === ADMINISTRATION) throw new RangeError(`${ADMINISTRATION} is not a dataset`)
 }

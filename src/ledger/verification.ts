@@ -1,4 +1,4 @@
-import { isSameAmount } from '../privacy/accounting.ts'
+import { addAmounts, isSameAmount, noAmount } from '../privacy/accounting.ts'
 import { coversLoss } from '../privacy/loss.ts'
 import { sha256 } from './canonical.ts'
 import type { AnalystSpending } from './contract/budgets.ts'
@@ -119,7 +119,7 @@ async function verifyUpTo(
   const { events: sequence } = result
   if (sequence !== head.sequence || result.headHash !== head.hash)
     return { kind: 'broken', sequence: sequence + 1, reason: 'the events do not end with the head' }
-  const reason = reasonAgainstBalances(result, head)
+  const reason = reasonAgainstBalances(result, head) ?? reasonAgainstMembers(head)
   return reason === undefined ? result : { kind: 'broken', sequence, reason }
 }
 
@@ -234,12 +234,15 @@ function reasonAgainstRecord(
 ): string | undefined {
   if (record === undefined) return 'the charge is not stored'
   const same =
-    record.dataset === dataset &&
+    record.dataset === (now.member ?? dataset) &&
     record.principal === now.principal &&
     record.requestHash === now.requestHash &&
     record.sharedFrom === now.sharedFrom &&
     isSameAmount(record.price, now.price)
   if (!same) return 'the stored charge differs from its events'
+  // The chain of a population has no attempts and no answers.
+  if (now.member !== undefined)
+    return record.state === 'denied' ? 'the state of the stored charge differs from its events' : undefined
   const follows =
     record.attempt === before.attempt
       ? before.state === 'charged' || record.state === before.state
@@ -254,6 +257,34 @@ function reasonAgainstRecord(
     : 'a stored answer does not match its hash'
 }
 
+/**
+ * The reason why a population has not spent exactly what its datasets and their analysts have, at the same moment. Each of them
+ * is compared with its own events, so that a charge of a dataset that did not debit the population shows here.
+ */
+function reasonAgainstMembers({ budget, spending, members }: LedgerHead): string | undefined {
+  if (members === undefined) return undefined
+  const nothing = noAmount(budget.cap.accounting)
+  const total = members.reduce((sum, { spent }) => addAmounts(sum, spent), nothing)
+  if (!isSameAmount(total, budget.spent)) return 'the population has not spent what its datasets have'
+  const ofAnalysts = new Map<string, Pick<AnalystSpending, 'spent' | 'spentOnShared'>>()
+  for (const { principal, spent, spentOnShared } of members.flatMap((each) => each.spending)) {
+    const before = ofAnalysts.get(principal) ?? { spent: nothing, spentOnShared: nothing }
+    ofAnalysts.set(principal, {
+      spent: addAmounts(before.spent, spent),
+      spentOnShared: addAmounts(before.spentOnShared, spentOnShared),
+    })
+  }
+  const known = new Map(spending.map((each) => [each.principal, each]))
+  const same = [...new Set([...ofAnalysts.keys(), ...known.keys()])].every((principal) => {
+    const [one, other] = [known, ofAnalysts].map((found) => found.get(principal))
+    return (
+      isSameAmount(one?.spent ?? nothing, other?.spent ?? nothing) &&
+      isSameAmount(one?.spentOnShared ?? nothing, other?.spentOnShared ?? nothing)
+    )
+  })
+  return same ? undefined : 'an analyst has not spent on the population what they have on its datasets'
+}
+
 type Balances = Pick<LedgerHead, 'budget' | 'spending' | 'failures' | 'suspended'>
 
 function reasonAgainstBalances(events: Balances, store: Balances): string | undefined {
@@ -262,6 +293,7 @@ function reasonAgainstBalances(events: Balances, store: Balances): string | unde
     coversLoss(granted, store.budget.granted) &&
     coversLoss(store.budget.granted, granted) &&
     isSameAmount(cap, store.budget.cap) &&
+    events.budget.population === store.budget.population &&
     isSameAmount(spent, store.budget.spent)
   if (!same) return 'the stored balances differ from the events'
   if (events.failures !== store.failures || events.suspended !== store.suspended)

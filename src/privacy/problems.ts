@@ -283,9 +283,9 @@ export const PROBLEMS = {
     status: 403,
     title: 'Budget insufficient',
     family: 'budget-problem',
-    meaning: "The dataset's budget is too small for this query.",
+    meaning: 'The budget of the dataset, or of its population, is too small for this query.',
     details:
-      '`cap`, `spent`, `remaining` and `price` state the amounts. The ledger records the denial. After a ' +
+      '`level` states whose budget: `dataset` or `population`. `cap`, `spent`, `remaining` and `price` state the amounts. The ledger records the denial. After a ' +
       'grant you may send the same query again. A denied `Idempotency-Key` stays denied, so use a new key.',
     see: 'queries.md#accuracy-first',
   },
@@ -293,10 +293,10 @@ export const PROBLEMS = {
     status: 403,
     title: 'Allotment insufficient',
     family: 'budget-problem',
-    meaning: "The dataset's budget suffices, but your allotment does not.",
+    meaning: 'The budget suffices, but your allotment does not.',
     details:
-      '`cap`, `spent`, `remaining` and `price` refer to your allotment. A custodian can raise it. An ' +
-      "analyst without an allotment may spend up to the dataset's cap.",
+      '`level` states where: on the `dataset` or on its `population`. `cap`, `spent`, `remaining` and `price` refer to your allotment. A custodian can raise it. An ' +
+      'analyst without an allotment may spend up to the cap.',
   },
   'allotment-below-spent': {
     status: 409,
@@ -306,6 +306,29 @@ export const PROBLEMS = {
     details:
       'Nothing was changed. An allotment with epsilon and delta 0 equals what was spent and permits no ' +
       'further spending.',
+  },
+  'unknown-population': {
+    status: 404,
+    title: 'Unknown population',
+    family: 'not-found',
+    meaning: 'No population has this id, or you may use none of its datasets.',
+  },
+  'population-exists': {
+    status: 409,
+    title: 'Population exists',
+    family: 'custodian-problem',
+    meaning: 'A population with this id has another privacy unit, accounting or budget.',
+    details: 'A population is never removed or created again. A grant raises its cap.',
+  },
+  'population-does-not-fit': {
+    status: 409,
+    title: 'The dataset does not fit the population',
+    family: 'custodian-problem',
+    meaning: 'The dataset cannot join the population, or belongs to another one.',
+    details:
+      '`errors` names the declaration that differs. With `errors` on `population`: no population has this id, the dataset ' +
+      'belongs to another one for ever, or what it or an analyst has spent does not fit into what the population has left.',
+    see: 'registering.md#one-budget-for-the-same-people',
   },
   'unknown-analyst': {
     status: 404,

@@ -6,7 +6,7 @@ import { type Load, type SourceChange, withChangedSource } from '../mutants/chan
 import { fixtureInMemory, type StoreSource } from './fixture.ts'
 import { loss, question, rho } from './support.ts'
 import { chain } from './verification/sample-history.ts'
-import type { VerificationSource } from './verification/tampering.ts'
+import type { VerificationSource } from './verification/verification-test.ts'
 
 /** The rho that (1, 1e-6) buys, which was granted before. */
 const CAP = rho('0.024355970359')

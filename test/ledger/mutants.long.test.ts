@@ -6,6 +6,7 @@ import { fixtureInMemory, type StoreSource } from './fixture.ts'
 const batch = mutantsIn('ledger/protocol/batch.ts')
 const budgets = mutantsIn('ledger/protocol/budgets.ts')
 const charges = mutantsIn('ledger/protocol/charges.ts')
+const populations = mutantsIn('ledger/protocol/populations.ts')
 const sessions = mutantsIn('ledger/protocol/sessions.ts')
 const suspension = mutantsIn('ledger/protocol/suspension.ts')
 const acts = mutantsIn('ledger/protocol/acts.ts')
@@ -18,7 +19,7 @@ const writtenRows = mutantsIn('ledger/stores/written-rows.ts')
 const LEDGER_MUTANTS: readonly Mutant[] = [
   charges(
     'the cap is not checked',
-    "if (!shared && !coversAmount(subtractAmounts(cap, spent), price)) return 'dataset'",
+    "if (!shared && !coversAmount(subtractAmounts(cap, spent), price)) return 'cap'",
     '',
   ),
   charges(
@@ -48,28 +49,53 @@ const LEDGER_MUTANTS: readonly Mutant[] = [
     'coversAmount(limit, addAmounts(analyst.spent, price))',
     'coversAmount(limit, addAmounts(subtractAmounts(analyst.spent, analyst.spentOnShared), price))',
   ),
-  charges(
+  populations(
     'the dataset is debited for a share',
-    `if (sharedFrom === undefined) {
-    batch.accounts.set(dataset, {`,
-    `{
-    batch.accounts.set(dataset, {`,
+    'const paid = subtractAmounts(spent, spentOnShared)',
+    'const paid = spent',
   ),
-  charges(
+  populations(
     'a share does not debit its analyst',
-    'spent: addAmounts(analyst.spent, price),',
-    'spent: sharedFrom === undefined ? addAmounts(analyst.spent, price) : analyst.spent,',
+    'spent: addAmounts(analyst.spent, spent),',
+    'spent: addAmounts(analyst.spent, subtractAmounts(spent, spentOnShared)),',
   ),
-  charges(
+  populations(
     'a share is not counted as shared spending',
-    '...(sharedFrom !== undefined && { spentOnShared: addAmounts(analyst.spentOnShared, price) }),',
-    '',
+    'spentOnShared: addAmounts(analyst.spentOnShared, spentOnShared),',
+    'spentOnShared: analyst.spentOnShared,',
   ),
   charges(
     'all spending is counted as shared',
-    '...(sharedFrom !== undefined && { spentOnShared',
-    '...(true && { spentOnShared',
+    'sharedFrom === undefined ? noAmount(price.accounting) : price',
+    'price',
   ),
+  charges('the population is not debited', 'debit(batch, found.account, found.analyst, row)', ''),
+  charges(
+    'the cap of a population is not checked',
+    "return ofPopulation === 'cap' ? 'population' : 'population-allotment'",
+    "return ofPopulation === 'cap' ? undefined : 'population-allotment'",
+  ),
+  charges(
+    'allotments on a population are not checked',
+    "return ofPopulation === 'cap' ? 'population' : 'population-allotment'",
+    "return ofPopulation === 'cap' ? 'population' : undefined",
+  ),
+  populations(
+    'what a dataset has spent is not carried to its population',
+    'for (const each of analystsOf(batch, dataset)) carry(',
+    'for (const each of analystsOf(batch, dataset).slice(1)) carry(',
+  ),
+  populations(
+    'a dataset may leave its population for another one',
+    "if (budget.population !== undefined) return refuse('other-population', { budget })",
+    '',
+  ),
+  populations(
+    'a dataset joins a population that cannot pay for what it has spent',
+    "if (!coversAmount(subtractAmounts(cap, spent), budget.spent)) return refuse('budget', facts)",
+    '',
+  ),
+  budgets('the delta of a population may change', 'if (isFixed && granted', 'if (!isFixed && granted'),
   charges(
     'a release is shared with its own analyst',
     'return source.principal === principal ? undefined : id',
@@ -309,11 +335,15 @@ const LEDGER_MUTANTS: readonly Mutant[] = [
   const bought = earlier.accounting === 'basic' ? amountBoughtBy('basic', granted) : { ...earlier, rhoPico: earlier.rhoPico + amountBoughtBy('zcdp', amount).rhoPico }`,
   ),
   budgets('a grant has no event', "appendWithAct(batch, dataset, event, 'budget-granted')", 'void event'),
-  budgets('two grants exceed the largest cap', 'expectCap(granted)\n  const bought', 'const bought'),
+  budgets(
+    'two grants exceed the largest cap',
+    'expectCap(granted)\n  expectFixedDelta(before, granted)\n  const bought',
+    'const bought',
+  ),
   budgets(
     'a budget can be opened twice',
-    'if (existing !== undefined) {',
-    'if (existing !== undefined && existing.headSequence > 99) {',
+    'if (existing === undefined)\n',
+    'if (existing === undefined || existing.headSequence <= 99)\n',
   ),
   budgets(
     'a real source may become synthetic',
@@ -347,8 +377,8 @@ const LEDGER_MUTANTS: readonly Mutant[] = [
   ),
   budgets(
     'the kind of data is not recorded',
-    '    synthetic,\n    ...limitField(cap),',
-    '    ...limitField(cap),',
+    '    synthetic,\n    ...limitField(budget.cap),',
+    '    ...limitField(budget.cap),',
   ),
   budgets(
     'a source is not recorded',

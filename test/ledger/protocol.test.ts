@@ -24,6 +24,7 @@ function memory() {
   const rows: Rows = {
     account: (dataset) => accounts.get(dataset),
     analyst: (dataset, principal) => analysts.get(`${dataset} ${principal}`),
+    analysts: (dataset) => [...analysts.values()].filter((each) => each.dataset === dataset),
     charge: (id) => charges.get(id),
     answer: (id) => answers.get(id),
     sharedRelease: (dataset, requestHash) => shared.get(`${dataset} ${requestHash}`),

@@ -64,6 +64,7 @@ export async function expectNothingLost(
     for (const { key, answer } of settled) expect(await settle(ledger, dataset, key), key).toBe(answer)
     expect(await ledger.head(dataset)).toEqual(head)
     expect(head?.budget.spent).toEqual(costOf(charges))
+    await expectPopulationDebited(ledger, head?.budget.population, charges)
     await eventsByKey(ledger, dataset, heard)
   }
   const all = [...heard.values()]
@@ -74,6 +75,17 @@ export async function expectNothingLost(
     interrupted: all.filter((each) => each.answer === undefined && !each.denied).length,
     denied: settled.length - charges,
   }
+}
+
+/** Checks that the population of a dataset, if it has one, has paid for the same charges. */
+async function expectPopulationDebited(
+  ledger: Ledger,
+  population: string | undefined,
+  charges: number,
+): Promise<void> {
+  if (population === undefined) return
+  expect((await ledger.budget(population))?.spent, population).toEqual(costOf(charges))
+  expect(await verifyLedger(ledger, population), population).toMatchObject({ kind: 'sound' })
 }
 
 /**

@@ -17,13 +17,14 @@
 import { randomBytes } from 'node:crypto'
 import { writeSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { populationAccount } from '../../src/ledger/contract/budgets.ts'
 import type { Ledger } from '../../src/ledger/ledger.ts'
 import { withChangedSource } from '../mutants/changed-source.ts'
 import { budgetFor, type ChargingOptions, keyOf, questionOf } from './questions.ts'
 
 const [, , url = '', json = ''] = process.argv
 const options: ChargingOptions = JSON.parse(json)
-const { dataset, run, questions, capacity, lanes, leaseMs, persistent, answerLength } = options
+const { dataset, run, questions, capacity, population, lanes, leaseMs, persistent, answerLength } = options
 const RETRY_MS = 20
 
 /** Writes whole lines, even if the pipe accepts only part of one at a time. */
@@ -61,6 +62,14 @@ async function persisting<Result>(task: () => Promise<Result>): Promise<Result> 
       await sleep(RETRY_MS)
     }
   }
+}
+
+/** Opens the budget of the dataset, or one of its population. */
+async function open(ledger: Ledger): Promise<void> {
+  const account = populationAccount(dataset)
+  if (population) await ledger.openBudget(account, budgetFor(capacity), 'carol')
+  const budget = budgetFor(capacity)
+  await ledger.openBudget(dataset, population ? { ...budget, population: account } : budget, 'carol')
 }
 
 /** True once the question is settled: answered or denied. */
@@ -104,7 +113,7 @@ try {
     }
   }
   try {
-    await persisting(() => ledger.openBudget(dataset, budgetFor(capacity), 'carol'))
+    await persisting(() => open(ledger))
     say('open')
     await Promise.all(Array.from({ length: lanes }, lane))
   } finally {

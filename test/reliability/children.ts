@@ -33,6 +33,7 @@ export function startCharging({ url, under = [], ...options }: ChargingStart): C
   const all: ChargingOptions = {
     questions: 1_000_000,
     capacity: 1_000_000,
+    population: false,
     lanes: 8,
     leaseMs: 60_000,
     persistent: false,

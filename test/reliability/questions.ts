@@ -10,8 +10,10 @@ export interface ChargingOptions {
   readonly run: string
   /** Number of questions. */
   readonly questions: number
-  /** Number of questions that the dataset's budget covers. */
+  /** Number of questions that the budget covers. */
   readonly capacity: number
+  /** True if the dataset belongs to a population with the same budget. */
+  readonly population: boolean
   /** Number of concurrent questions. */
   readonly lanes: number
   readonly leaseMs: number

@@ -506,6 +506,188 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/populations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the populations
+         * @description A key that is limited to datasets sees the populations of these.
+         */
+        get: operations["listPopulations"];
+        put?: never;
+        /**
+         * Create a population
+         * @description Opens the budget that datasets over the same people share: whatever one of them spends, the population spends too. Sending the same request again changes nothing. A population is never removed. Needs the key of a custodian for all datasets.
+         */
+        post: operations["createPopulation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/populations/{population}/grants": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Raise the cap of a population
+         * @description Records the grant and its reason in the ledger. A grant cannot be taken back. The delta is fixed.
+         */
+        post: operations["grantPopulation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/populations/{population}/datasets/{dataset}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Add a dataset to a population, for ever
+         * @description All that the dataset and its analysts ever spent counts on the population from then on, and is refused if it does not fit. A dataset never leaves its population. Needs the key of a custodian for all datasets.
+         */
+        put: operations["joinPopulation"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/populations/{population}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a population with its budget and datasets
+         * @description Analysts also see their own allotment.
+         */
+        get: operations["getPopulation"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/populations/{population}/analysts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the spending of analysts on a population
+         * @description Analysts see themselves.
+         */
+        get: operations["listAnalystsOfPopulation"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/populations/{population}/analysts/{analyst}/allotment": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Set the allotment of an analyst on a population
+         * @description Limits how much of the budget an analyst may spend on all datasets of the population together.
+         */
+        put: operations["setPopulationAllotment"];
+        post?: never;
+        /** Remove the allotment of an analyst on a population */
+        delete: operations["removePopulationAllotment"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/populations/{population}/ledger/head": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get the head of the hash chain of a population */
+        get: operations["getPopulationHead"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/populations/{population}/ledger/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export all events of a population
+         * @description JSON Lines, oldest first, as of a dataset. `member` in an event refers to the event of the dataset that was recorded with it.
+         */
+        get: operations["exportPopulationLedger"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/populations/{population}/ledger/verification": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Verify the hash chain and the balances of a population
+         * @description As for a dataset. Also compares each debit with the stored charge of the dataset, and the balances with the sums of those of all its datasets.
+         */
+        get: operations["verifyPopulationLedger"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/keys": {
         parameters: {
             query?: never;
@@ -1278,13 +1460,13 @@ export interface components {
         AdministrativeAct: {
             sequence: number;
             /** @enum {string} */
-            kind: "key-created" | "key-rotated" | "key-deleted" | "sign-in-refused" | "dataset-registered" | "source-refused" | "version-published" | "dataset-described" | "dataset-withdrawn" | "budget-granted" | "budget-replaced" | "allotment-set" | "dataset-suspended" | "dataset-resumed";
+            kind: "key-created" | "key-rotated" | "key-deleted" | "sign-in-refused" | "dataset-registered" | "source-refused" | "version-published" | "dataset-described" | "dataset-withdrawn" | "budget-granted" | "budget-replaced" | "allotment-set" | "population-created" | "population-joined" | "dataset-suspended" | "dataset-resumed";
             at: components["schemas"]["Time"];
             /** @description The principal who acted; `sotto` for the service itself, `sotto:command-line` for the command line on the host. */
             principal: string;
-            /** @description The thing acted on: the id of a dataset or key, or an address. */
+            /** @description The thing acted on: the id of a dataset or key, `@population:` and the id of a population, or an address. */
             subject: string;
-            /** @description Further facts. `sequence` and `hash` refer to the event of the dataset that has the details. */
+            /** @description Further facts. `sequence` and `hash` refer to the event of the dataset or population that has the details. */
             facts: {
                 [key: string]: string | number | boolean | string[];
             };
@@ -1509,6 +1691,7 @@ export interface components {
             cost: components["schemas"]["Amount"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
+            population?: components["schemas"]["PopulationDebit"];
             /** @description Only in a replay: the amount that was charged for the first response. The `cost` of a replay is 0. */
             price?: components["schemas"]["Amount"];
             receipt: components["schemas"]["Receipt"];
@@ -1744,6 +1927,7 @@ export interface components {
             cost: components["schemas"]["Amount"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
+            population?: components["schemas"]["PopulationDebit"];
             /** @description True if the caller has paid for this question before: a repeat costs nothing, and `cost` is 0. Whether another analyst has paid for it is not revealed. */
             paid: boolean;
             /** @description Cost of a fresh answer, which a new Idempotency-Key draws. Equal to `cost` unless it is paid. */
@@ -1869,6 +2053,7 @@ export interface components {
             /** @description Only under zcdp: the epsilon that the rho spent so far amounts to, at the granted delta. */
             amountsTo?: components["schemas"]["PrivacyLoss"];
             allotment?: components["schemas"]["Allotment"];
+            population?: components["schemas"]["PopulationBalance"];
         };
         /** @description Bound on the probability that an adversary who knows everyone but one person, with all rows, guesses that person (docs/disclosure-risk.md). Computed from the privacy loss alone, without data. */
         BudgetRisk: {
@@ -2502,6 +2687,7 @@ export interface components {
             cost: components["schemas"]["Amount"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
+            population?: components["schemas"]["PopulationDebit"];
             /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
             debitedAt?: components["schemas"]["Time"];
             /** @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does. */
@@ -2622,6 +2808,7 @@ export interface components {
             cost: components["schemas"]["Amount"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
+            population?: components["schemas"]["PopulationDebit"];
             /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
             debitedAt?: components["schemas"]["Time"];
             /** @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does. */
@@ -2731,6 +2918,8 @@ export interface components {
             leftOut?: components["schemas"]["LeftOut"];
             /** @description Columns that are computed from the others, and that questions name as they name those. */
             derived?: components["schemas"]["DerivedColumn"][];
+            /** @description Population that the dataset belongs to for ever. Its people are also in other datasets of the population, and whatever the dataset spends, the budget of the population spends too. Needs the key of a custodian for all datasets. */
+            population?: string;
             columns: (components["schemas"]["IntegerColumn"] | components["schemas"]["NumberColumn"] | components["schemas"]["DateColumn"] | components["schemas"]["TimestampColumn"] | components["schemas"]["BooleanColumn"] | components["schemas"]["CategoryColumn"] | components["schemas"]["StringColumn"] | components["schemas"]["IdentifierColumn"])[];
             /** @description True for made-up data that describes no real person. */
             synthetic: boolean;
@@ -2951,6 +3140,7 @@ export interface components {
             cost: components["schemas"]["Amount"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
+            population?: components["schemas"]["PopulationDebit"];
             /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
             debitedAt?: components["schemas"]["Time"];
             /** @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does. */
@@ -3429,6 +3619,7 @@ export interface components {
             cost: components["schemas"]["Amount"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
+            population?: components["schemas"]["PopulationDebit"];
             /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
             debitedAt?: components["schemas"]["Time"];
             /** @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does. */
@@ -3490,6 +3681,7 @@ export interface components {
             cost: components["schemas"]["Amount"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
+            population?: components["schemas"]["PopulationDebit"];
             /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
             debitedAt?: components["schemas"]["Time"];
             /** @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does. */
@@ -3935,6 +4127,7 @@ export interface components {
             cost: components["schemas"]["Amount"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
+            population?: components["schemas"]["PopulationDebit"];
             /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
             debitedAt?: components["schemas"]["Time"];
             /** @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does. */
@@ -3996,6 +4189,7 @@ export interface components {
             cost: components["schemas"]["Amount"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
+            population?: components["schemas"]["PopulationDebit"];
             /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
             debitedAt?: components["schemas"]["Time"];
             /** @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does. */
@@ -4033,7 +4227,7 @@ export interface components {
         LedgerEntry: {
             sequence: number;
             /** @enum {string} */
-            kind: "opened" | "granted" | "cap-replaced" | "allotted" | "charged" | "shared" | "inferred" | "denied" | "retried" | "answered" | "failed" | "session-answered" | "session-failed" | "suspended" | "resumed" | "source-reused";
+            kind: "opened" | "granted" | "cap-replaced" | "allotted" | "charged" | "shared" | "inferred" | "denied" | "retried" | "answered" | "failed" | "session-answered" | "session-failed" | "suspended" | "resumed" | "source-reused" | "joined" | "carried";
             at: components["schemas"]["Time"];
             principal: string;
             /** @description Charge, which is also the id of the release or session that it paid for. */
@@ -4165,6 +4359,7 @@ export interface components {
             cost: components["schemas"]["Amount"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
+            population?: components["schemas"]["PopulationDebit"];
             /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
             debitedAt?: components["schemas"]["Time"];
             /** @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does. */
@@ -4216,6 +4411,7 @@ export interface components {
             cost: components["schemas"]["Amount"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
+            population?: components["schemas"]["PopulationDebit"];
             /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
             debitedAt?: components["schemas"]["Time"];
             /** @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does. */
@@ -4628,6 +4824,7 @@ export interface components {
             cost: components["schemas"]["Amount"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
+            population?: components["schemas"]["PopulationDebit"];
             /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
             debitedAt?: components["schemas"]["Time"];
             /** @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does. */
@@ -4741,6 +4938,7 @@ export interface components {
             cost: components["schemas"]["Amount"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
+            population?: components["schemas"]["PopulationDebit"];
             /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
             debitedAt?: components["schemas"]["Time"];
             /** @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does. */
@@ -4831,6 +5029,7 @@ export interface components {
             cost: components["schemas"]["Amount"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
+            population?: components["schemas"]["PopulationDebit"];
             /** @description Only in a replay: the amount that was charged for the first response. The `cost` of a replay is 0. */
             price?: components["schemas"]["Amount"];
             receipt: components["schemas"]["Receipt"];
@@ -4893,6 +5092,7 @@ export interface components {
             cost: components["schemas"]["Amount"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
+            population?: components["schemas"]["PopulationDebit"];
             /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
             debitedAt?: components["schemas"]["Time"];
             /** @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does. */
@@ -4954,6 +5154,7 @@ export interface components {
             cost: components["schemas"]["Amount"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
+            population?: components["schemas"]["PopulationDebit"];
             /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
             debitedAt?: components["schemas"]["Time"];
             /** @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does. */
@@ -4984,6 +5185,95 @@ export interface components {
                 p: number;
                 value: components["schemas"]["ShownValue"];
             }[];
+        };
+        /** @description A population with its budget and its datasets. */
+        Population: {
+            /**
+             * @description `basic`: epsilon and delta of the queries add up. `zcdp`: their rho adds up, and the granted epsilon and delta determine the cap in rho.
+             * @enum {string}
+             */
+            accounting: "basic" | "zcdp";
+            granted: components["schemas"]["PrivacyLoss"];
+            cap: components["schemas"]["Amount"];
+            spent: components["schemas"]["Amount"];
+            remaining: components["schemas"]["Amount"];
+            /** @description Only under zcdp: the epsilon that the rho spent so far amounts to, at the granted delta. */
+            amountsTo?: components["schemas"]["PrivacyLoss"];
+            allotment?: components["schemas"]["Allotment"];
+            /** @description Name in addresses: 1 to 63 lower-case letters, digits and `-`, starting with a letter. */
+            id: string;
+            /**
+             * @description Privacy unit of all its datasets. `person`: the same value of the identifier is the same person in every dataset. `row`: a person has one row at most in each dataset.
+             * @enum {string}
+             */
+            privacyUnit: "person" | "row";
+            /** @constant */
+            neighbours: "add-remove";
+            /** @description The datasets that the caller may use, registered or withdrawn. */
+            datasets: {
+                dataset: string;
+                /** @description Amount that the dataset has ever spent. */
+                spent: components["schemas"]["Amount"];
+            }[];
+        };
+        /** @description Only for a dataset of a population: its balances, from which every cost is debited too. */
+        PopulationBalance: {
+            id: string;
+            budget: components["schemas"]["Budget"];
+            allotment?: components["schemas"]["Allotment"];
+        };
+        /** @description Only for a dataset of a population: its balances, which the same cost is debited from. */
+        PopulationDebit: {
+            id: string;
+            budget: components["schemas"]["Budget"];
+            allotment?: components["schemas"]["Allotment"];
+            /** @description The event of the debit in the population's chain. Absent if this attempt debited nothing: a further one, or an inferred answer. */
+            receipt?: components["schemas"]["Receipt"];
+        };
+        /** @description Populations with their budgets, by id. */
+        PopulationList: {
+            populations: {
+                id: string;
+                budget: components["schemas"]["Budget"];
+            }[];
+            /** @description Value of `cursor` for the next page, whose address the header `Link` contains. Absent on the last page. */
+            next?: string;
+        };
+        /**
+         * @description People who occur in several datasets, and the budget that these share.
+         * @example {
+         *       "id": "residents",
+         *       "privacyUnit": "row",
+         *       "budget": {
+         *         "epsilon": 100,
+         *         "delta": 0.00001
+         *       }
+         *     }
+         */
+        PopulationRequest: {
+            /** @description Name in addresses: 1 to 63 lower-case letters, digits and `-`, starting with a letter. */
+            id: string;
+            /**
+             * @description Privacy unit of all its datasets. `person`: the same value of the identifier is the same person in every dataset. `row`: a person has one row at most in each dataset.
+             * @enum {string}
+             */
+            privacyUnit: "person" | "row";
+            /**
+             * @description `basic`: epsilon and delta of the queries add up. `zcdp`: their rho adds up, and the granted epsilon and delta determine the cap in rho.
+             * @default basic
+             * @enum {string}
+             */
+            accounting?: "basic" | "zcdp";
+            /** @description The cap for the answers on all datasets together. Its delta, also that of each dataset, is fixed. */
+            budget: {
+                /** @description Greater than 0, at most 9 fractional digits. Never rounded. */
+                epsilon: number;
+                /**
+                 * @description At least 0, below 1, at most 18 fractional digits.
+                 * @default 0
+                 */
+                delta?: number;
+            };
         };
         /** @description Made-up people with the columns of the demo dataset: Sex, Age, Married, Earnings, Occupation. */
         PopulationSource: {
@@ -5059,6 +5349,7 @@ export interface components {
             cost: components["schemas"]["Amount"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
+            population?: components["schemas"]["PopulationDebit"];
             /** @description True if the caller has paid for this question before: a repeat costs nothing, and `cost` is 0. Whether another analyst has paid for it is not revealed. */
             paid: boolean;
             /** @description Cost of a fresh answer, which a new Idempotency-Key draws. Equal to `cost` unless it is paid. */
@@ -5146,6 +5437,9 @@ export interface components {
              * @example budget-insufficient
              * @example allotment-insufficient
              * @example allotment-below-spent
+             * @example unknown-population
+             * @example population-exists
+             * @example population-does-not-fit
              * @example unknown-analyst
              * @example unknown-key
              * @example key-name-taken
@@ -5246,6 +5540,8 @@ export interface components {
             leftOut?: components["schemas"]["LeftOut"];
             /** @description Columns that are computed from the others, and that questions name as they name those. */
             derived?: components["schemas"]["DerivedColumn"][];
+            /** @description Population that the dataset belongs to for ever. Its people are also in other datasets of the population, and whatever the dataset spends, the budget of the population spends too. Needs the key of a custodian for all datasets. */
+            population?: string;
             columns: (components["schemas"]["IntegerColumn"] | components["schemas"]["NumberColumn"] | components["schemas"]["DateColumn"] | components["schemas"]["TimestampColumn"] | components["schemas"]["BooleanColumn"] | components["schemas"]["CategoryColumn"] | components["schemas"]["StringColumn"] | components["schemas"]["IdentifierColumn"])[];
             /** @description True for made-up data that describes no real person. */
             synthetic: boolean;
@@ -5409,6 +5705,8 @@ export interface components {
             leftOut?: components["schemas"]["LeftOut"];
             /** @description Columns that are computed from the others, and that questions name as they name those. */
             derived?: components["schemas"]["DerivedColumn"][];
+            /** @description Population that the dataset belongs to for ever. Its people are also in other datasets of the population, and whatever the dataset spends, the budget of the population spends too. Needs the key of a custodian for all datasets. */
+            population?: string;
             columns: (components["schemas"]["IntegerColumn"] | components["schemas"]["NumberColumn"] | components["schemas"]["DateColumn"] | components["schemas"]["TimestampColumn"] | components["schemas"]["BooleanColumn"] | components["schemas"]["CategoryColumn"] | components["schemas"]["StringColumn"] | components["schemas"]["IdentifierColumn"])[];
             /** @description True for made-up data that describes no real person. */
             synthetic: boolean;
@@ -5509,6 +5807,8 @@ export interface components {
             leftOut?: components["schemas"]["LeftOut"];
             /** @description Columns that are computed from the others, and that questions name as they name those. */
             derived?: components["schemas"]["DerivedColumn"][];
+            /** @description Population that the dataset belongs to for ever. Its people are also in other datasets of the population, and whatever the dataset spends, the budget of the population spends too. Needs the key of a custodian for all datasets. */
+            population?: string;
             /** @description Optional for a population; the default is all of its columns. */
             columns?: (components["schemas"]["IntegerColumnInput"] | components["schemas"]["NumberColumnInput"] | components["schemas"]["DateColumnInput"] | components["schemas"]["TimestampColumnInput"] | components["schemas"]["BooleanColumnInput"] | components["schemas"]["CategoryColumnInput"] | components["schemas"]["StringColumnInput"] | components["schemas"]["IdentifierColumnInput"])[];
             /** @description True for made-up data that describes no real person. Default: true for a population, false for a file. */
@@ -5551,6 +5851,7 @@ export interface components {
             cost: components["schemas"]["Amount"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
+            population?: components["schemas"]["PopulationDebit"];
             /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
             debitedAt?: components["schemas"]["Time"];
             /** @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does. */
@@ -5612,6 +5913,7 @@ export interface components {
             cost: components["schemas"]["Amount"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
+            population?: components["schemas"]["PopulationDebit"];
             /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
             debitedAt?: components["schemas"]["Time"];
             /** @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does. */
@@ -5861,6 +6163,7 @@ export interface components {
             cost: components["schemas"]["Amount"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
+            population?: components["schemas"]["PopulationDebit"];
             /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
             debitedAt?: components["schemas"]["Time"];
             /** @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does. */
@@ -5922,6 +6225,7 @@ export interface components {
             cost: components["schemas"]["Amount"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
+            population?: components["schemas"]["PopulationDebit"];
             /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
             debitedAt?: components["schemas"]["Time"];
             /** @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does. */
@@ -6083,6 +6387,7 @@ export interface components {
             cost: components["schemas"]["Amount"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
+            population?: components["schemas"]["PopulationDebit"];
             /** @description True if the caller has paid for this question before: a repeat costs nothing, and `cost` is 0. Whether another analyst has paid for it is not revealed. */
             paid: boolean;
             /** @description Cost of a fresh answer, which a new Idempotency-Key draws. Equal to `cost` unless it is paid. */
@@ -6478,6 +6783,7 @@ export interface components {
             cost: components["schemas"]["Amount"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
+            population?: components["schemas"]["PopulationDebit"];
             /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
             debitedAt?: components["schemas"]["Time"];
             /** @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does. */
@@ -6539,6 +6845,7 @@ export interface components {
             cost: components["schemas"]["Amount"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
+            population?: components["schemas"]["PopulationDebit"];
             /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
             debitedAt?: components["schemas"]["Time"];
             /** @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does. */
@@ -6848,6 +7155,7 @@ export interface components {
             cost: components["schemas"]["Amount"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
+            population?: components["schemas"]["PopulationDebit"];
             /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
             debitedAt?: components["schemas"]["Time"];
             /** @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does. */
@@ -6909,6 +7217,7 @@ export interface components {
             cost: components["schemas"]["Amount"];
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
+            population?: components["schemas"]["PopulationDebit"];
             /** @description Live tables only: time of the debit, in UTC, rounded down to the `timing` of the dataset. The rows were read after it. */
             debitedAt?: components["schemas"]["Time"];
             /** @description Live tables only: a repeat before this time costs nothing and returns the same answer; a later one is a new question. Absent where a repeat replays for ever. A chosen Idempotency-Key always does. */
@@ -7110,6 +7419,8 @@ export interface components {
         Limit: string;
         /** @description Answers over the rows of `GET /v1/datasets/{dataset}/dummy` with the same `rows` and `seed`. Nothing is charged or stored, and no data is read. */
         On: "dummy";
+        /** @description Id of the population. */
+        Population: string;
         /** @description Only for `on=dummy`: number of made-up rows. Default: 1,000. */
         Rows: string;
         /** @description Only for `on=dummy`: seed of the made-up rows. Default: `dummy`. */
@@ -7970,6 +8281,312 @@ export interface operations {
             path: {
                 /** @description Id of the dataset. */
                 dataset: components["parameters"]["Dataset"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Verification"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    listPopulations: {
+        parameters: {
+            query?: {
+                /** @description Largest number of entries, from 1 to 500. A page may have fewer. */
+                limit?: components["parameters"]["Limit"];
+                /** @description Continues a list. Pass the `next` of the previous page, with the same other parameters. */
+                cursor?: components["parameters"]["Cursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PopulationList"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    createPopulation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PopulationRequest"];
+            };
+        };
+        responses: {
+            /** @description The population had been created with these facts. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Population"];
+                };
+            };
+            /** @description The population was created. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Population"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    grantPopulation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the population. */
+                population: components["parameters"]["Population"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["GrantRequest"];
+            };
+        };
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Population"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    joinPopulation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the population. */
+                population: components["parameters"]["Population"];
+                /** @description Id of the dataset. */
+                dataset: components["parameters"]["Dataset"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Population"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    getPopulation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the population. */
+                population: components["parameters"]["Population"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Population"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    listAnalystsOfPopulation: {
+        parameters: {
+            query?: {
+                /** @description Largest number of entries, from 1 to 500. A page may have fewer. */
+                limit?: components["parameters"]["Limit"];
+                /** @description Continues a list. Pass the `next` of the previous page, with the same other parameters. */
+                cursor?: components["parameters"]["Cursor"];
+            };
+            header?: never;
+            path: {
+                /** @description Id of the population. */
+                population: components["parameters"]["Population"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnalystList"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    setPopulationAllotment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the population. */
+                population: components["parameters"]["Population"];
+                /** @description Name of an analyst: of a key, or `oidc:` and the name in tokens. */
+                analyst: components["parameters"]["Analyst"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AllotmentRequest"];
+            };
+        };
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnalystSpending"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    removePopulationAllotment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the population. */
+                population: components["parameters"]["Population"];
+                /** @description Name of an analyst: of a key, or `oidc:` and the name in tokens. */
+                analyst: components["parameters"]["Analyst"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnalystSpending"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    getPopulationHead: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the population. */
+                population: components["parameters"]["Population"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LedgerHead"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    exportPopulationLedger: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the population. */
+                population: components["parameters"]["Population"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All events, oldest first. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-ndjson": string;
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    verifyPopulationLedger: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the population. */
+                population: components["parameters"]["Population"];
             };
             cookie?: never;
         };

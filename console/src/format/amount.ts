@@ -30,6 +30,23 @@ export function formatSpent(spent: Amount, cap: Amount): string {
   return `${formatExact(sizeOf(spent))} of ${formatExact(sizeOf(cap))} ${unitOf(cap)} spent`
 }
 
+/** A budget with the allotment of the caller, at one level. */
+interface Level {
+  readonly remaining: Amount
+  readonly allotment?: { readonly remaining: Amount } | undefined
+}
+
+/** Returns what the caller may still spend: the least that a dataset, its population and their allotments have left. */
+export function leftOf(
+  { remaining, allotment }: Level,
+  population?: { readonly budget: Level; readonly allotment?: Level['allotment'] } | undefined,
+): Amount {
+  const left = [allotment?.remaining, population?.budget.remaining, population?.allotment?.remaining].filter(
+    (each) => each !== undefined,
+  )
+  return left.reduce(smallerOf, remaining)
+}
+
 /** Returns the smaller of two amounts in the same unit. */
 export function smallerOf(one: Amount, other: Amount): Amount {
   return sizeOf(one) <= sizeOf(other) ? one : other

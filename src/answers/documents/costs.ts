@@ -1,6 +1,11 @@
-import type { AnalystSpending, Budget } from '../../ledger/contract/budgets.ts'
+import {
+  type AnalystSpending,
+  type Budget,
+  type Balances as LevelBalances,
+  populationId,
+} from '../../ledger/contract/budgets.ts'
 import type { EventReference } from '../../ledger/contract/chain.ts'
-import type { Charge } from '../../ledger/contract/charges.ts'
+import type { Charge, PopulationDebit } from '../../ledger/contract/charges.ts'
 import type { HeadSigner } from '../../ledger/signature.ts'
 import {
   type Amount,
@@ -49,12 +54,13 @@ export function describeDebit(
   { signer }: { readonly signer?: HeadSigner },
   dataset: string,
   price: Amount,
-  { budget, analyst, event }: Charge,
+  { event, ...balances }: Charge,
 ) {
+  const { population } = balances
+  const made = population?.event && describeReceipt(signer, population.account, population.event)
   return {
-    cost: amountNumbers(price),
-    budget: describeBudget(budget),
-    ...describeAllotment(analyst),
+    ...describePrice(price, balances),
+    ...(population && { population: defined({ ...describePopulation(population), receipt: made }) }),
     receipt: describeReceipt(signer, dataset, event),
   }
 }
@@ -77,15 +83,27 @@ export function describeReceipt(signer: HeadSigner | undefined, dataset: string,
   return defined({ sequence, hash, signature: signer?.sign({ dataset, sequence, hash }) })
 }
 
-/** Balances that a price is compared with. */
-export interface Balances {
-  readonly budget: Budget
-  readonly analyst: AnalystSpending
+/** Balances of a population, with the name of its account. */
+export type PopulationBalances = Omit<PopulationDebit, 'event'>
+
+/** Balances that a price is compared with: those of the dataset and of its population, if it belongs to one. */
+export interface Balances extends LevelBalances {
+  readonly population?: PopulationBalances
+}
+
+/** Balances of a population as shown in a response. */
+export function describePopulation({ account, budget, analyst }: PopulationBalances) {
+  return { id: populationId(account), budget: describeBudget(budget), ...describeAllotment(analyst) }
 }
 
 /** Price of a request beside the present balances. */
-export function describePrice(price: Amount, { budget, analyst }: Balances) {
-  return { cost: amountNumbers(price), budget: describeBudget(budget), ...describeAllotment(analyst) }
+export function describePrice(price: Amount, { budget, analyst, population }: Balances) {
+  return {
+    cost: amountNumbers(price),
+    budget: describeBudget(budget),
+    ...describeAllotment(analyst),
+    ...(population && { population: describePopulation(population) }),
+  }
 }
 
 /**
@@ -95,19 +113,25 @@ export function describePrice(price: Amount, { budget, analyst }: Balances) {
 export function describeOffer(
   price: Amount,
   { paid, period }: Repeat,
-  { budget, analyst }: Balances,
+  balances: Balances,
   cost = paid ? noAmount(price.accounting) : price,
 ) {
-  const limit = analyst.allotment?.limit ?? budget.cap
+  const { population } = balances
   return defined({
-    ...describePrice(cost, { budget, analyst }),
+    ...describePrice(cost, balances),
     paid,
     price: amountNumbers(price),
-    affordable:
-      coversAmount(subtractAmounts(budget.cap, budget.spent), cost) &&
-      coversAmount(leftOf(limit, analyst), cost),
+    affordable: isCovered(cost, balances) && (population === undefined || isCovered(cost, population)),
     replaysUntil: endOf(period),
   })
+}
+
+function isCovered(cost: Amount, { budget, analyst }: LevelBalances): boolean {
+  const limit = analyst.allotment?.limit ?? budget.cap
+  return (
+    coversAmount(subtractAmounts(budget.cap, budget.spent), cost) &&
+    coversAmount(leftOf(limit, analyst), cost)
+  )
 }
 
 /** Amount that an analyst may still spend under a limit, ignoring the dataset's cap. */

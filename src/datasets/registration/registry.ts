@@ -2,6 +2,7 @@ import { createLimiter, LimiterFull } from '../../platform/concurrency/limiter.t
 import { Refusal } from '../../privacy/refusal.ts'
 import type { RowsOpener } from '../catalog/catalog.ts'
 import { describeDataset } from './changes/describe.ts'
+import { joinPopulation } from './changes/join-population.ts'
 import { publishVersion, tryVersion } from './changes/new-version.ts'
 import { recordCoverage } from './changes/record-coverage.ts'
 import { register, tryRegistration } from './changes/register.ts'
@@ -59,6 +60,7 @@ export function createRegistry(dependencies: RegistryDependencies) {
     tryVersion: inContext(tryVersion),
     describe: inContext(describeDataset),
     recordCoverage: inContext(recordCoverage),
+    joinPopulation: inContext(joinPopulation),
     replaceBudget: inContext(replaceBudget),
     withdraw: inContext(withdraw),
     listIngestions: ingestions.list,

@@ -1,4 +1,4 @@
-import type { AnalystSpending, Budget, Budgets } from '../../ledger/contract/budgets.ts'
+import type { Balances, Budgets } from '../../ledger/contract/budgets.ts'
 import type { Sessions } from '../../ledger/contract/sessions.ts'
 import { Refusal, unknownDataset } from '../../privacy/refusal.ts'
 import { mayUse, type Principal } from './principal.ts'
@@ -38,21 +38,34 @@ export function requireOpened<Found>(found: Found | undefined, id: string): Foun
 }
 
 /**
- * Returns the budget of a dataset and the spending of a principal.
+ * Returns the budget of a dataset and the spending of a principal, also those of its population.
  * @throws Refusal `unknown-dataset` if there is no budget, or the principal may not use the dataset
  */
 export async function requireBalances(
   ledger: Budgets,
   principal: Principal,
   id: string,
-): Promise<{ readonly budget: Budget; readonly analyst: AnalystSpending }> {
-  const dataset = permittedDataset(principal, id)
-  const [budget, analyst] = await Promise.all([
-    ledger.budget(dataset),
-    ledger.analystSpending(dataset, principal.name),
-  ])
-  if (budget === undefined || analyst === undefined) throw unknownDataset(id)
-  return { budget, analyst }
+): Promise<BalancesOfLevels> {
+  const found = await balancesOf(ledger, principal, permittedDataset(principal, id))
+  if (found === undefined) throw unknownDataset(id)
+  const account = found.budget.population
+  const population = account === undefined ? undefined : await balancesOf(ledger, principal, account)
+  if (account === undefined || population === undefined) return found
+  return { ...found, population: { account, ...population } }
+}
+
+interface BalancesOfLevels extends Balances {
+  readonly population?: Balances & { readonly account: string }
+}
+
+/** Reads the balances of a dataset or a population; `undefined` if it does not exist. */
+export async function balancesOf(
+  ledger: Budgets,
+  { name }: Principal,
+  account: string,
+): Promise<Balances | undefined> {
+  const [budget, analyst] = await Promise.all([ledger.budget(account), ledger.analystSpending(account, name)])
+  return budget === undefined || analyst === undefined ? undefined : { budget, analyst }
 }
 
 /**
@@ -85,6 +98,22 @@ export function requireOwnSource({ datasets }: Principal, { kind }: { readonly k
     'forbidden',
     'The key is limited to datasets. It can draft and check declarations of its own uploads only.',
     [{ field: 'source.kind', rule: 'must be "upload"' }],
+  )
+}
+
+/**
+ * Refuses a limited custodian who would let a dataset spend the budget of other datasets.
+ * @throws Refusal `forbidden`
+ */
+export function requireAllowedToJoin(
+  { datasets }: Principal,
+  { population }: { readonly population?: string | undefined },
+): void {
+  if (datasets === undefined || population === undefined) return
+  throw new Refusal(
+    'forbidden',
+    'The key is limited to datasets. Only a custodian for all datasets can create a population or add a dataset to it.',
+    [{ field: 'population', rule: 'needs the key of a custodian for all datasets' }],
   )
 }
 

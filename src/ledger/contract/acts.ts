@@ -23,6 +23,8 @@ export const ACT_KINDS = [
   'budget-granted',
   'budget-replaced',
   'allotment-set',
+  'population-created',
+  'population-joined',
   'dataset-suspended',
   'dataset-resumed',
 ] as const

@@ -20,6 +20,16 @@ export interface LedgerHead extends EventReference, SuspensionState {
   readonly budget: Budget
   /** Ordered by principal. */
   readonly spending: readonly AnalystSpending[]
+  /** Only of a population: the balances of its datasets, ordered by dataset. */
+  readonly members?: readonly Member[]
+}
+
+/** A dataset of a population. */
+export interface Member {
+  readonly dataset: string
+  readonly spent: Amount
+  /** Ordered by principal. */
+  readonly spending: readonly AnalystSpending[]
 }
 
 /** One event of a dataset's history. */
@@ -35,6 +45,10 @@ export interface LedgerEntry {
     | 'allotted'
     /** The source of the dataset is registered under another id as well, with a budget of its own. */
     | 'source-reused'
+    /** In the chain of a dataset: it joined a population. In that of the population: the dataset did. */
+    | 'joined'
+    /** What an analyst had spent on a dataset when it joined the population. */
+    | 'carried'
     | 'charged'
     /** An analyst was debited for a shared release. The dataset was not. */
     | 'shared'
@@ -58,9 +72,9 @@ export interface LedgerEntry {
   readonly chargeId?: string
   /** In `opened`, `granted`, `cap-replaced` and `allotted`. */
   readonly granted?: PrivacyLoss
-  /** In `charged`, `shared` and `denied`. */
+  /** In `charged`, `shared`, `carried` and `denied`. */
   readonly price?: Amount
-  /** In `allotted`. */
+  /** In `allotted` and `carried`. */
   readonly analyst?: string
   /** In `granted`, `cap-replaced`, `allotted`, `resumed` and `source-reused`. */
   readonly reason?: string
@@ -101,13 +115,13 @@ export interface ChargeCounts {
 /** The events of every dataset, with the stored rows that they are compared with. The effect of every method is durable when its promise resolves. */
 export interface Chain {
   /**
-   * Reads the head of the chain of a dataset, or of `ADMINISTRATION`, with all balances; `undefined` if the dataset has
+   * Reads the head of the chain of a dataset, a population or `ADMINISTRATION`, with all balances; `undefined` if the dataset has
    * no budget, or if no act was recorded.
    */
   head(dataset: string): Promise<LedgerHead | undefined>
   /** Reads the last event of every chain, ordered by dataset, at one moment. */
   heads(): Promise<readonly ChainHead[]>
-  /** Lists every dataset id that has a budget, in order. */
+  /** Lists every dataset id that has a budget, in order, without populations. */
   datasets(): Promise<readonly string[]>
   /** Lists the history, newest first: at most `limit`, before `beforeSequence` and of `principal` if given. */
   entries(

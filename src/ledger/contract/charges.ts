@@ -1,5 +1,5 @@
 import type { Amount } from '../../privacy/accounting.ts'
-import type { AnalystSpending, Budget } from './budgets.ts'
+import type { AnalystSpending, Balances, Budget } from './budgets.ts'
 import type { EventReference } from './chain.ts'
 import type { ReleaseFacts, StoredRelease } from './releases.ts'
 import type { Failure } from './suspension.ts'
@@ -71,7 +71,20 @@ export interface Charge {
   readonly debitedAtMs: number
   /** The event that started this attempt. */
   readonly event: EventReference
+  /** The debit of the population, if the dataset belongs to one. */
+  readonly population?: PopulationDebit
 }
+
+/** A debit of a population, made together with that of one of its datasets. */
+export interface PopulationDebit extends Balances {
+  /** Account of the population. */
+  readonly account: string
+  /** The event of the debit; missing for a further attempt, which debits nothing, and for an inferred answer. */
+  readonly event?: EventReference
+}
+
+/** A limit that a price can exceed: a cap or an allotment, of the dataset or of its population. */
+export type Limit = 'dataset' | 'allotment' | 'population' | 'population-allotment'
 
 /** The outcome of a {@link ChargeRequest}. It is durable when it is returned. */
 export type ChargeOutcome =
@@ -86,10 +99,12 @@ export type ChargeOutcome =
   | { readonly kind: 'answered'; readonly id: string; readonly answer: string }
   /** An attempt is under way and its lease has not expired. */
   | { readonly kind: 'in-flight'; readonly retryAfterMs: number }
-  /** The remaining budget or allotment is less than the price. Nothing was debited. */
+  /** The remaining budget or allotment, of the dataset or of its population, is less than the price. Nothing was debited. */
   | {
       readonly kind: 'denied'
-      readonly by: 'dataset' | 'allotment'
+      readonly by: Limit
+      /** The balances of the population, if the dataset belongs to one. */
+      readonly population?: Omit<PopulationDebit, 'event'>
       /** True if this repeats the permanent denial of a chosen key. */
       readonly sticks: boolean
       readonly budget: Budget

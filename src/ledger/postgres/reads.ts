@@ -1,8 +1,10 @@
 import type { QueryResult } from 'pg'
+import { defined } from '../../privacy/defined.ts'
 import { actFromEvent } from '../act.ts'
 import { sha256 } from '../canonical.ts'
 import { ADMINISTRATION } from '../contract/acts.ts'
-import type { ChargeRecord } from '../contract/chain.ts'
+import { isPopulationAccount } from '../contract/budgets.ts'
+import type { ChargeRecord, Member } from '../contract/chain.ts'
 import { entryFromEvent, failureFromEvent } from '../event.ts'
 import type { OperationArguments, OperationResults } from '../ledger.ts'
 import { beginBatch } from '../protocol/batch.ts'
@@ -14,6 +16,7 @@ import { boundsOf, pageOf } from '../stores/selection.ts'
 import {
   accountFromRow,
   accountingFromRow,
+  amountFromRow,
   analystFromRow,
   answerFromRow,
   chargeCountsFromRows,
@@ -83,7 +86,9 @@ export function postgresReads(look: Look): Reads {
       const spending = rowsOf(row, 'analysts').map((analyst) =>
         spendingOf(analystFromRow(analyst, accounting)),
       )
-      return { sequence: headSequence, hash: headHash, budget, spending, failures, suspended }
+      const members = isPopulationAccount(dataset) ? rowsOf(row, 'members').map(memberFromRow) : undefined
+      const head = { sequence: headSequence, hash: headHash, budget, spending, failures, suspended }
+      return { ...head, ...defined({ members }) }
     },
     async suspension(dataset) {
       const [row] = await rows(FIND.suspension, dataset, MAX_PAGE)
@@ -118,6 +123,7 @@ export function postgresReads(look: Look): Reads {
               ? undefined
               : { requestHash: text(answer, 'request_hash'), answer: text(answer, 'answer') },
           analyst: nothing,
+          analysts: () => [],
           charge: nothing,
           answer: nothing,
           sharedRelease: nothing,
@@ -207,6 +213,13 @@ export function postgresReads(look: Look): Reads {
   }
 }
 
+/** Reads a dataset of a population. */
+function memberFromRow(row: Row): Member {
+  const accounting = accountingFromRow(row)
+  const spending = rowsOf(row, 'analysts').map((each) => spendingOf(analystFromRow(each, accounting)))
+  return { dataset: text(row, 'dataset'), spent: amountFromRow(row, accounting, 'spent'), spending }
+}
+
 /** The hash of a stored answer, which the database computes unless the answer is compressed. */
 function answerHashOf(row: Row): string | undefined {
   if (row.deflated !== null) return sha256(answerFromRow(row))
@@ -259,7 +272,15 @@ const FIND = named({
     SELECT ${BUDGET_COLUMNS}, (
       SELECT coalesce(json_agg(${ANALYST_JSON} ORDER BY principal), '[]') FROM sotto.analysts
       WHERE analysts.dataset = budgets.dataset
-    ) AS analysts
+    ) AS analysts, (
+      SELECT coalesce(json_agg(json_build_object('dataset', member.dataset, 'accounting', member.accounting,
+        'spent_epsilon_nano', member.spent_epsilon_nano::text, 'spent_delta_atto', member.spent_delta_atto::text,
+        'spent_rho_pico', member.spent_rho_pico::text, 'analysts', (
+          SELECT coalesce(json_agg(${ANALYST_JSON} ORDER BY principal), '[]') FROM sotto.analysts
+          WHERE analysts.dataset = member.dataset
+        )) ORDER BY member.dataset), '[]') FROM sotto.budgets AS member
+      WHERE member.population = budgets.dataset
+    ) AS members
     FROM sotto.budgets WHERE dataset = $1
   `,
   suspension: `
@@ -272,7 +293,7 @@ const FIND = named({
     FROM sotto.budgets WHERE dataset = $1
   `,
   heads: 'SELECT dataset, head_sequence, head_hash FROM sotto.budgets ORDER BY dataset',
-  datasets: `SELECT dataset FROM sotto.budgets WHERE dataset <> '${ADMINISTRATION}' ORDER BY dataset`,
+  datasets: `SELECT dataset FROM sotto.budgets WHERE dataset NOT LIKE '@%' ORDER BY dataset`,
   session: `
     SELECT answer, deflated, (
       SELECT coalesce(json_agg(${SESSION_JSON}), '[]')

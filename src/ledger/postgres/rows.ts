@@ -9,7 +9,7 @@ import { writtenRows } from '../stores/written-rows.ts'
  * result.
  */
 export const BUDGET_COLUMNS = `dataset, accounting, cap_epsilon_nano, cap_delta_atto, cap_rho_pico, spent_epsilon_nano,
-  spent_delta_atto, spent_rho_pico, head_sequence, head_hash, failures, suspended`
+  spent_delta_atto, spent_rho_pico, head_sequence, head_hash, failures, suspended, population`
 
 /** The columns that {@link analystFromRow} reads, as a JSON object. */
 export const ANALYST_JSON = `json_build_object('dataset', dataset, 'principal', principal,

@@ -10,7 +10,8 @@ BEGIN
   RAISE EXCEPTION USING MESSAGE = TG_ARGV[0], ERRCODE = 'integrity_constraint_violation';
 END $$;
 
--- The chain of administrative acts, '@administration', has a row here, which can never pay for anything.
+-- A population, '@population:' and its id, has a row beside those of its datasets, which are debited with it. The chain of
+-- administrative acts, '@administration', has one too, which can never pay for anything.
 CREATE TABLE sotto.budgets (
   dataset text COLLATE "C" PRIMARY KEY CHECK (dataset <> ''),
   -- What it is counted in. Under zcdp the caps of epsilon and delta are what was granted, and rho is what is spent.
@@ -27,6 +28,9 @@ CREATE TABLE sotto.budgets (
   -- Failures that were counted since the last resumption, and whether they suspended the dataset.
   failures bigint NOT NULL DEFAULT 0 CHECK (failures BETWEEN 0 AND 9007199254740991),
   suspended boolean NOT NULL DEFAULT false CHECK (NOT suspended OR failures > 0),
+  -- The population that the dataset belongs to for ever, if any.
+  population text COLLATE "C" REFERENCES sotto.budgets
+    CHECK (population IS NULL OR (population LIKE '@population:_%' AND dataset NOT LIKE '@%')),
   CHECK (accounting = 'basic' OR (spent_epsilon_nano = 0 AND spent_delta_atto = 0)),
   CHECK (dataset <> '@administration' OR (accounting = 'basic' AND cap_epsilon_nano = 0 AND cap_delta_atto = 0))
 ) WITH (fillfactor = 50); -- Room beside each row for its next versions, so that no index grows with the debits.
@@ -45,6 +49,33 @@ WHEN (NEW.dataset <> OLD.dataset OR NEW.accounting <> OLD.accounting
     AND (NEW.cap_epsilon_nano < OLD.cap_epsilon_nano OR NEW.cap_delta_atto < OLD.cap_delta_atto
       OR NEW.cap_rho_pico < OLD.cap_rho_pico)))
 EXECUTE FUNCTION sotto.refuse('what was spent stays spent');
+
+CREATE INDEX members_of_population ON sotto.budgets (population) WHERE population IS NOT NULL;
+
+CREATE TRIGGER membership_is_for_ever BEFORE UPDATE ON sotto.budgets FOR EACH ROW
+WHEN (NEW.population IS DISTINCT FROM OLD.population
+  AND (OLD.population IS NOT NULL OR NEW.head_sequence = OLD.head_sequence))
+EXECUTE FUNCTION sotto.refuse('a dataset stays in its population');
+
+-- The statement that updates a dataset updates its population too; after it, the population has spent as much as all of its
+-- datasets together.
+CREATE FUNCTION sotto.expect_paid_by_population() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF (SELECT payer.accounting <> NEW.accounting
+      OR payer.spent_epsilon_nano < total.epsilon OR payer.spent_delta_atto < total.delta
+      OR payer.spent_rho_pico < total.rho
+    FROM sotto.budgets AS payer, (
+      SELECT sum(spent_epsilon_nano) AS epsilon, sum(spent_delta_atto) AS delta, sum(spent_rho_pico) AS rho
+      FROM sotto.budgets WHERE population = NEW.population) AS total
+    WHERE payer.dataset = NEW.population)
+  THEN
+    RAISE EXCEPTION 'a population has spent what its datasets have' USING ERRCODE = 'integrity_constraint_violation';
+  END IF;
+  RETURN NULL;
+END $$;
+
+CREATE TRIGGER populations_pay_for_their_datasets AFTER UPDATE ON sotto.budgets
+FOR EACH ROW WHEN (NEW.population IS NOT NULL) EXECUTE FUNCTION sotto.expect_paid_by_population();
 
 CREATE TRIGGER suspensions_follow_the_events BEFORE UPDATE ON sotto.budgets FOR EACH ROW
 WHEN ((NEW.failures < OLD.failures AND NOT OLD.suspended)
@@ -173,7 +204,7 @@ CREATE TABLE sotto.charges (
   id text COLLATE "C" PRIMARY KEY CHECK (length(id) = 32),
   principal text COLLATE "C" NOT NULL CHECK (principal <> ''),
   idempotency_key text COLLATE "C" NOT NULL CHECK (idempotency_key <> ''),
-  dataset text COLLATE "C" NOT NULL REFERENCES sotto.budgets CHECK (dataset <> '@administration'),
+  dataset text COLLATE "C" NOT NULL REFERENCES sotto.budgets CHECK (dataset NOT LIKE '@%'),
   dataset_version text NOT NULL,
   request_hash text COLLATE "C" NOT NULL,
   request text NOT NULL,
@@ -369,11 +400,11 @@ BEGIN
     spent_delta_atto = budget.spent_delta_atto + moved.debit_delta_atto,
     spent_rho_pico = budget.spent_rho_pico + moved.debit_rho_pico,
     head_sequence = moved.head_sequence, head_hash = moved.head_hash,
-    failures = moved.failures, suspended = moved.suspended
+    failures = moved.failures, suspended = moved.suspended, population = moved.population
   FROM json_to_recordset(moved_budgets) AS moved (
     dataset text, cap_epsilon_nano bigint, cap_delta_atto bigint, cap_rho_pico bigint,
     debit_epsilon_nano bigint, debit_delta_atto bigint, debit_rho_pico bigint,
-    head_sequence bigint, head_hash text, head_hash_before text, failures bigint, suspended boolean
+    head_sequence bigint, head_hash text, head_hash_before text, failures bigint, suspended boolean, population text
   )
   WHERE budget.dataset = moved.dataset AND budget.head_hash = moved.head_hash_before
     AND CASE budget.accounting

@@ -20,7 +20,7 @@ export const LEDGER_SCHEMA: PostgresSchema = {
   store: 'ledger',
   // `Stt1`.
   lock: 0x53747431,
-  version: 9,
+  version: 10,
   sql: readFileSync(new URL('./schema.sql', import.meta.url), 'utf8'),
   steps: new Map(),
 }

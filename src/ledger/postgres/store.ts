@@ -1,7 +1,8 @@
 import type { ClientBase } from 'pg'
+import { must } from '../../privacy/must.ts'
 import { chargeId } from '../canonical.ts'
 import { ADMINISTRATION } from '../contract/acts.ts'
-import type { NewSource } from '../contract/budgets.ts'
+import { isPopulationAccount, type NewSource } from '../contract/budgets.ts'
 import { LedgerFault } from '../fault.ts'
 import type { OperationArguments } from '../ledger.ts'
 import { type Batch, beginBatch, changesOf } from '../protocol/batch.ts'
@@ -120,12 +121,14 @@ const STATEMENTS = named({
   commit: 'COMMIT',
   lock: `
     SELECT ${BUDGET_COLUMNS} FROM sotto.budgets
-    WHERE dataset = ANY ($1::text[] || ARRAY(SELECT dataset FROM sotto.charges WHERE id = ANY ($2::text[])))
+    WHERE dataset = ANY ($1::text[] || ARRAY(SELECT dataset FROM sotto.charges WHERE id = ANY ($2::text[]))
+      || ARRAY(SELECT population FROM sotto.budgets WHERE dataset = ANY ($3::text[]) AND population IS NOT NULL))
     ORDER BY dataset FOR UPDATE
   `,
   /**
    * Reads every row that the calls of a batch may need. $1: charges; $2: those of them whose answers may be returned; $3
-   * and $4: requests that may have a shared release; $5 and $6: analysts; $7: sessions; $8 and $9: questions of sessions.
+   * and $4: requests that may have a shared release; $5 and $6: analysts; $7: sessions; $8 and $9: questions of sessions;
+   * $10: datasets all of whose analysts are read.
    */
   read: `
     WITH named AS MATERIALIZED (
@@ -153,6 +156,7 @@ const STATEMENTS = named({
         FROM (
           SELECT * FROM unnest($5::text[], $6::text[]) AS asked (dataset, principal)
           UNION SELECT dataset, principal FROM named
+          UNION SELECT dataset, principal FROM sotto.analysts WHERE dataset = ANY ($10::text[])
         ) AS wanted JOIN sotto.analysts USING (dataset, principal)) AS analysts,
       (SELECT coalesce(json_agg(${SESSION_JSON}), '[]')
         FROM sotto.sparse_vector_sessions AS sessions JOIN sotto.charges ON charges.id = sessions.charge
@@ -188,6 +192,10 @@ function noKeys() {
     answers: texts(),
     questions: pairs(),
     analysts: pairs(),
+    /** Datasets whose population is debited with them. */
+    debited: texts(),
+    /** Datasets and populations all of whose analysts are read. */
+    allAnalysts: texts(),
     sessions: texts(),
     sessionQuestions: pairs(),
     /** Digests and datasets of sources. */
@@ -210,7 +218,12 @@ const KEYS: {
   readonly [Name in CommandName]: (keys: Keys, ...args: OperationArguments[Name]) => void
 } = {
   recordAct: addAct,
-  openBudget: (keys, dataset, { source }) => addSource(keys, dataset, source),
+  openBudget(keys, dataset, { source, population }) {
+    addSource(keys, dataset, source)
+    if (population !== undefined) addJoin(keys, dataset, population)
+    if (isPopulationAccount(dataset)) addAct(keys)
+  },
+  joinPopulation: addJoin,
   registerSource: addSource,
   grant: addActOn,
   replaceCap: addActOn,
@@ -221,6 +234,7 @@ const KEYS: {
   },
   charge(keys, { dataset, principal, idempotencyKey, requestHash, sharing, keyChosen, parents = [] }) {
     keys.datasets.add(dataset)
+    keys.debited.add(dataset)
     keys.analysts.add(dataset, principal)
     if (sharing && !keyChosen) keys.questions.add(dataset, requestHash)
     for (const parent of parents) keys.charges.add(parent)
@@ -254,6 +268,13 @@ function addAct({ datasets }: Keys): void {
 function addActOn(keys: Keys, dataset: string): void {
   addAct(keys)
   keys.datasets.add(dataset)
+}
+
+/** What all analysts have spent on the dataset is counted on the population. */
+function addJoin(keys: Keys, dataset: string, population: string): void {
+  addActOn(keys, dataset)
+  keys.datasets.add(population)
+  for (const each of [dataset, population]) keys.allAnalysts.add(each)
 }
 
 function addSource({ datasets, sources }: Keys, dataset: string, source: NewSource | undefined): void {
@@ -302,8 +323,21 @@ function joined(first: string, second: string): string {
 }
 
 async function lock(client: ClientBase, keys: Keys): Promise<ReadonlyMap<string, Account>> {
-  const { rows } = await ask(client, STATEMENTS.lock, [keys.datasets.all(), keys.charges.all()])
-  return new Map(rows.map((row) => [text(row, 'dataset'), accountFromRow(row)]))
+  const named = [keys.datasets.all(), keys.charges.all(), keys.debited.all()]
+  const { rows } = await ask(client, STATEMENTS.lock, named)
+  const accounts = new Map(rows.map((row) => [text(row, 'dataset'), accountFromRow(row)]))
+  addPopulations(keys, accounts)
+  return accounts
+}
+
+/** Adds the analysts of charges on their populations. A population that was joined since the locks were taken is not locked. */
+function addPopulations(keys: Keys, accounts: ReadonlyMap<string, Account>): void {
+  const { firsts, seconds } = keys.analysts
+  const asked = firsts.map((dataset, place) => [dataset, must(seconds[place], 'an analyst')] as const)
+  for (const [dataset, principal] of asked) {
+    const population = accounts.get(dataset)?.budget.population
+    if (population !== undefined && keys.debited.has(dataset)) keys.analysts.add(population, principal)
+  }
 }
 
 /**
@@ -325,6 +359,7 @@ async function readRows(
     keys.sessions.all(),
     keys.sessionQuestions.firsts,
     keys.sessionQuestions.seconds,
+    keys.allAnalysts.all(),
   ])
   const found: Row = results[0]
   const sources = await readSources(client, keys.sources)
@@ -367,7 +402,14 @@ async function readRows(
     rows: {
       account: (dataset) => known(accounts.get(dataset), keys.datasets.has(dataset)),
       analyst: (dataset, principal) =>
-        known(analysts.get(joined(dataset, principal)), keys.analysts.has(dataset, principal)),
+        known(
+          analysts.get(joined(dataset, principal)),
+          keys.analysts.has(dataset, principal) || keys.allAnalysts.has(dataset),
+        ),
+      analysts(dataset) {
+        if (!keys.allAnalysts.has(dataset)) throw missedRow()
+        return [...analysts.values()].filter((each) => each.dataset === dataset)
+      },
       charge: (name) => known(charges.get(name), keys.charges.has(name)),
       answer: (name) => known(answers.get(name), keys.answers.has(name)),
       sharedRelease: (dataset, requestHash) => {

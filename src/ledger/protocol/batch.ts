@@ -134,6 +134,16 @@ export function analystOf(batch: Batch, account: Account, principal: string): An
   return batch.analysts.get(joinKey(account.dataset, principal)) ?? newAnalyst(account, principal)
 }
 
+/** Reads the accounts of all analysts of a dataset. */
+export function analystsOf(batch: Batch, dataset: string): readonly AnalystAccount[] {
+  const stored = batch.rows.analysts(dataset).map(({ principal }) => principal)
+  const changed = batch.analysts.changes().map(({ after }) => after)
+  const added = changed.filter((each) => each.dataset === dataset).map(({ principal }) => principal)
+  return [...new Set([...stored, ...added])].flatMap(
+    (principal) => batch.analysts.get(joinKey(dataset, principal)) ?? [],
+  )
+}
+
 export function setAnalyst(batch: Batch, analyst: AnalystAccount): void {
   batch.analysts.set(joinKey(analyst.dataset, analyst.principal), analyst)
 }

@@ -5,58 +5,105 @@ import {
   isSameAmount,
   noAmount,
 } from '../../privacy/accounting.ts'
+import { defined } from '../../privacy/defined.ts'
 import { addLoss, NO_LOSS, type PrivacyLoss } from '../../privacy/loss.ts'
-import type {
-  AllotOutcome,
-  Budget,
-  NewAllotment,
-  NewBudget,
-  NewSource,
-  OpenOutcome,
-  ReplaceOutcome,
-  SourceRefusal,
+import {
+  type AllotOutcome,
+  type Budget,
+  isPopulationAccount,
+  type NewAllotment,
+  type NewBudget,
+  type NewSource,
+  type OpenOutcome,
+  type ReplaceOutcome,
+  type SourceRefusal,
 } from '../contract/budgets.ts'
-import { eventAmount, eventLoss, type LedgerEvent } from '../event.ts'
-import { expectCap, expectDataset, expectText } from '../range.ts'
+import { eventAmount, eventLoss, type LedgerEvent, type PersonUnit } from '../event.ts'
+import { expectAccount, expectCap, expectDataset, expectText } from '../range.ts'
 import { appendWithAct } from './acts.ts'
 import { analystOf, appendEvent, type Batch, BEFORE_FIRST_EVENT, setAnalyst } from './batch.ts'
-import { type SourceRow, spendingOf } from './rows.ts'
+import { join, joinRefusal } from './populations.ts'
+import { type Account, expectRow, type SourceRow, spendingOf } from './rows.ts'
 
 /** Decides {@link Ledger.openBudget}. See decision 23. */
 export function openBudget(
   batch: Batch,
   dataset: string,
-  { accounting, granted, neighbours, privacyUnit, synthetic = false, source }: NewBudget,
+  { accounting, granted, neighbours, privacyUnit, synthetic = false, source, population }: NewBudget,
   principal: string,
 ): OpenOutcome {
-  expectDataset(dataset)
+  expectAccount(dataset)
   expectText({ principal })
   expectCap(granted)
+  if (isPopulationAccount(dataset)) expectPopulation({ neighbours, ...defined({ source, population }) })
   if (source !== undefined) {
     expectSource(source)
-    const refusal = sourceRefusal(batch, dataset, source)
-    if (refusal !== undefined) return refusal
+    const refused = sourceRefusal(batch, dataset, source)
+    if (refused !== undefined) return refused
   }
   const existing = batch.accounts.get(dataset)
-  if (existing !== undefined) {
-    if (source !== undefined) recordSource(batch, dataset, source, principal)
-    return { kind: 'exists', budget: existing.budget }
-  }
   const cap = amountBoughtBy(accounting, granted)
   const budget = { granted, cap, spent: noAmount(accounting) }
-  batch.accounts.set(dataset, { dataset, budget, ...BEFORE_FIRST_EVENT })
-  appendEvent(batch, dataset, {
+  const account = existing ?? { dataset, budget, ...BEFORE_FIRST_EVENT }
+  const refusal = population === undefined ? undefined : joinRefusal(batch, account, population)
+  if (refusal !== undefined) return refusal
+  if (existing === undefined)
+    open(batch, account, { neighbours, synthetic, principal, ...defined({ privacyUnit }) })
+  if (source !== undefined) recordSource(batch, dataset, source, principal)
+  if (population !== undefined) join(batch, expectRow(batch.accounts.get(dataset)), population, principal)
+  return existing === undefined ? { kind: 'opened' } : { kind: 'exists', budget: existing.budget }
+}
+
+/** Creates an account with its first event; that of a population is an administrative act. */
+function open(
+  batch: Batch,
+  account: Account,
+  facts: Pick<NewBudget, 'neighbours' | 'privacyUnit'> & {
+    readonly synthetic: boolean
+    readonly principal: string
+  },
+): void {
+  const { dataset, budget } = account
+  const { neighbours, privacyUnit, synthetic, principal } = facts
+  const { accounting } = budget.cap
+  batch.accounts.set(dataset, account)
+  const event = {
     kind: 'opened',
     principal,
     ...(accounting === 'zcdp' && { accounting }),
-    loss: eventLoss(granted),
+    loss: eventLoss(budget.granted),
     neighbours,
-    ...(privacyUnit?.kind === 'person' && { privacyUnit: { kind: 'person', column: privacyUnit.column } }),
+    ...(privacyUnit?.kind === 'person' && { privacyUnit: personUnit(privacyUnit) }),
     synthetic,
-    ...limitField(cap),
-  })
-  if (source !== undefined) recordSource(batch, dataset, source, principal)
-  return { kind: 'opened' }
+    ...limitField(budget.cap),
+  } as const
+  if (isPopulationAccount(dataset)) appendWithAct(batch, dataset, event, 'population-created')
+  else appendEvent(batch, dataset, event)
+}
+
+function personUnit({ column }: NonNullable<NewBudget['privacyUnit']>): PersonUnit {
+  return defined({ kind: 'person', column })
+}
+
+/** @throws RangeError for a population of another kind of neighbours, or with what only a dataset has. */
+function expectPopulation({
+  neighbours,
+  source,
+  population,
+}: Pick<NewBudget, 'neighbours' | 'source' | 'population'>): void {
+  if (neighbours !== 'add-remove') throw new RangeError('the neighbours of a population are add-remove')
+  if (source !== undefined || population !== undefined)
+    throw new RangeError('a population has no source and joins none')
+}
+
+/**
+ * The delta at which a cap in rho converts back is the same for a population and its datasets.
+ * @throws RangeError for a change of a delta that is fixed
+ */
+function expectFixedDelta({ dataset, budget }: Account, granted: PrivacyLoss): void {
+  const isFixed = isPopulationAccount(dataset) || budget.population !== undefined
+  if (isFixed && granted.deltaAtto !== budget.granted.deltaAtto)
+    throw new RangeError('the delta of a population and of its datasets is fixed')
 }
 
 /** Decides {@link Ledger.registerSource}. */
@@ -157,13 +204,14 @@ export function grant(
   principal: string,
   reason: string,
 ): Budget | undefined {
-  expectDataset(dataset)
+  expectAccount(dataset)
   expectText({ principal, reason })
   expectCap(amount)
   const before = batch.accounts.get(dataset)
   if (before === undefined) return undefined
   const granted = addLoss(before.budget.granted, amount)
   expectCap(granted)
+  expectFixedDelta(before, granted)
   const bought = amountBoughtBy(before.budget.cap.accounting, granted)
   // Another release of Sotto may convert to a smaller amount. That must not reduce a cap granted earlier.
   const cap = coversAmount(bought, before.budget.cap) ? bought : before.budget.cap
@@ -182,11 +230,12 @@ export function replaceCap(
   principal: string,
   reason: string,
 ): ReplaceOutcome {
-  expectDataset(dataset)
+  expectAccount(dataset)
   expectText({ principal, reason })
   expectCap(granted)
   const before = batch.accounts.get(dataset)
   if (before === undefined) return { kind: 'no-budget' }
+  expectFixedDelta(before, granted)
   const { accounting } = before.budget.cap
   if (isSameLoss(before.budget.granted, granted)) return { kind: 'replaced', budget: before.budget }
   // Analysts who were debited for shared releases share one that the dataset was debited for.
@@ -215,7 +264,7 @@ export function allot(
   batch: Batch,
   { dataset, analyst, granted, principal, reason }: NewAllotment,
 ): AllotOutcome {
-  expectDataset(dataset)
+  expectAccount(dataset)
   expectText({ analyst, principal, reason })
   if (granted !== undefined) expectCap(granted)
   const account = batch.accounts.get(dataset)

@@ -6,10 +6,11 @@ import {
   noAmount,
   subtractAmounts,
 } from '../../privacy/accounting.ts'
+import { defined } from '../../privacy/defined.ts'
 import { chargeId, sha256 } from '../canonical.ts'
-import type { AnalystSpending, Budget } from '../contract/budgets.ts'
+import type { Balances } from '../contract/budgets.ts'
 import type { EventReference } from '../contract/chain.ts'
-import type { Charge, ChargeOutcome, ChargeRequest } from '../contract/charges.ts'
+import type { Charge, ChargeOutcome, ChargeRequest, Limit, PopulationDebit } from '../contract/charges.ts'
 import { isOpenTo, type ReleaseFacts, type StoredRelease } from '../contract/releases.ts'
 import type { Failure } from '../contract/suspension.ts'
 import { eventAmount } from '../event.ts'
@@ -34,6 +35,7 @@ import {
   setSharedRelease,
   sharedReleaseOf,
 } from './batch.ts'
+import { populationBalances, populationOf, spend } from './populations.ts'
 import { type Account, type AnalystAccount, expectRow, type StoredCharge, spendingOf } from './rows.ts'
 import {
   ATTEMPT_BYTES,
@@ -161,7 +163,9 @@ function firstAttempt(
   if (isStorageExceeded(storedBytes, request.maxStoredBytes))
     return { kind: 'storage-exceeded', by: 'bytes', storedBytes }
   const sharedFrom = request.sharing && !request.keyChosen ? releaseOfAnother(batch, request) : undefined
-  const exceeded = exceededLimit(account.budget, analyst, price, sharedFrom !== undefined)
+  const population = populationBalances(batch, account, principal)
+  const balances = { budget: account.budget, analyst, population }
+  const exceeded = exceededLimit(balances, price, sharedFrom !== undefined)
   const row = newCharge(batch, id, request, { sharedFrom, isDenied: exceeded !== undefined })
   if (exceeded !== undefined) {
     const recorded = denied !== undefined || recordDenial(batch, row, analyst)
@@ -172,6 +176,7 @@ function firstAttempt(
       sticks: false,
       budget: account.budget,
       analyst: spendingOf(analyst),
+      ...defined({ population }),
     }
   }
   // Before any change, so that a call that fails has no effect.
@@ -180,12 +185,29 @@ function firstAttempt(
   batch.requests.set(id, request.request)
   const bytes = CHARGE_BYTES + Buffer.byteLength(request.request)
   debit(batch, account, withStoredBytes(analyst, bytes), row)
-  const event = appendEvent(batch, dataset, {
-    ...eventFacts(row),
-    attempt: 1,
-    ...startOf(request, sharedFrom),
-  })
-  return chargedOutcome(batch, row, event, shared)
+  const start = startOf(request, sharedFrom)
+  const event = appendEvent(batch, dataset, { ...eventFacts(row), attempt: 1, ...start })
+  const ofPopulation = start.kind === 'inferred' ? undefined : debitPopulation(batch, row, { event, start })
+  return chargedOutcome(batch, row, event, { shared, ofPopulation })
+}
+
+/**
+ * Debits the population of a dataset for a charge, as the dataset was debited, in the same batch. An inferred answer debits
+ * nothing.
+ * @param made the event in the dataset's chain, and its kind
+ * @returns the event in the population's chain; `undefined` for a dataset without population
+ */
+function debitPopulation(
+  batch: Batch,
+  row: StoredCharge,
+  { event, start }: { readonly event: EventReference; readonly start: ReturnType<typeof startOf> },
+): EventReference | undefined {
+  const { dataset, principal } = row
+  const found = populationOf(batch, expectRow(batch.accounts.get(dataset)), principal)
+  if (found === undefined) return undefined
+  debit(batch, found.account, found.analyst, row)
+  const { datasetVersion: _, ...facts } = eventFacts(row)
+  return appendEvent(batch, found.account.dataset, { ...facts, ...start, member: { dataset, ...event } })
 }
 
 /** The kind of the event that starts a charge, and the charges that it refers to. */
@@ -243,21 +265,15 @@ function newCharge(
   }
 }
 
-/** Debits the analyst, and the dataset unless the charge shares the release of another. */
-function debit(batch: Batch, account: Account, analyst: AnalystAccount, charge: StoredCharge): void {
-  const { dataset, price, sharedFrom } = charge
-  const { budget } = account
-  setAnalyst(batch, {
-    ...analyst,
-    spent: addAmounts(analyst.spent, price),
-    ...(sharedFrom !== undefined && { spentOnShared: addAmounts(analyst.spentOnShared, price) }),
-  })
-  if (sharedFrom === undefined) {
-    batch.accounts.set(dataset, {
-      ...account,
-      budget: { ...budget, spent: addAmounts(budget.spent, price) },
-    })
-  }
+/** Debits the analyst, and the account unless the charge shares the release of another. */
+function debit(
+  batch: Batch,
+  account: Account,
+  analyst: AnalystAccount,
+  { price, sharedFrom }: StoredCharge,
+): void {
+  const spentOnShared = sharedFrom === undefined ? noAmount(price.accounting) : price
+  spend(batch, account, analyst, { spent: price, spentOnShared })
 }
 
 /** The fields that the events of a charge share. */
@@ -273,10 +289,14 @@ function repeatedDenial(
 ): ChargeOutcome {
   const account = expectRow(batch.accounts.get(dataset))
   const { budget } = account
-  const analyst = analystOf(batch, account, principal)
-  const by =
-    price.accounting === budget.cap.accounting ? exceededLimit(budget, analyst, price, false) : undefined
-  return { kind: 'denied', by: by ?? 'dataset', sticks: true, budget, analyst: spendingOf(analyst) }
+  const analyst = spendingOf(analystOf(batch, account, principal))
+  const balances = {
+    budget,
+    analyst,
+    ...defined({ population: populationBalances(batch, account, principal) }),
+  }
+  const by = price.accounting === budget.cap.accounting ? exceededLimit(balances, price, false) : undefined
+  return { kind: 'denied', by: by ?? 'dataset', sticks: true, ...balances }
 }
 
 /** Starts another attempt of a charge that is paid and has no answer. */
@@ -302,18 +322,24 @@ function furtherAttempt(batch: Batch, earlier: StoredCharge, request: ChargeRequ
     attempt,
     datasetVersion,
   })
-  return chargedOutcome(batch, row, event, shared)
+  return chargedOutcome(batch, row, event, { shared })
 }
 
 function chargedOutcome(
   batch: Batch,
   { id, attempt, dataset, principal, createdAtMs: debitedAtMs }: StoredCharge,
   event: EventReference,
-  shared: StoredRelease | undefined,
+  {
+    shared,
+    ofPopulation,
+  }: { readonly shared: StoredRelease | undefined; readonly ofPopulation?: EventReference | undefined },
 ): ChargeOutcome {
   const account = expectRow(batch.accounts.get(dataset))
   const analyst = spendingOf(analystOf(batch, account, principal))
-  const charge: Charge = { id, attempt, budget: account.budget, analyst, debitedAtMs, event }
+  const balances = populationBalances(batch, account, principal)
+  const population = balances && { ...balances, ...defined({ event: ofPopulation }) }
+  const made = { id, attempt, budget: account.budget, analyst, debitedAtMs, event }
+  const charge: Charge = { ...made, ...defined({ population }) }
   return shared === undefined ? { kind: 'charged', charge } : { kind: 'shared', charge, shared }
 }
 
@@ -351,14 +377,26 @@ function isWithin({ nowMs }: Batch, { within }: ChargeRequest): boolean {
   return within === undefined || (nowMs >= within.fromMs && nowMs < within.untilMs)
 }
 
-/** The limit that a price would exceed. An analyst without an allotment is limited by the dataset's cap. */
+/** The first limit that a price would exceed, of the dataset and then of its population. */
 function exceededLimit(
-  { cap, spent }: Budget,
-  analyst: AnalystSpending,
+  { population, ...balances }: Balances & { readonly population?: PopulationDebit | undefined },
   price: Amount,
   shared: boolean,
-): 'dataset' | 'allotment' | undefined {
-  if (!shared && !coversAmount(subtractAmounts(cap, spent), price)) return 'dataset'
+): Limit | undefined {
+  const ofDataset = exceededOf(balances, price, shared)
+  if (ofDataset !== undefined) return ofDataset === 'cap' ? 'dataset' : 'allotment'
+  const ofPopulation = population && exceededOf(population, price, shared)
+  if (ofPopulation === undefined) return undefined
+  return ofPopulation === 'cap' ? 'population' : 'population-allotment'
+}
+
+/** The limit of one account that a price would exceed. An analyst without an allotment is limited by the cap. */
+function exceededOf(
+  { budget: { cap, spent }, analyst }: Balances,
+  price: Amount,
+  shared: boolean,
+): 'cap' | 'allotment' | undefined {
+  if (!shared && !coversAmount(subtractAmounts(cap, spent), price)) return 'cap'
   const limit = analyst.allotment?.limit ?? cap
   return coversAmount(limit, addAmounts(analyst.spent, price)) ? undefined : 'allotment'
 }

@@ -11,7 +11,7 @@ import type { PackedAnswer } from '../stores/packed-answer.ts'
  * The rows of a ledger, as the charge protocol reads and writes them. Every store maps its tables to these types.
  */
 
-/** A dataset's budget, its suspension and the head of its hash chain. */
+/** The budget of a dataset or a population, its suspension and the head of its hash chain. */
 export interface Account extends SuspensionState {
   readonly dataset: string
   readonly budget: Budget
@@ -64,6 +64,8 @@ export type SessionAnswerRow = Pick<SessionAnswer, 'requestHash' | 'answer'>
 export interface Rows {
   account(dataset: string): Account | undefined
   analyst(dataset: string, principal: string): AnalystAccount | undefined
+  /** The accounts of all analysts of a dataset. */
+  analysts(dataset: string): readonly AnalystAccount[]
   charge(id: string): StoredCharge | undefined
   /** The stored answer of a charge. */
   answer(id: string): string | undefined

@@ -12,7 +12,7 @@ const COPIED_ID = 0x53747430n
 
 /** The schema of the ledger in a SQLite file. */
 export const SQLITE_SCHEMA: StoredSchema = {
-  version: 10,
+  version: 11,
   sql: readFileSync(new URL('./schema.sql', import.meta.url), 'utf8'),
   steps: new Map(),
 }

@@ -1,7 +1,9 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { defined } from '../../privacy/defined.ts'
 import { actFromEvent } from '../act.ts'
 import { sha256 } from '../canonical.ts'
 import { ADMINISTRATION } from '../contract/acts.ts'
+import { isPopulationAccount } from '../contract/budgets.ts'
 import type { ChargeRecord } from '../contract/chain.ts'
 import type { ListedRelease, ReleaseSelection } from '../contract/releases.ts'
 import { entryFromEvent, failureFromEvent } from '../event.ts'
@@ -42,7 +44,9 @@ export function sqliteReads(
       if (account === undefined) return undefined
       const { budget, headSequence, headHash, failures, suspended } = account
       const spending = rows.spending(dataset)
-      return { sequence: headSequence, hash: headHash, budget, spending, failures, suspended }
+      const members = isPopulationAccount(dataset) ? rows.members(dataset) : undefined
+      const head = { sequence: headSequence, hash: headHash, budget, spending, failures, suspended }
+      return { ...head, ...defined({ members }) }
     },
     suspension(dataset) {
       const account = rows.account(dataset)
@@ -207,7 +211,7 @@ const FIND = {
     SELECT coalesce(max(CAST(dataset_version AS INTEGER)), 0) AS version FROM charges WHERE dataset = :dataset
   `,
   heads: 'SELECT dataset, head_sequence, head_hash FROM budgets ORDER BY dataset',
-  datasets: `SELECT dataset FROM budgets WHERE dataset <> '${ADMINISTRATION}' ORDER BY dataset`,
+  datasets: `SELECT dataset FROM budgets WHERE dataset NOT LIKE '@%' ORDER BY dataset`,
   release: `
     SELECT charges.dataset, charges.principal, releases.answer, releases.deflated
     FROM charges JOIN releases ON releases.charge = charges.number

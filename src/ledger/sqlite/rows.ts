@@ -1,5 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { AnalystSpending } from '../contract/budgets.ts'
+import type { Member } from '../contract/chain.ts'
 import { type Rows, spendingOf } from '../protocol/rows.ts'
 import {
   accountFromRow,
@@ -28,9 +29,10 @@ export function prepared<Name extends string>(
 }
 
 /** Prepares the reading of single rows, for the protocol, and of the spending on a dataset. */
-export function sqliteRows(
-  database: DatabaseSync,
-): Rows & { readonly spending: (dataset: string) => AnalystSpending[] } {
+export function sqliteRows(database: DatabaseSync): Rows & {
+  readonly spending: (dataset: string) => AnalystSpending[]
+  readonly members: (population: string) => readonly Member[]
+} {
   const findAccount = database.prepare('SELECT * FROM budgets WHERE dataset = :dataset')
   const findAnalyst = database.prepare(`
     SELECT analysts.*, budgets.accounting FROM analysts JOIN budgets USING (dataset)
@@ -40,6 +42,9 @@ export function sqliteRows(
     SELECT analysts.*, budgets.accounting FROM analysts JOIN budgets USING (dataset)
     WHERE dataset = :dataset ORDER BY principal
   `)
+  const findMembers = database.prepare(
+    'SELECT * FROM budgets WHERE population = :population ORDER BY dataset',
+  )
   const findCharge = database.prepare(`
     SELECT ${CHARGE_COLUMNS}, budgets.accounting FROM charges JOIN budgets USING (dataset) WHERE id = ?
   `)
@@ -67,12 +72,20 @@ export function sqliteRows(
   const findSources = database.prepare(`
     SELECT digest, dataset, synthetic FROM sources WHERE digest = :digest OR dataset = :dataset
   `)
+  const analysts = (dataset: string) =>
+    findSpending.all({ dataset }).map((row) => analystFromRow(row, accountingFromRow(row)))
+  const spending = (dataset: string) => analysts(dataset).map(spendingOf)
   return {
     account: (dataset) => ifThere(findAccount.get({ dataset }), accountFromRow),
     analyst: (dataset, principal) =>
       ifThere(findAnalyst.get({ dataset, principal }), (row) => analystFromRow(row, accountingFromRow(row))),
-    spending: (dataset) =>
-      findSpending.all({ dataset }).map((row) => spendingOf(analystFromRow(row, accountingFromRow(row)))),
+    analysts,
+    spending,
+    members: (population) =>
+      findMembers
+        .all({ population })
+        .map(accountFromRow)
+        .map(({ dataset, budget: { spent } }) => ({ dataset, spent, spending: spending(dataset) })),
     charge: (id) => ifThere(findCharge.get(id), chargeFromRow),
     answer: (id) => ifThere(findAnswer.get({ id }), answerFromRow),
     sharedRelease: (dataset, requestHash) =>

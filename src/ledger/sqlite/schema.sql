@@ -6,7 +6,8 @@
 -- REPLACE deletes the row that is in its way without asking the triggers on deletion, so that triggers on insertion
 -- refuse it.
 
--- The chain of administrative acts, '@administration', has a row here, which can never pay for anything.
+-- A population, '@population:' and its id, has a row beside those of its datasets, which are debited with it. The chain of
+-- administrative acts, '@administration', has one too, which can never pay for anything.
 CREATE TABLE budgets (
   dataset TEXT NOT NULL PRIMARY KEY CHECK (length(dataset) > 0),
   -- What it is counted in. Under zcdp the caps of epsilon and delta are what was granted, and rho is what is spent.
@@ -23,6 +24,9 @@ CREATE TABLE budgets (
   -- Failures that were counted since the last resumption, and whether they suspended the dataset.
   failures INTEGER NOT NULL DEFAULT 0 CHECK (failures BETWEEN 0 AND 9007199254740991),
   suspended INTEGER NOT NULL DEFAULT 0 CHECK (suspended IN (0, 1) AND (suspended = 0 OR failures > 0)),
+  -- The population that the dataset belongs to for ever, if any.
+  population TEXT REFERENCES budgets (dataset)
+    CHECK (population IS NULL OR (population LIKE '@population:_%' AND dataset NOT LIKE '@%')),
   CHECK (accounting = 'basic' OR (spent_epsilon_nano = 0 AND spent_delta_atto = 0)),
   CHECK (dataset <> '@administration' OR (accounting = 'basic' AND cap_epsilon_nano = 0 AND cap_delta_atto = 0))
 ) STRICT, WITHOUT ROWID;
@@ -45,6 +49,23 @@ WHEN NEW.dataset <> OLD.dataset OR NEW.accounting <> OLD.accounting
     AND (NEW.cap_epsilon_nano < OLD.cap_epsilon_nano OR NEW.cap_delta_atto < OLD.cap_delta_atto
       OR NEW.cap_rho_pico < OLD.cap_rho_pico))
 BEGIN SELECT RAISE(ABORT, 'what was spent stays spent'); END;
+
+CREATE INDEX members_of_population ON budgets (population) WHERE population IS NOT NULL;
+
+CREATE TRIGGER membership_is_for_ever BEFORE UPDATE ON budgets
+WHEN NEW.population IS NOT OLD.population AND (OLD.population IS NOT NULL OR NEW.head_sequence = OLD.head_sequence
+  OR NEW.accounting <> (SELECT accounting FROM budgets WHERE dataset = NEW.population))
+BEGIN SELECT RAISE(ABORT, 'a dataset stays in its population'); END;
+
+-- A batch updates the population before its datasets.
+CREATE TRIGGER populations_pay_for_their_datasets AFTER UPDATE ON budgets
+WHEN NEW.population IS NOT NULL
+  AND (SELECT spent_epsilon_nano < sum_epsilon OR spent_delta_atto < sum_delta OR spent_rho_pico < sum_rho
+    FROM budgets, (
+      SELECT sum(spent_epsilon_nano) AS sum_epsilon, sum(spent_delta_atto) AS sum_delta, sum(spent_rho_pico) AS sum_rho
+      FROM budgets WHERE population = NEW.population)
+    WHERE dataset = NEW.population)
+BEGIN SELECT RAISE(ABORT, 'a population has spent what its datasets have'); END;
 
 CREATE TRIGGER suspensions_follow_the_events BEFORE UPDATE ON budgets
 WHEN (NEW.failures < OLD.failures AND OLD.suspended = 0)
@@ -159,7 +180,7 @@ CREATE TABLE charges (
   id TEXT NOT NULL UNIQUE CHECK (length(id) = 32),
   principal TEXT NOT NULL CHECK (length(principal) > 0),
   idempotency_key TEXT NOT NULL CHECK (length(idempotency_key) > 0),
-  dataset TEXT NOT NULL REFERENCES budgets (dataset) CHECK (dataset <> '@administration'),
+  dataset TEXT NOT NULL REFERENCES budgets (dataset) CHECK (dataset NOT LIKE '@%'),
   dataset_version TEXT NOT NULL,
   request_hash TEXT NOT NULL,
   request TEXT NOT NULL,

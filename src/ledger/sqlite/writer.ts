@@ -42,7 +42,8 @@ const UPDATE_BUDGET = `
   SET cap_epsilon_nano = :cap_epsilon_nano, cap_delta_atto = :cap_delta_atto, cap_rho_pico = :cap_rho_pico,
     spent_epsilon_nano = spent_epsilon_nano + :debit_epsilon_nano,
     spent_delta_atto = spent_delta_atto + :debit_delta_atto, spent_rho_pico = spent_rho_pico + :debit_rho_pico,
-    head_sequence = :head_sequence, head_hash = :head_hash, failures = :failures, suspended = :suspended
+    head_sequence = :head_sequence, head_hash = :head_hash, failures = :failures, suspended = :suspended,
+    population = :population
   WHERE dataset = :dataset AND head_hash = :head_hash_before
     AND CASE accounting
       WHEN 'basic' THEN :cap_epsilon_nano - spent_epsilon_nano >= :debit_epsilon_nano

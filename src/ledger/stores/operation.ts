@@ -55,6 +55,7 @@ type Submit<Names extends OperationName> = <Name extends Names>(
 export function commandMethods(submit: Submit<CommandName>): Pick<Ledger, CommandName> {
   return {
     openBudget: (...args) => submit('openBudget', args),
+    joinPopulation: (...args) => submit('joinPopulation', args),
     registerSource: (...args) => submit('registerSource', args),
     grant: (...args) => submit('grant', args),
     replaceCap: (...args) => submit('replaceCap', args),

@@ -24,6 +24,7 @@ export function accountFromRow(row: Row): Account {
       granted,
       cap: amountOf(accounting, granted, rhoFromRow(row, 'cap_rho_pico')),
       spent: amountFromRow(row, accounting, 'spent'),
+      ...(row.population !== null && { population: text(row, 'population') }),
     },
     headSequence: count(row, 'head_sequence'),
     headHash: text(row, 'head_hash'),
@@ -171,7 +172,8 @@ function rhoFromRow(row: Row, column: string): RhoPico {
   return rhoPico(integer(row, column))
 }
 
-function amountFromRow(row: Row, accounting: Accounting, name: string): Amount {
+/** Reads an amount from its three columns. */
+export function amountFromRow(row: Row, accounting: Accounting, name: string): Amount {
   const loss = lossFromRow(row, `${name}_epsilon_nano`, `${name}_delta_atto`)
   return amountOf(accounting, loss, rhoFromRow(row, `${name}_rho_pico`))
 }

@@ -54,9 +54,10 @@ function newBudget({ dataset, budget: { granted, cap } }: Account) {
 
 /** The budget after the changes, with the debit since `before`. */
 function movedBudget({ before, after }: Changes['accounts'][number]) {
-  const { granted, cap, spent } = after.budget
+  const { granted, cap, spent, population = null } = after.budget
   return {
     dataset: after.dataset,
+    population,
     ...capColumns({ granted, cap }),
     ...amountColumns('debit', subtractAmounts(spent, before?.budget.spent ?? noAmount(cap.accounting))),
     head_sequence: after.headSequence,

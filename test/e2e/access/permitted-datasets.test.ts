@@ -34,6 +34,10 @@ beforeAll(async () => {
   release = (await wide.post('/v1/datasets/census/queries').send(QUERY).expect(200)).body.id
   session = (await wide.post('/v1/datasets/census/sparse-vector-sessions').send(SESSION).expect(201)).body.id
   await wide.get(`/v1/releases/${release}`).expect(200)
+  const custodian = service.as('custodian')
+  const population = { id: 'residents', privacyUnit: 'row', budget: { epsilon: 100, delta: 1e-5 } }
+  await custodian.post('/v1/populations').send(population).expect(201)
+  await custodian.put('/v1/populations/residents/datasets/census').expect(200)
   for (const role of ROLES) {
     const request = { name: `limited-${role}`, role, datasets: [LIMITED_TO], samePrincipal: true }
     limitedKeys[role] = await createKey(service.dataDirectory, request)
@@ -142,6 +146,16 @@ const OTHER_OPERATIONS: Readonly<Record<string, boolean>> = {
   uploadSource: false,
   deleteSource: false,
   draftDeclaration: true,
+  createPopulation: false,
+  listPopulations: true,
+  getPopulation: true,
+  grantPopulation: false,
+  listAnalystsOfPopulation: true,
+  setPopulationAllotment: false,
+  removePopulationAllotment: false,
+  getPopulationHead: true,
+  exportPopulationLedger: true,
+  verifyPopulationLedger: true,
   listKeys: true,
   createKey: true,
   rotateKey: true,
@@ -182,6 +196,15 @@ test('operations that reach a dataset otherwise do not reach one of others', asy
   }
   const audited = (await limited('auditor').get('/v1/audit/datasets').expect(200)).body.datasets
   expect(audited.map(({ id }: { id: string }) => id)).toEqual([LIMITED_TO])
+
+  for (const role of ROLES) {
+    expect((await limited(role).get('/v1/populations').expect(200)).body.populations).toEqual([])
+    for (const part of ['', '/analysts', '/ledger/head', '/ledger/export', '/ledger/verification']) {
+      const { status } = await answerOf(role, 'get', `/v1/populations/residents${part}`)
+      expect([404, 403], `${role} ${part}`).toContain(status)
+      expect(status).toBe((await answerOf(role, 'get', `/v1/populations/unknown${part}`)).status)
+    }
+  }
 
   const stored = await answerOf('analyst', 'get', `/v1/releases/${release}`)
   expect(stored).toEqual(await answerOf('analyst', 'get', `/v1/releases/${unknown}`))

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
 import { chargeId } from '../../../src/ledger/canonical.ts'
+import { populationAccount } from '../../../src/ledger/contract/budgets.ts'
 import type { ChargeRequest } from '../../../src/ledger/contract/charges.ts'
 import type { SessionAnswer } from '../../../src/ledger/contract/sessions.ts'
 import type { Ledger } from '../../../src/ledger/ledger.ts'
@@ -70,6 +71,13 @@ async function chargedWithALeaseThatRanOut(setting: Setting): Promise<void> {
 
 async function openedBoth({ ledger, dataset }: Setting): Promise<void> {
   for (const each of ['one', 'other']) await ledger.openBudget(`${dataset} ${each}`, summed('0.1'), 'carol')
+}
+
+async function openedTogether({ ledger, dataset }: Setting): Promise<void> {
+  const population = populationAccount(dataset)
+  await ledger.openBudget(population, summed('0.1'), 'carol')
+  for (const each of ['one', 'other'])
+    await ledger.openBudget(`${dataset} ${each}`, { ...summed('1'), population }, 'carol')
 }
 
 export const RACES: readonly Race[] = [
@@ -203,6 +211,28 @@ export const RACES: readonly Race[] = [
       ({ ledger, asked, dataset }) => kindOf(ledger, asked('bob', { dataset: `${dataset} other` })),
     ],
     outcomes: ['charged, charged'],
+  },
+  {
+    name: 'two datasets of one population are charged, each by one, and one unit of it is left',
+    prepare: openedTogether,
+    sides: [
+      ({ ledger, asked, dataset }) => kindOf(ledger, asked('ada', { dataset: `${dataset} one` })),
+      ({ ledger, asked, dataset }) => kindOf(ledger, asked('bob', { dataset: `${dataset} other` })),
+    ],
+    outcomes: ['charged, denied', 'denied, charged'],
+  },
+  {
+    name: 'a dataset joins a population, with no unit left, while it is charged',
+    async prepare(setting) {
+      await setting.ledger.openBudget(populationAccount(setting.dataset), summed('0.05'), 'carol')
+      await open('1')(setting)
+    },
+    sides: [
+      async ({ ledger, dataset }) =>
+        (await ledger.joinPopulation(dataset, populationAccount(dataset), 'carol')).kind,
+      charge('ada'),
+    ],
+    outcomes: ['join-refused, charged', 'joined, denied'],
   },
 ]
 
@@ -369,8 +399,10 @@ export async function openRaceRunner(
     }
     for (const replica of replicas) replica.pausing = false
     const outcomes = (await Promise.all(results)).join(', ')
-    for (const each of await observer.datasets()) {
-      if (each !== dataset && !each.startsWith(`${dataset} `)) continue
+    for (const { dataset: each } of await observer.heads()) {
+      const isOfRun =
+        each === dataset || each === populationAccount(dataset) || each.startsWith(`${dataset} `)
+      if (!isOfRun) continue
       const found = await verifyLedger(observer, each)
       if (found?.kind !== 'sound')
         throw new Error(`${outcomes}: the chain of ${each} is broken: ${found?.reason}`)

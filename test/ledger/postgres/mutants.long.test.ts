@@ -239,7 +239,10 @@ const MUTANTS: readonly Mutant[] = [
     'analysts are not looked for and count as new',
     'decimals add up exactly: 0.1 and 0.2 leave 0.7 of 1',
     store(
-      'known(analysts.get(joined(dataset, principal)), keys.analysts.has(dataset, principal))',
+      `known(
+          analysts.get(joined(dataset, principal)),
+          keys.analysts.has(dataset, principal) || keys.allAnalysts.has(dataset),
+        )`,
       'analysts.get(joined(dataset, principal))',
     ),
     store('keys.analysts.add(dataset, principal)', ''),

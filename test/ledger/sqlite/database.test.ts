@@ -165,7 +165,7 @@ describe('opening', () => {
     other.exec(`PRAGMA user_version = ${version}`)
     other.close()
     expect(() => openSqliteDatabase(path)).toThrow(
-      fault('unusable', `has schema version ${version}; this release of Sotto uses version 10 only`),
+      fault('unusable', `has schema version ${version}; this release of Sotto uses version 11 only`),
     )
     const after = new DatabaseSync(path)
     onTestFinished(() => after.close())

@@ -1,13 +1,15 @@
 import { chargeId } from '../../../src/ledger/canonical.ts'
+import { populationAccount } from '../../../src/ledger/contract/budgets.ts'
 import type { Call } from '../../../src/ledger/stores/operation.ts'
 import { answered, SESSION, SESSION_ID } from '../contract/operations/sessions.ts'
 import { basic, loss, question, rho, summed } from '../support.ts'
 
 const BOBS_SHARE = { dataset: 'census', analyst: 'bob', principal: 'carol', reason: 'a share' }
 const IN_RHO = { accounting: 'zcdp', neighbours: 'add-remove', granted: loss('1', '0.000001') } as const
+const PEOPLE = populationAccount('people')
 const SOURCE = { digests: ['0a'.repeat(32)], synthetic: false }
 
-/** Calls that leave rows in every table: a basic dataset whose analysts share, a session, and a dataset under zCDP. */
+/** Calls that leave rows in every table: a basic dataset whose analysts share, a session, a dataset under zCDP, and a population. */
 export const FILLING: readonly Call[] = [
   { operation: 'openBudget', args: ['census', { ...summed('1'), source: SOURCE }, 'carol'] },
   { operation: 'charge', args: [question('a', { sharing: true })] },
@@ -22,16 +24,19 @@ export const FILLING: readonly Call[] = [
   { operation: 'openBudget', args: ['in rho', IN_RHO, 'carol'] },
   { operation: 'charge', args: [question('in rho', { dataset: 'in rho', price: rho('0.01') })] },
   { operation: 'charge', args: [question('denied', { price: basic('9') })] },
+  { operation: 'openBudget', args: [PEOPLE, summed('1'), 'carol'] },
+  { operation: 'openBudget', args: ['visits', { ...summed('1'), population: PEOPLE }, 'carol'] },
+  { operation: 'charge', args: [question('visits', { dataset: 'visits' })] },
 ]
 
 /** Every table, with the number of its rows after {@link FILLING}. */
 export const FILLED_TABLES = {
-  budgets: 3,
-  analysts: 3,
-  charges: 6,
+  budgets: 5,
+  analysts: 5,
+  charges: 7,
   releases: 2,
   shared_releases: 1,
-  events: 14,
+  events: 22,
   sparse_vector_sessions: 1,
   sparse_vector_answers: 2,
   sources: 1,
@@ -73,10 +78,15 @@ export const REFUSED: readonly [what: string, sql: string][] = [
   ['a failure without an event', budget('failures = 1')],
   ['a suspension without an event', budget('failures = 1, suspended = true')],
   ['a suspension without failures', budget('suspended = true')],
+  ['a dataset that spends alone', budget('spent_epsilon_nano = spent_epsilon_nano + 1', 'visits')],
+  ['a dataset that leaves its population', budget('population = NULL', 'visits')],
+  ['a dataset that joins without an event', budget(`population = '${PEOPLE}'`)],
+  ['a dataset in another dataset', budget("population = 'visits'")],
+  ['a population in a population', budget(`population = '${PEOPLE}'`, PEOPLE)],
   ['a deleted budget', 'DELETE FROM budgets'],
   [
     'a budget that is overspent when it is opened',
-    "INSERT INTO budgets SELECT 'other', 'basic', 5, 0, 0, 6, 0, 0, 0, head_hash, 0, false FROM budgets LIMIT 1",
+    "INSERT INTO budgets SELECT 'other', 'basic', 5, 0, 0, 6, 0, 0, 0, head_hash, 0, false, NULL FROM budgets LIMIT 1",
   ],
   ['an analyst beyond the allotment', bob('spent_epsilon_nano = 500000001')],
   ['an allotment below what was spent', bob('granted_epsilon_nano = 1')],

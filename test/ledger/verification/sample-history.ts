@@ -12,7 +12,7 @@ export type EventFacts = Omit<
 > &
   Partial<Pick<LedgerEvent, 'salt'>>
 
-/** Every kind of event of a dataset. A new kind must be added to the history, too. */
+/** Every kind of event. A new kind must be added to the history, too, or to that of a population. */
 export const EVENT_KINDS = Object.keys({
   opened: true,
   granted: true,
@@ -30,7 +30,12 @@ export const EVENT_KINDS = Object.keys({
   suspended: true,
   resumed: true,
   'source-reused': true,
+  joined: true,
+  carried: true,
 } satisfies Record<LedgerEntry['kind'], true>)
+
+/** The population that the dataset joins at the end of its history. */
+export const POPULATION = '@population:people'
 
 /** The recorded answers of charge `a` and of the first question of the session. */
 export const ANSWER = '{"id":"a","dataset":"census","result":{"value":2531}}'
@@ -134,6 +139,7 @@ export function sampleHistory(
     { kind: 'session-failed', principal: 'ben', chargeId: 'session', errorClass: 'Timeout' },
     { kind: 'allotted', principal: 'carol', analyst: 'ben', reason: 'the limit was removed' },
     { kind: 'source-reused', principal: 'carol', otherDatasets: ['census-2020'], reason: 'another project' },
+    { kind: 'joined', principal: 'carol', population: POPULATION },
     { kind: 'charged', ...paid('last', 'ada') },
   ]
 }

@@ -7,12 +7,8 @@ import type { StoredSessionAnswer } from '../../../src/ledger/contract/sessions.
 import type { EventAmount, LedgerEvent } from '../../../src/ledger/event.ts'
 import { amountFromEvent, eventAmount, eventLoss, FIRST_PREVIOUS_HASH } from '../../../src/ledger/event.ts'
 import { LedgerFault } from '../../../src/ledger/fault.ts'
-import type {
-  createVerifier,
-  SoundVerification,
-  Verification,
-} from '../../../src/ledger/protocol/verifier/verifier.ts'
-import type { verifyLedger, verifyTail } from '../../../src/ledger/verification.ts'
+import type { SoundVerification, Verification } from '../../../src/ledger/protocol/verifier/verifier.ts'
+import type { verifyLedger } from '../../../src/ledger/verification.ts'
 import {
   type Accounting,
   type Amount,
@@ -22,22 +18,9 @@ import {
 } from '../../../src/privacy/accounting.ts'
 import { addLoss, NO_LOSS } from '../../../src/privacy/loss.ts'
 import { basic, loss, rho } from '../support.ts'
-import { chain, type EventFacts, SESSION_ANSWER, sampleHistory } from './sample-history.ts'
-
-/** The code under test, which mutants replace. */
-export interface VerificationSource {
-  readonly createVerifier: typeof createVerifier
-  readonly verifyLedger: typeof verifyLedger
-  readonly verifyTail: typeof verifyTail
-}
-
-/** A requirement on verification. `run` rejects if it is not met. */
-export interface VerificationTest {
-  readonly name: string
-  run(source: VerificationSource): Promise<void>
-}
-
-const verificationTest = (name: string, run: VerificationTest['run']): VerificationTest => ({ name, run })
+import { POPULATION_TESTS } from './population-tampering.ts'
+import { chain, type EventFacts, POPULATION, SESSION_ANSWER, sampleHistory } from './sample-history.ts'
+import { type VerificationSource, type VerificationTest, verificationTest } from './verification-test.ts'
 
 const ACCOUNTINGS: readonly Accounting[] = ['basic', 'zcdp']
 
@@ -793,6 +776,7 @@ const TEXT_TESTS: readonly VerificationTest[] = [
 
 /** All tests of verification, the slowest last. */
 export const VERIFICATION_TESTS: readonly VerificationTest[] = [
+  ...POPULATION_TESTS,
   ...ACCOUNTINGS.flatMap((accounting): VerificationTest[] => [
     verificationTest(
       `a history with every kind of event is sound, up to the last unit of its cap, in ${accounting}`,
@@ -811,6 +795,7 @@ export const VERIFICATION_TESTS: readonly VerificationTest[] = [
             granted: addLoss(loss('4', '0.001'), loss('5', '0.002')),
             cap: capOf(accounting),
             spent,
+            population: POPULATION,
           },
           spending: [
             {

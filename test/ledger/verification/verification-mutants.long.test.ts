@@ -1,6 +1,7 @@
 import { type SourceChange, withChangedSource } from '../../mutants/changed-source.ts'
 import { describeMutants, type Mutant, mutantsIn } from '../../mutants/select-mutants.ts'
-import { VERIFICATION_TESTS, type VerificationSource } from './tampering.ts'
+import { VERIFICATION_TESTS } from './tampering.ts'
+import type { VerificationSource } from './verification-test.ts'
 
 const verification = mutantsIn('ledger/verification.ts')
 const verifier = mutantsIn('ledger/protocol/verifier/verifier.ts')
@@ -241,9 +242,44 @@ const VERIFICATION_MUTANTS: readonly Mutant[] = [
     'counted >= verifier.charges.size',
   ),
   replay('denials are not remembered', "  addCharge(state, event.chargeId, event, 'denied')\n", ''),
-  ...['dataset === dataset', 'principal === now.principal', 'requestHash === now.requestHash'].map((same) =>
+  ...[
+    'dataset === (now.member ?? dataset)',
+    'principal === now.principal',
+    'requestHash === now.requestHash',
+  ].map((same) =>
     verification(`a charge whose record need not have ${same}`, `record.${same} &&\n`, 'true &&\n'),
   ),
+  verification(
+    'a population may have spent otherwise than its datasets',
+    'reasonAgainstBalances(result, head) ?? reasonAgainstMembers(head)',
+    'reasonAgainstBalances(result, head)',
+  ),
+  verification(
+    'an analyst may have spent otherwise on a population than on its datasets',
+    "return same ? undefined : 'an analyst has",
+    "return true ? undefined : 'an analyst has",
+  ),
+  replay(
+    'a dataset may join a population twice',
+    "if (kind === 'joined' && last !== undefined)",
+    'if (false)',
+  ),
+  replay(
+    'a population may be charged for a dataset that has not joined',
+    "if (kind !== 'joined' && last === undefined && verifiedEvents === 0)",
+    'if (false)',
+  ),
+  replay(
+    'a dataset may change its population',
+    'if (budget.population !== undefined) return',
+    'if (false) return',
+  ),
+  replay(
+    'what is carried may exceed the cap',
+    "paid)) return 'the cap is exceeded'",
+    "paid) && false) return ''",
+  ),
+  replay('the delta of a population may change', 'return isFixed && granted', 'return false && granted'),
   verification('a charge may have become a share', 'record.sharedFrom === now.sharedFrom &&', ''),
   verification('stored prices are not checked', 'isSameAmount(record.price, now.price)', 'true'),
   verification('a record may be behind the events', 'if (!follows || !precedes)', 'if (!precedes)'),

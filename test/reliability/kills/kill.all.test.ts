@@ -37,6 +37,7 @@ test('SQLite: kill -9 at any moment loses nothing, and each question is charged 
       dataset,
       run: `round-${round}`,
       capacity,
+      population: round % 2 === 0,
       questions: capacity + 100,
       lanes: 1 + random.below(12),
       answerLength: random.oneOf([32, 32, 20_000]),
@@ -83,7 +84,8 @@ describeOwnPostgres('PostgreSQL', {}, (own) => {
       const dataset = `dataset-${round}`
       const capacity = random.oneOf([20, 200])
       // Both ask the same questions: the surviving process takes over the other's attempts once their leases expire.
-      const options = { url, dataset, run: `round-${round}`, capacity, leaseMs: LEASE_MS }
+      const population = round % 2 === 0
+      const options = { url, dataset, run: `round-${round}`, capacity, population, leaseMs: LEASE_MS }
       const killed = startCharging({ ...options, lanes: 1 + random.below(8), questions: 300 })
       const left = startCharging({ ...options, lanes: 1 + random.below(8), questions: 60 })
       await killAtRandomTime(killed, random)

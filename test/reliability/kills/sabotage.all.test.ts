@@ -40,11 +40,10 @@ const MISTAKES: readonly { readonly what: string; readonly change: SourceChange;
     {
       what: 'a charge is forgotten by the balance',
       change: {
-        file: 'ledger/protocol/charges.ts',
-        find: `  if (sharedFrom === undefined) {
-    batch.accounts.set(dataset, {`,
-        replace: `  if (sharedFrom === undefined && account.headSequence % 7 !== 0) {
-    batch.accounts.set(dataset, {`,
+        file: 'ledger/protocol/populations.ts',
+        find: 'const paid = subtractAmounts(spent, spentOnShared)',
+        replace:
+          'const paid = account.headSequence % 7 === 0 ? noAmount(spent.accounting) : subtractAmounts(spent, spentOnShared)',
       },
       found: /verification/,
     },
@@ -106,7 +105,7 @@ const RECOVERIES: typeof MISTAKES = [
     what: 'nothing is ever denied',
     change: {
       file: 'ledger/protocol/charges.ts',
-      find: 'const exceeded = exceededLimit(account.budget, analyst, price, sharedFrom !== undefined)',
+      find: 'const exceeded = exceededLimit(balances, price, sharedFrom !== undefined)',
       replace: 'const exceeded = undefined as ReturnType<typeof exceededLimit>',
     },
     found: /has changed since it was read/,

@@ -54,7 +54,11 @@ class Budget:
         self.accounting: str = document["accounting"]
         """`basic` or `zcdp`."""
         self.allotment = Balance.read(document["allotment"]) if "allotment" in document else None
+        population = document.get("population")
+        self.population = None if population is None else Balance.read(population["budget"])
+        """Of a dataset in a population: the balance that every cost is debited from, too."""
 
     def __repr__(self) -> str:
         own = "" if self.allotment is None else f"; your allotment: {self.allotment}"
-        return f"Budget({self.remaining} left of {self.cap}{own})"
+        shared = "" if self.population is None else f"; its population: {self.population}"
+        return f"Budget({self.remaining} left of {self.cap}{own}{shared})"

@@ -40,6 +40,8 @@ __all__ = [
     "NotSynthetic",
     "NothingToPublish",
     "PathUnknown",
+    "PopulationDoesNotFit",
+    "PopulationExists",
     "QueryDoesNotFit",
     "QueryFailed",
     "QueryInFlight",
@@ -61,6 +63,7 @@ __all__ = [
     "UnknownDataset",
     "UnknownIngestion",
     "UnknownKey",
+    "UnknownPopulation",
     "UnknownRelease",
     "UnknownSession",
     "UnknownSource",
@@ -182,15 +185,27 @@ class UnsupportedUnderZcdp(QueryRefused, code="unsupported-under-zcdp"):
 
 
 class BudgetInsufficient(BudgetProblem, code="budget-insufficient"):
-    """The dataset's budget is too small for this query."""
+    """The budget of the dataset, or of its population, is too small for this query."""
 
 
 class AllotmentInsufficient(BudgetProblem, code="allotment-insufficient"):
-    """The dataset's budget suffices, but your allotment does not."""
+    """The budget suffices, but your allotment does not."""
 
 
 class AllotmentBelowSpent(BudgetProblem, code="allotment-below-spent"):
     """The analyst has already `spent` more than the requested allotment."""
+
+
+class UnknownPopulation(NotFound, code="unknown-population"):
+    """No population has this id, or you may use none of its datasets."""
+
+
+class PopulationExists(CustodianProblem, code="population-exists"):
+    """A population with this id has another privacy unit, accounting or budget."""
+
+
+class PopulationDoesNotFit(CustodianProblem, code="population-does-not-fit"):
+    """The dataset cannot join the population, or belongs to another one."""
 
 
 class UnknownAnalyst(NotFound, code="unknown-analyst"):

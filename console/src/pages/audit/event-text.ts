@@ -27,6 +27,8 @@ const EVENTS: Readonly<
       amount === '' ? `${by} removed the limit of ${analyst}` : `${by} limited ${analyst} to ${amount}`,
   ],
   'source-reused': ['cost', (by) => `${by} registered the same data under another budget as well`],
+  joined: ['plain', (by) => `${by} made the dataset part of a population`],
+  carried: ['cost', (_, amount, analyst) => `${analyst} had spent ${amount} on a dataset that joined`],
   charged: ['cost', (by, amount) => `${by} paid ${amount}`],
   shared: ['cost', (by, amount) => `${by} paid ${amount} from the allotment, for a stored answer`],
   inferred: ['plain', (by) => `${by} got an answer that follows from paid ones`],
@@ -60,6 +62,8 @@ const ACTS: Readonly<Record<Act['kind'], (by: string, subject: string) => string
   'budget-granted': (by, subject) => `${by} raised the cap of ${subject}`,
   'budget-replaced': (by, subject) => `${by} replaced the cap of ${subject}`,
   'allotment-set': (by, subject) => `${by} changed an allotment on ${subject}`,
+  'population-created': (by, subject) => `${by} created ${subject}`,
+  'population-joined': (by, subject) => `${by} made a dataset part of ${subject}`,
   'dataset-suspended': (_, subject) => `Failures suspended ${subject}`,
   'dataset-resumed': (by, subject) => `${by} resumed ${subject}`,
 }

@@ -3,7 +3,7 @@ import { adviceOn } from '../../api/advice.ts'
 import { api, at, useMe } from '../../api/api.ts'
 import { Gauge } from '../../components/charts/gauge.tsx'
 import { Button } from '../../components/forms/button.tsx'
-import { formatAmount, formatSpent, smallerOf } from '../../format/amount.ts'
+import { formatAmount, formatSpent, leftOf } from '../../format/amount.ts'
 import styles from './datasets.module.css'
 
 export interface BudgetGaugeProps {
@@ -33,8 +33,8 @@ export function BudgetGauge({ dataset, proposed }: BudgetGaugeProps) {
         )}
       </div>
     )
-  const { cap, spent, remaining, allotment } = budget
-  const yours = allotment === undefined ? remaining : smallerOf(remaining, allotment.remaining)
+  const { cap, spent, population } = budget
+  const yours = leftOf(budget, population)
   return (
     <div className={styles.budget}>
       <Gauge label="Budget of the dataset" cap={cap} spent={spent} proposed={proposed} />
@@ -44,6 +44,21 @@ export function BudgetGauge({ dataset, proposed }: BudgetGaugeProps) {
           {formatAmount(yours)} {me?.role === 'analyst' ? 'left for you' : 'left'}
         </strong>
       </div>
+      {population !== undefined && (
+        <>
+          <Gauge
+            label={`Budget of the population ${population.id}`}
+            cap={population.budget.cap}
+            spent={population.budget.spent}
+            proposed={proposed}
+          />
+          <div className={styles.balance}>
+            <span>
+              {formatSpent(population.budget.spent, population.budget.cap)} by all datasets of {population.id}
+            </span>
+          </div>
+        </>
+      )}
     </div>
   )
 }

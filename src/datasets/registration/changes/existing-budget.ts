@@ -1,4 +1,4 @@
-import type { Budget, Budgets } from '../../../ledger/contract/budgets.ts'
+import { type Budget, type Budgets, populationId } from '../../../ledger/contract/budgets.ts'
 import type { Chain } from '../../../ledger/contract/chain.ts'
 import { openedFor } from '../../../ledger/event.ts'
 import { type Accounting, amountNumbers } from '../../../privacy/accounting.ts'
@@ -42,6 +42,13 @@ export async function requireExistingBudget(
       'privacyUnit',
       `must be ${unit}, the privacy unit of the existing budget`,
       `The privacy unit of the existing budget of ${id} is ${unit}. Register with the same unit, or under another id.`,
+    )
+  const of = opened.population
+  if (of !== undefined && (declaration.population ?? '') !== populationId(of))
+    throw refuse(
+      'population',
+      `must be ${populationId(of)}, the population of the existing budget`,
+      `${id} belongs to the population ${populationId(of)} for ever. Register it with this population, or use another id.`,
     )
   // Evaluations and audits show the truth of synthetic data, so real data must never be declared synthetic later; and the
   // ledger states for which kind of data a budget was spent.

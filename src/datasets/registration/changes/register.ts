@@ -3,6 +3,7 @@ import { type DatasetDeclaration, declareDataset } from '../../../core/dataset/d
 import type { CatalogEntry } from '../../../core/dataset/entry.ts'
 import { isJoined, mapTables } from '../../../core/dataset/joins.ts'
 import { canonicalJson } from '../../../ledger/canonical.ts'
+import { populationAccount } from '../../../ledger/contract/budgets.ts'
 import { defined } from '../../../privacy/defined.ts'
 import { Refusal } from '../../../privacy/refusal.ts'
 import type { Custodian, Registered, RegistryContext, TriedRegistration } from '../context.ts'
@@ -10,6 +11,7 @@ import type { RunningIngestion } from '../ingestions.ts'
 import { recordedSource, recordRefusedSource, requireNotShown } from '../registered-sources.ts'
 import { resolveTables } from '../sources/table.ts'
 import { requireExistingBudget, requireSameBudget } from './existing-budget.ts'
+import { refusedJoin, requirePopulation } from './join-population.ts'
 import { type PreparedSource, prepareSource, tryIngestion } from './prepare.ts'
 import { publish } from './publication.ts'
 import { type CheckedRegistration, checkRegistration, type RegistrationRequest } from './registration.ts'
@@ -75,8 +77,10 @@ async function requireRegistrable(
   registration: CheckedRegistration,
 ): Promise<void> {
   const existing = context.catalog.get(registration.declaration.id)
-  if (existing === undefined) await requireExistingBudget(context.ledger, registration)
-  else requireSameRequest(existing, registration)
+  if (existing === undefined) {
+    const opened = await requireExistingBudget(context.ledger, registration)
+    await requirePopulation(context.ledger, registration, opened)
+  } else requireSameRequest(existing, registration)
 }
 
 async function ingestAndPublish(
@@ -98,6 +102,7 @@ async function ingestAndPublish(
     if (existing !== undefined) return registeredBefore(context, existing, registration, source)
     requireNotShown(catalog, declaration, source.peopleDigests)
     const opened = await requireExistingBudget(context.ledger, registration)
+    await requirePopulation(context.ledger, registration, opened)
     const { budget, granted } = registration
     const { digest: sourceDigest, peopleDigests } = source
     const ingested = { declaration, budget, sourceDigest, peopleDigests, ...prepared }
@@ -118,9 +123,19 @@ async function openBudget(
   const { declaration, granted, separateBudget } = registration
   const { id, accounting, neighbours, privacyUnit, synthetic } = declaration
   const recorded = recordedSource(declaration, source.peopleDigests, separateBudget)
-  const budget = defined({ accounting, granted, neighbours, privacyUnit, synthetic, source: recorded })
+  const population = declaration.population && populationAccount(declaration.population)
+  const budget = defined({
+    accounting,
+    granted,
+    neighbours,
+    privacyUnit,
+    synthetic,
+    source: recorded,
+    population,
+  })
   const outcome = await ledger.openBudget(id, budget, principal)
   if (outcome.kind === 'source-refused') throw await recordRefusedSource(ledger, outcome, id, principal)
+  if (outcome.kind === 'join-refused') throw refusedJoin(outcome, id)
   if (outcome.kind === 'exists') requireSameBudget(outcome.budget, accounting, granted, id)
   // Recorded before it takes effect, so that no registration goes unrecorded.
   const facts = { version, synthetic }

@@ -3,6 +3,7 @@ import type { Budget } from '../../../ledger/contract/budgets.ts'
 import { amountNumbers } from '../../../privacy/accounting.ts'
 import { Refusal, unknownDataset } from '../../../privacy/refusal.ts'
 import type { RegistryContext } from '../context.ts'
+import { fixedDelta } from './join-population.ts'
 import { grantedBy } from './registration.ts'
 
 /** The cap that takes the place of a wrong one. */
@@ -25,6 +26,7 @@ export async function replaceBudget(
     const before = await ledger.budget(id)
     if (before === undefined) throw unknownDataset(id)
     const granted = grantedBy(budget, before.cap.accounting, '')
+    if (before.population !== undefined && granted.deltaAtto !== before.granted.deltaAtto) throw fixedDelta()
     const outcome = await ledger.replaceCap(id, granted, principal, reason)
     if (outcome.kind === 'no-budget') throw unknownDataset(id)
     if (outcome.kind === 'spent') throw alreadySpent(id, outcome.budget)

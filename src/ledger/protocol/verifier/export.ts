@@ -1,8 +1,9 @@
 import { defined } from '../../../privacy/defined.ts'
 import type { StoredEvent } from '../../contract/chain.ts'
 import type { LedgerEvent } from '../../event.ts'
+import { followMemberships } from './memberships.ts'
 import { findNotedEvents, type NotedEvent, type NotedFinding } from './noted-events.ts'
-import { followRequests, type RequestCounts, type RequestFollower, withBrokenRequest } from './requests.ts'
+import { followRequests, type RequestCounts, type RequestFollower, withFault } from './requests.ts'
 import { createVerifier, type Verification, type Verifier } from './verifier.ts'
 
 /** An event with the text of its request, if it refers to one that is stored. */
@@ -46,6 +47,7 @@ export async function followExport(
 ): Promise<ExportFindings> {
   const chains = new Map<string, { readonly verifier: Verifier; readonly requests: RequestFollower }>()
   const finder = findNotedEvents(noted)
+  const memberships = followMemberships()
   let badLine: ExportFindings['badLine']
   let line = 0
   for await (const complete of linesOf(chunks)) {
@@ -65,14 +67,17 @@ export async function followExport(
       chain.verifier.add(stored, digest)
       chain.requests.add(event, requestDigest)
       finder.add(event, stored.hash)
+      memberships.add(event, stored.hash)
     }
     await onProgress?.(line)
   }
   if (line === 0) badLine = { line: 1, reason: 'the export is empty' }
+  const apart = memberships.result()
   return defined({
     datasets: [...chains].map(([name, { verifier, requests: follower }]) => {
       const { requests, broken } = follower.result()
-      return { dataset: name, verification: withBrokenRequest(verifier.result(), broken), requests }
+      const alone = withFault(verifier.result(), broken)
+      return { dataset: name, verification: withFault(alone, apart.get(name)), requests }
     }),
     noted: finder.result(),
     badLine,

@@ -9,7 +9,7 @@ import {
 } from '../../../privacy/accounting.ts'
 import { addLoss, NO_LOSS, type PrivacyLoss } from '../../../privacy/loss.ts'
 import type { ActKind } from '../../contract/acts.ts'
-import type { AnalystSpending, Budget } from '../../contract/budgets.ts'
+import { type AnalystSpending, type Budget, isPopulationAccount } from '../../contract/budgets.ts'
 import type { ChargeRecord } from '../../contract/chain.ts'
 import { isOpenTo } from '../../contract/releases.ts'
 import { amountFromEvent, FIRST_PREVIOUS_HASH, type LedgerEvent, lossFromEvent } from '../../event.ts'
@@ -27,6 +27,8 @@ export interface ReplayState {
   headHash: string
   budget: Budget
   readonly analysts: Map<string, AnalystSpending>
+  /** Only of a population: the last event of each dataset that its chain refers to, by sequence. */
+  readonly members: Map<string, number> | undefined
   /** Number of counted failures since the last resumption. */
   failures: number
   suspended: boolean
@@ -44,6 +46,8 @@ export interface ReplayedCharge {
   readonly requestHash: string | undefined
   readonly price: Amount
   readonly sharedFrom: string | undefined
+  /** The dataset of the charge, in the chain of a population. */
+  readonly member: string | undefined
   /** 0 for a denied charge. */
   attempt: number
   state: ChargeRecord['state']
@@ -53,14 +57,15 @@ export interface ReplayedCharge {
   sequence: number
 }
 
-/** The state before the first event. */
-export function beforeFirstEvent(): ReplayState {
+/** The state of a dataset or a population before its first event. */
+export function beforeFirstEvent(account: string): ReplayState {
   const nothing = noAmount('basic')
   return {
     events: 0,
     headHash: FIRST_PREVIOUS_HASH,
     budget: { granted: NO_LOSS, cap: nothing, spent: nothing },
     analysts: new Map(),
+    members: isPopulationAccount(account) ? new Map() : undefined,
     failures: 0,
     suspended: false,
     lastFailure: undefined,
@@ -79,6 +84,8 @@ export function applyEvent(state: ReplayState, event: LedgerEvent): string | und
   if (opens !== (state.events === 0)) return opens ? 'the budget is already open' : 'the budget is not open'
   const { lastFailure } = state
   state.lastFailure = undefined
+  const misplaced = reasonAgainstPlace(state, event)
+  if (misplaced !== undefined) return misplaced
   switch (event.kind) {
     case 'opened': {
       const accounting = event.accounting ?? 'basic'
@@ -96,6 +103,10 @@ export function applyEvent(state: ReplayState, event: LedgerEvent): string | und
       return replaceCap(state, event)
     case 'allotted':
       return allot(state, event)
+    case 'joined':
+      return join(state, event)
+    case 'carried':
+      return carry(state, event)
     case 'source-reused':
       return event.reason === undefined ? 'the event gives no reason' : undefined
     case 'denied':
@@ -126,6 +137,77 @@ export function applyEvent(state: ReplayState, event: LedgerEvent): string | und
     default:
       return `the event has the unknown kind ${JSON.stringify(event.kind satisfies ActKind)}`
   }
+}
+
+/** Kinds of events in the chain of a population, and those of them that are about one of its datasets. */
+const OF_POPULATION: readonly string[] = ['opened', 'granted', 'cap-replaced', 'allotted']
+const OF_MEMBER: readonly string[] = ['joined', 'carried', 'charged', 'shared']
+
+/** The reason why an event cannot be in the chain of this kind of account. Datasets are known only since `verifiedEvents`. */
+function reasonAgainstPlace(
+  { members, verifiedEvents }: ReplayState,
+  { kind, member, neighbours }: LedgerEvent,
+): string | undefined {
+  if (members === undefined) {
+    const isDataset = member === undefined && kind !== 'carried'
+    return isDataset ? undefined : 'the event belongs to a population'
+  }
+  if (kind === 'opened' && neighbours !== 'add-remove')
+    return 'the neighbours of the population are not add-remove'
+  if (OF_POPULATION.includes(kind)) return member === undefined ? undefined : 'the event is about no dataset'
+  if (!OF_MEMBER.includes(kind)) return 'the event belongs to a dataset'
+  if (member === undefined) return 'the event names no dataset'
+  const last = members.get(member.dataset)
+  if (kind === 'joined' && last !== undefined) return 'the dataset is already in the population'
+  if (kind !== 'joined' && last === undefined && verifiedEvents === 0)
+    return 'the dataset is not in the population'
+  const follows =
+    kind === 'carried' ? member.sequence === (last ?? member.sequence) : member.sequence > (last ?? 0)
+  if (!follows) return 'the events of the dataset are not in order'
+  members.set(member.dataset, member.sequence)
+  return undefined
+}
+
+/** Applies `joined`. What the dataset has spent follows, in the chain of the population. */
+function join(state: ReplayState, { population }: LedgerEvent): string | undefined {
+  const { budget, members } = state
+  if (members !== undefined) return population === undefined ? undefined : 'a population joins none'
+  if (typeof population !== 'string' || !isPopulationAccount(population))
+    return 'the event names no population'
+  if (budget.population !== undefined) return 'the dataset is already in a population'
+  state.budget = { ...budget, population }
+  return undefined
+}
+
+/** Applies `carried`. */
+function carry(
+  state: ReplayState,
+  { analyst: principal, loss, spentOnShared }: LedgerEvent,
+): string | undefined {
+  const { budget, analysts } = state
+  if (principal === undefined) return 'the event names no analyst'
+  const spent = amountFromEvent(loss)
+  const shared = spentOnShared === undefined ? noAmount(spent.accounting) : amountFromEvent(spentOnShared)
+  if (!coversAmount(spent, shared)) return 'more is shared than spent'
+  const paid = subtractAmounts(spent, shared)
+  if (!coversAmount(subtractAmounts(budget.cap, budget.spent), paid)) return 'the cap is exceeded'
+  const before = spendingOf(state, principal)
+  const after = addAmounts(before.spent, spent)
+  if (!coversAmount(before.allotment?.limit ?? budget.cap, after)) return 'the allotment is exceeded'
+  state.budget = { ...budget, spent: addAmounts(budget.spent, paid) }
+  const spentOnSharedAfter = addAmounts(before.spentOnShared, shared)
+  analysts.set(principal, { ...before, spent: after, spentOnShared: spentOnSharedAfter })
+  return undefined
+}
+
+/** True if the delta of a cap would change that a population and its datasets have in common. */
+function changesDelta(
+  { budget, members }: ReplayState,
+  { kind }: LedgerEvent,
+  granted: PrivacyLoss,
+): boolean {
+  const isFixed = (members !== undefined && kind !== 'opened') || budget.population !== undefined
+  return isFixed && granted.deltaAtto !== budget.granted.deltaAtto
 }
 
 /**
@@ -167,6 +249,7 @@ function count(state: ReplayState, { kind, counted, principal, chargeId }: Ledge
 function raise(state: ReplayState, event: LedgerEvent): string | undefined {
   const { budget } = state
   const granted = addLoss(budget.granted, lossFromEvent(event.loss))
+  if (changesDelta(state, event, granted)) return 'the delta of a population is fixed'
   const cap = limitOf(state, event, granted)
   if (!coversAmount(cap, budget.cap)) return 'the event lowers the cap'
   // A cap stays if the software that granted it converted to more.
@@ -183,6 +266,7 @@ function replaceCap(state: ReplayState, event: LedgerEvent): string | undefined 
   if (!isSameAmount(budget.spent, noAmount(budget.cap.accounting)))
     return 'the cap is replaced after something was spent'
   const granted = lossFromEvent(event.loss)
+  if (changesDelta(state, event, granted)) return 'the delta of a population is fixed'
   const cap = limitOf(state, event, granted)
   if (!coversAmount(amountBoughtBy(cap.accounting, granted), cap))
     return 'the cap is more than the grant buys'
@@ -233,12 +317,13 @@ function deny(state: ReplayState, event: LedgerEvent): string | undefined {
 }
 
 function addCharge(replay: ReplayState, id: string, event: LedgerEvent, state: 'charged' | 'denied'): void {
-  const { principal, requestHash, sharedFrom, loss } = event
+  const { principal, requestHash, sharedFrom, loss, member } = event
   replay.charges.set(id, {
     principal,
     requestHash,
     price: amountFromEvent(loss),
     sharedFrom,
+    member: member?.dataset,
     attempt: state === 'denied' ? 0 : 1,
     state,
     answerHash: undefined,
@@ -261,7 +346,9 @@ function charge(state: ReplayState, event: LedgerEvent): string | undefined {
   if (!coversAmount(analyst.allotment?.limit ?? budget.cap, spent)) return 'the allotment is exceeded'
   if (kind === 'shared') {
     const source = sharedFrom === undefined ? undefined : charges.get(sharedFrom)
-    const isEarlier = source === undefined && state.verifiedEvents > 0
+    // The dataset may have been charged for the source before it joined the population.
+    const isElsewhere = state.members !== undefined && sharedFrom !== undefined
+    const isEarlier = isElsewhere || (source === undefined && state.verifiedEvents > 0)
     if (!isEarlier && (source?.state !== 'answered' || source.requestHash !== requestHash))
       return 'the shared release does not exist'
     analysts.set(principal, { ...analyst, spent, spentOnShared: addAmounts(analyst.spentOnShared, price) })

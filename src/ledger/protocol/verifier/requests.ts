@@ -7,8 +7,9 @@ import type { BrokenVerification, Verification } from './verifier.ts'
  * For a denied request only the hash is stored.
  */
 
-/** True if an event has the hash of a request that is stored. */
-export function refersToRequest({ kind }: Pick<LedgerEvent, 'kind'>): boolean {
+/** True if an event has the hash of a request that is stored. The request of a population's event is beside that of its dataset. */
+export function refersToRequest({ kind, member }: Pick<LedgerEvent, 'kind' | 'member'>): boolean {
+  if (member !== undefined) return false
   return kind === 'charged' || kind === 'shared' || kind === 'inferred' || kind === 'session-answered'
 }
 
@@ -75,11 +76,8 @@ function earlierOf(
   return one.sequence < other.sequence ? one : other
 }
 
-/** Returns the result for the events, unless the first fault is that of a request. */
-export function withBrokenRequest(
-  verification: Verification,
-  broken: BrokenVerification | undefined,
-): Verification {
+/** Returns the result for the events, unless the first fault is another one, such as that of a request. */
+export function withFault(verification: Verification, broken: BrokenVerification | undefined): Verification {
   if (broken === undefined) return verification
   return verification.kind === 'broken' && verification.sequence <= broken.sequence ? verification : broken
 }

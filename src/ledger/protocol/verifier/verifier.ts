@@ -66,7 +66,7 @@ export interface Verifier {
  *    events which refer to an unknown charge are accepted.
  */
 export function createVerifier(dataset: string, verified?: SoundVerification): Verifier {
-  const state = verified === undefined ? beforeFirstEvent() : stateAfter(verified)
+  const state = verified === undefined ? beforeFirstEvent(dataset) : stateAfter(dataset, verified)
   let broken: BrokenVerification | undefined
   return {
     add(event, digest) {
@@ -88,12 +88,13 @@ export function createVerifier(dataset: string, verified?: SoundVerification): V
   }
 }
 
-function stateAfter(verified: SoundVerification): ReplayState {
+function stateAfter(dataset: string, verified: SoundVerification): ReplayState {
   const { events, headHash, budget, failures, suspended } = verified
   const analysts = new Map(verified.spending.map((each) => [each.principal, each]))
   const charges = new Map<string, ReplayedCharge>()
   const known = { events, headHash, budget, analysts, failures, suspended }
-  return { ...known, lastFailure: undefined, charges, verifiedEvents: events }
+  const { members } = beforeFirstEvent(dataset)
+  return { ...known, members, lastFailure: undefined, charges, verifiedEvents: events }
 }
 
 /** The reason why an event is not a valid successor of those before it. */

@@ -1,5 +1,5 @@
 import type { Schemas } from '../../../api/schemas.ts'
-import { sizeOf, smallerOf } from '../../../format/amount.ts'
+import { leftOf, sizeOf } from '../../../format/amount.ts'
 import { fieldValue, type Question, withField } from '../question/question.ts'
 
 type Preview = Schemas['Preview']
@@ -34,7 +34,7 @@ export function isImpossible(question: Question, { offers }: Pick<Preview, 'offe
 
 /** Returns the price and the accuracy of a way. */
 export function previewOf(preview: Preview, use: Use): Preview {
-  const { offers, budget, allotment, price } = preview
+  const { offers, budget, allotment, population, price } = preview
   if ('reason' in offers.free) return preview
   switch (use) {
     case 'free': {
@@ -44,7 +44,7 @@ export function previewOf(preview: Preview, use: Use): Preview {
     }
     case 'topUp': {
       const cost = offers.topUp !== undefined && 'price' in offers.topUp ? offers.topUp.price : price
-      const left = smallerOf(budget.remaining, allotment?.remaining ?? budget.remaining)
+      const left = leftOf({ ...budget, allotment }, population)
       return { ...preview, cost, affordable: sizeOf(cost) <= sizeOf(left), paid: false }
     }
     case 'fresh':

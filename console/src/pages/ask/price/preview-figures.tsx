@@ -2,7 +2,7 @@ import { memo } from 'react'
 import type { Schemas } from '../../../api/schemas.ts'
 import { Curve } from '../../../components/charts/curve.tsx'
 import { Gauge } from '../../../components/charts/gauge.tsx'
-import { formatAmount, sizeOf, smallerOf, unitOf } from '../../../format/amount.ts'
+import { formatAmount, leftOf, sizeOf, unitOf } from '../../../format/amount.ts'
 import { formatExact, formatHalfWidth, formatRisk, formatShare } from '../../../format/number.ts'
 import { freshnessText } from '../../answers/answer-text.ts'
 import styles from '../ask.module.css'
@@ -129,16 +129,13 @@ function AnswerSketch({ preview }: PreviewPart) {
 }
 
 interface BudgetAfterProps {
-  readonly preview: Pick<Schemas['Preview'], 'budget' | 'allotment' | 'cost'>
+  readonly preview: Pick<Schemas['Preview'], 'budget' | 'allotment' | 'population' | 'cost'>
   readonly subject: string
 }
 
-/** Shows what would be left of the budget, or of the analyst's allotment. */
-export function BudgetAfter({ preview: { budget, allotment, cost }, subject }: BudgetAfterProps) {
-  const yours =
-    allotment === undefined
-      ? budget
-      : { ...allotment, remaining: smallerOf(budget.remaining, allotment.remaining) }
+/** Shows what would be left of the budget or the analyst's allotment, and of the population if that is less. */
+export function BudgetAfter({ preview: { budget, allotment, population, cost }, subject }: BudgetAfterProps) {
+  const yours = { ...(allotment ?? budget), remaining: leftOf({ ...budget, allotment }, population) }
   const left = Math.max(0, Number((sizeOf(yours.remaining) - sizeOf(cost)).toFixed(12)))
   return (
     <div>
