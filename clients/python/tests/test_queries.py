@@ -32,6 +32,24 @@ def test_expressions_become_predicates(expression: Any, sent: Any) -> None:
     assert expression.to_wire() == sent
 
 
+@pytest.mark.parametrize(
+    ("expression", "sent"),
+    [
+        (col("arr_delay") - col("dep_delay"), "arr_delay - dep_delay"),
+        (2 * (AGE + 0.5) / 3 - 1, "((2 * (Age + 0.5)) / 3) - 1"),
+        (-col("Gross income"), '0 - "Gross income"'),
+        (AGE * -1, "Age * (-1)"),
+        ((AGE / 7).round(0.1), "round((Age / 7), 0.1)"),
+        (col("case").coalesce("it's"), "coalesce(\"case\", 'it''s')"),
+        (col("visited").coalesce(datetime.date(2024, 2, 29)).part("year"), "year((coalesce(visited, '2024-02-29')))"),
+    ],
+)
+def test_arithmetic_makes_columns(expression: Any, sent: str) -> None:
+    assert sotto.sum(expression, epsilon=1).body["column"] == sent
+    assert (expression > 1).to_wire() == {"column": sent, "op": ">", "value": 1}
+    assert expression.bins([0, 1]).to_wire()["column"] == sent
+
+
 def test_chains_of_one_operator_are_one_list() -> None:
     parts = [AGE == value for value in range(50)]
     either = parts[0]
@@ -49,6 +67,8 @@ def test_mistakes_in_expressions_are_errors() -> None:
         (AGE >= 65) & "F"  # type: ignore[operator]
     with pytest.raises(TypeError, match="another column"):
         AGE == SEX  # noqa: B015
+    with pytest.raises(TypeError, match="neither a column nor a constant"):
+        sotto.sum(AGE + {}, epsilon=1)
     with pytest.raises(TypeError, match="list of values"):
         SEX.isin("F")
 

@@ -115,10 +115,7 @@ function declareDerived({ derived = [] }: DatasetDeclaration, dataset: Dataset):
   for (const [position, { name, expression }] of derived.entries()) {
     const report = (field: string, rule: string) =>
       errors.push({ field: `derived.${position}.${field}`, rule })
-    if (names.has(caseFolded(name))) {
-      report('name', DIFFERENT_NAME)
-      continue
-    }
+    if (names.has(caseFolded(name))) report('name', DIFFERENT_NAME)
     names.add(caseFolded(name))
     const found = findColumn({ ...dataset, derived: [...declared] }, expression)
     if (!('column' in found))

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
 from typing import Any, Literal, TypeAlias
 
 from .values import Json, wire
 
+DatePart: TypeAlias = Literal["date", "year", "quarter", "month", "day", "weekday", "hour"]
+"""Part of a date or timestamp."""
 Period: TypeAlias = Literal["year", "quarter", "month", "week", "day", "hour", "dayOfWeek", "monthOfYear"]
 """Part of the calendar that divides a column of dates or timestamps."""
 
@@ -72,8 +77,34 @@ class Cells:
         return {"column": self.column, **self.facts}
 
 
+_PLAIN = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
+_WORDS = frozenset(
+    ("and", "or", "not", "in", "between", "is", "null", "case", "when", "then", "else", "end", "true", "false")
+)
+
+
+def _operand(value: Any) -> str:
+    """Return a column or a constant as it stands in an expression."""
+    if isinstance(value, _Computed):
+        return f"({value.name})"
+    if isinstance(value, Column):
+        plain = _PLAIN.fullmatch(value.name) and value.name.lower() not in _WORDS
+        return value.name if plain else '"' + value.name.replace('"', '""') + '"'
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float | Decimal):
+        # The service takes decimals with at most 9 fractional digits, and never rounds.
+        text = format(Decimal(str(round(value, 9))), "f")
+        return f"({text})" if text.startswith("-") else text
+    if isinstance(value, date):
+        return f"'{wire(value)}'"
+    raise TypeError(f"{value!r} is neither a column nor a constant")
+
+
 class Column:
-    """A column of a dataset, from `col(name)`. Comparisons with values make conditions on rows.
+    """A column of a dataset, from `col(name)`. Comparisons make conditions on rows, and arithmetic makes columns.
 
     A comparison, also `!=`, is false where the column is NULL. `~` also selects the rows without a value.
     """
@@ -113,6 +144,42 @@ class Column:
     def __ge__(self, value: Any) -> Predicate:
         return self._compared(">=", value)
 
+    def __add__(self, other: Any) -> Column:
+        return _arithmetic(self, "+", other)
+
+    def __radd__(self, other: Any) -> Column:
+        return _arithmetic(other, "+", self)
+
+    def __sub__(self, other: Any) -> Column:
+        return _arithmetic(self, "-", other)
+
+    def __rsub__(self, other: Any) -> Column:
+        return _arithmetic(other, "-", self)
+
+    def __mul__(self, other: Any) -> Column:
+        return _arithmetic(self, "*", other)
+
+    def __rmul__(self, other: Any) -> Column:
+        return _arithmetic(other, "*", self)
+
+    def __truediv__(self, other: Any) -> Column:
+        return _arithmetic(self, "/", other)
+
+    def __neg__(self) -> Column:
+        return _arithmetic(0, "-", self)
+
+    def round(self, step: Any = 1) -> Column:
+        """Round to a multiple of a step, halves upwards."""
+        return _called("round", self, step)
+
+    def coalesce(self, value: Any) -> Column:
+        """Return the column with a constant in place of NULL."""
+        return _called("coalesce", self, value)
+
+    def part(self, part: DatePart) -> Column:
+        """Return a part of a date or timestamp, in UTC. Weekdays are 1 for Monday to 7."""
+        return _called(part, self)
+
     def isin(self, values: Iterable[Any]) -> Predicate:
         """Return the condition that the column has one of the values."""
         if isinstance(values, str):
@@ -143,8 +210,24 @@ class Column:
         return Cells(self.name, {"by": period, **{end: wire(at) for end, at in ends.items() if at is not None}})
 
 
+class _Computed(Column):
+    """A column that is computed from others. Its name is an expression of the service."""
+
+
+def _arithmetic(left: Any, op: str, right: Any) -> Column:
+    return _Computed(f"{_operand(left)} {op} {_operand(right)}")
+
+
+def _called(function: str, *values: Any) -> Column:
+    return _Computed(f"{function}({', '.join(_operand(value) for value in values)})")
+
+
 def col(name: str) -> Column:
-    """Return a column, for conditions such as `col("Age") >= 65` and cells such as `col("visited").by("month")`."""
+    """Return a column, for conditions such as `col("Age") >= 65` and cells such as `col("visited").by("month")`.
+
+    The name may be an expression of the service, such as `case when Age < 18 then 'child' else 'adult' end`. Arithmetic
+    makes others: `col("arr_delay") - col("dep_delay")`.
+    """
     return Column(name)
 
 

@@ -1,7 +1,7 @@
 import { parseDecimal } from '../../../../privacy/decimal.ts'
 
 /*
- * The text of expressions: that of SQL, as far as it goes. See decision 67.
+ * The text of expressions: that of SQL, as far as it goes. See decision 70.
  *
  *   condition  = and { "or" and }
  *   and        = not { "and" not }
