@@ -194,7 +194,15 @@ const calendarColumn = z
       .enum(['year', 'quarter', 'month', 'week', 'day', 'hour', 'dayOfWeek', 'monthOfYear'])
       .describe(
         'Cells are named `2024`, `2024-Q1`, `2024-03`, `2024-W09` (ISO 8601 weeks), `2024-03-01`, `2024-03-01T05Z`, ' +
-          '`Monday` and `January`. All are in UTC.',
+          '`Monday` and `January`. All are in UTC unless `timeZone` is given.',
+      ),
+    timeZone: z
+      .string()
+      .max(64)
+      .optional()
+      .describe(
+        'IANA name of the time zone whose clock divides a column of timestamps, such as `America/New_York`: days have 23 or 25 hours ' +
+          'where its clock changes. Hours are named with their offset, such as `2024-11-03T01-04:00`. Default: `UTC`.',
       ),
     from: isoText
       .optional()

@@ -5,12 +5,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Dataset, isGrid, type QueryableColumn } from '../../src/core/dataset/dataset.ts'
 import type { Aggregate } from '../../src/core/planner/language/aggregate.ts'
 import { columnNamed } from '../../src/core/planner/language/columns.ts'
+import { planGrouping } from '../../src/core/planner/language/grouping.ts'
 import type { DuckDbEngine } from '../../src/engines/duckdb/engine.ts'
 import { ingest } from '../../src/engines/duckdb/ingestion/ingest.ts'
 import { must } from '../../src/privacy/must.ts'
 import { folderForAll } from '../folders.ts'
 import { columns, randomRows } from './arbitraries.ts'
-import { datasetOf, openTestEngine, storedRows } from './fixture.ts'
+import { column, datasetOf, openTestEngine, storedRows } from './fixture.ts'
 import { type Computed, type Expressed, numberExpression, otherExpression } from './random-expressions.ts'
 import type { StoredRow } from './reference-engine.ts'
 
@@ -91,5 +92,76 @@ describe('random expressions', () => {
     })
     await fc.assert(property, { numRuns: 120, seed: 7 })
     expect(derived, 'expressions that are not refused').toBeGreaterThan(60)
+  })
+})
+
+describe('cells by the clock of a time zone', () => {
+  const at = column.timestamp('at', '2024-03-08T00:00:00Z', '2024-11-07T00:00:00Z', { step: 1800n })
+  const zoned = datasetOf([at], 'zoned')
+  // Each half hour around the days on which clocks of the north and the south change.
+  const starts = ['2024-03-08', '2024-03-30', '2024-04-05', '2024-10-05', '2024-10-26', '2024-11-02']
+  const instants = starts.flatMap((day) =>
+    Array.from({ length: 4 * 48 }, (_, half) => new Date(Date.parse(day) + half * 1_800_000)),
+  )
+
+  beforeAll(async () => {
+    const [sourcePath, targetPath] = [join(folder.path, 'zoned.csv'), join(folder.path, 'zoned.duckdb')]
+    await writeFile(sourcePath, `at\n${instants.map((instant) => instant.toISOString()).join('\n')}\n`)
+    await ingest({
+      sourcePath,
+      format: 'csv',
+      columns: zoned.columns,
+      privacyUnit: { kind: 'row' },
+      targetPath,
+    })
+    await engine.open(zoned)
+  })
+
+  const counts = async (by: 'day' | 'hour' | 'month' | 'dayOfWeek', timeZone: string) => {
+    const { key, labels } = planGrouping({ column: 'at', by, timeZone }, zoned, 'column')
+    const bounding = { kind: 'one-row-each' } as const
+    const aggregate: Aggregate = { groupBy: [key], statistics: [{ kind: 'count' }], bounding }
+    const [cells = []] = await engine.aggregate(zoned, aggregate)
+    return Object.fromEntries(
+      labels.flatMap((label, place) => (cells[place] ? [[String(label), Number(cells[place])]] : [])),
+    )
+  }
+
+  test.each(['America/New_York', 'Europe/Berlin', 'Australia/Lord_Howe', 'Asia/Kathmandu', 'UTC'])(
+    'of %s contain the instants that it shows in them',
+    async (timeZone) => {
+      const format = new Intl.DateTimeFormat('en-CA', { timeZone, dateStyle: 'short' })
+      const weekday = new Intl.DateTimeFormat('en', { timeZone, weekday: 'long' })
+      const expectedBy = (name: (instant: Date) => string) => {
+        const found: Record<string, number> = {}
+        for (const instant of instants) found[name(instant)] = (found[name(instant)] ?? 0) + 1
+        return found
+      }
+      expect(await counts('day', timeZone)).toEqual(expectedBy((instant) => format.format(instant)))
+      expect(await counts('month', timeZone)).toEqual(
+        expectedBy((instant) => format.format(instant).slice(0, 7)),
+      )
+      expect(await counts('dayOfWeek', timeZone)).toEqual(expectedBy((instant) => weekday.format(instant)))
+    },
+  )
+
+  test('have days of 23 and 25 hours, and two hours where the clock shows one twice', async () => {
+    const days = await counts('day', 'America/New_York')
+    expect([days['2024-03-09'], days['2024-03-10'], days['2024-11-03']]).toEqual([48, 46, 50])
+    const hours = await counts('hour', 'America/New_York')
+    expect([hours['2024-11-03T01-04:00'], hours['2024-11-03T01-05:00']]).toEqual([2, 2])
+    expect([
+      hours['2024-03-10T01-05:00'],
+      hours['2024-03-10T02-05:00'],
+      hours['2024-03-10T03-04:00'],
+    ]).toEqual([2, undefined, 2])
+  })
+
+  test('are those of a zone that exists, and of timestamps', () => {
+    const grouping = { column: 'at', by: 'day', timeZone: 'Mars/Base' } as const
+    expect(() => planGrouping(grouping, zoned, 'column')).toThrow('column.timeZone: has "Mars/Base"')
+    expect(() => planGrouping({ ...grouping, column: 'day' }, dataset, 'column')).toThrow(
+      'must give local a timestamp',
+    )
   })
 })

@@ -42,8 +42,11 @@ export interface Column {
   isNull(): Predicate
   /** Divides by increasing edges. A bin contains its lower edge; the last one also contains its upper edge. */
   bins(edges: Iterable<number | bigint | string | Date>): Cells
-  /** Divides by the calendar, in UTC, over the declared bounds or from the cell of `from` through the cell of `to`. */
-  by(period: Period, ends?: { readonly from?: string | Date; readonly to?: string | Date }): Cells
+  /** Divides by the calendar, in UTC or by the clock of `timeZone`, over the declared bounds or from the cell of `from` through the cell of `to`. */
+  by(
+    period: Period,
+    ends?: { readonly from?: string | Date; readonly to?: string | Date; readonly timeZone?: string },
+  ): Cells
   plus(other: Operand): Column
   minus(other: Operand): Column
   /** Multiplies by a constant. */

@@ -2077,10 +2077,12 @@ export interface components {
         CalendarColumn: {
             column: components["schemas"]["Column"];
             /**
-             * @description Cells are named `2024`, `2024-Q1`, `2024-03`, `2024-W09` (ISO 8601 weeks), `2024-03-01`, `2024-03-01T05Z`, `Monday` and `January`. All are in UTC.
+             * @description Cells are named `2024`, `2024-Q1`, `2024-03`, `2024-W09` (ISO 8601 weeks), `2024-03-01`, `2024-03-01T05Z`, `Monday` and `January`. All are in UTC unless `timeZone` is given.
              * @enum {string}
              */
             by: "year" | "quarter" | "month" | "week" | "day" | "hour" | "dayOfWeek" | "monthOfYear";
+            /** @description IANA name of the time zone whose clock divides a column of timestamps, such as `America/New_York`: days have 23 or 25 hours where its clock changes. Hours are named with their offset, such as `2024-11-03T01-04:00`. Default: `UTC`. */
+            timeZone?: string;
             /** @description Name of the first cell, or a date or time in it. Default: the lower bound of the column. */
             from?: string;
             /** @description Name of the last cell, or a date or time in it. Default: the upper bound of the column. */

@@ -16,6 +16,7 @@ import type {
   StringColumn,
 } from './dataset.ts'
 import { parseGridValue, valueOfIndex } from './grid-value.ts'
+import { isTimeZone } from './iso-time.ts'
 import { joinTree } from './joins.ts'
 import { DEFAULT_SELECTABLE, LONGEST_TEXT, MOST_CHARACTERS, MOST_TEXTS, MOST_VALUES } from './value-limits.ts'
 
@@ -414,17 +415,6 @@ function declareTimeZone(
   if (timeZone !== 'UTC' && (upperIndex - lowerIndex) * stepNano > LONGEST_SPAN_SECONDS * ONE_NANO)
     report('timeZone', 'must be "UTC" if the bounds are more than 400 years apart')
   return timeZone
-}
-
-/** Returns true for the name of a time zone that this platform knows. Offsets such as `+01:00` are not names. */
-function isTimeZone(name: string): boolean {
-  if (!/^[A-Za-z]/.test(name)) return false
-  try {
-    new Intl.DateTimeFormat('en', { timeZone: name })
-    return true
-  } catch {
-    return false
-  }
 }
 
 function gridIndex(value: unknown, grid: Grid & Pick<GridColumn, 'type'>): Parsed<bigint> {

@@ -56,3 +56,14 @@ function secondsOfOffset(offset: string): bigint {
   const seconds = entry(parts, 0) * 3600n + entry(parts, 1) * 60n
   return offset.startsWith('-') ? -seconds : seconds
 }
+
+/** Returns true for the name of a time zone that this platform knows. Offsets such as `+01:00` are not names. */
+export function isTimeZone(name: string): boolean {
+  if (!/^[A-Za-z]/.test(name)) return false
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: name })
+    return true
+  } catch {
+    return false
+  }
+}

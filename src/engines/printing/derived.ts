@@ -86,7 +86,7 @@ function printSum(
 
 function printSteps(
   printer: Printer,
-  { column, edges, plus, replaces }: Extract<Formula, { kind: 'steps' }>,
+  { column, edges, plus, factor }: Extract<Formula, { kind: 'steps' }>,
 ): string {
   const { dialect } = printer
   const index = printColumn(printer, column, ANY_TYPE)
@@ -94,9 +94,9 @@ function printSteps(
     dialect.edgesBelow === undefined || dialect.element === undefined || edges.length < LEAST_EDGES_IN_LIST
       ? printBinSearch(index, edges.map(printLiteral), (place) => printLiteral(must(plus[place], 'an entry')))
       : dialect.element(plus.map(Number), dialect.edgesBelow(index, edges))
-  return replaces
+  return factor === 0n
     ? `CASE WHEN ${index} IS NOT NULL THEN CAST(${interval} AS BIGINT) END`
-    : `(${index} + ${interval})`
+    : `(${printTerm(printer, { column, factor })} + ${interval})`
 }
 
 /** A search among fewer edges takes no longer than looking the entry up. */

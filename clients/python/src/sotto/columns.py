@@ -201,12 +201,12 @@ class Column:
         """
         return Cells(self.name, {"edges": wire(list(edges))})
 
-    def by(self, period: Period, from_: Any = None, to: Any = None) -> Cells:
-        """Divide a column of dates or timestamps by the calendar, in UTC.
+    def by(self, period: Period, from_: Any = None, to: Any = None, time_zone: str | None = None) -> Cells:
+        """Divide a column of dates or timestamps by the calendar, in UTC or by the clock of a time zone.
 
         The cells span the declared bounds of the column, or run from the cell of `from_` through the cell of `to`.
         """
-        ends = {"from": from_, "to": to}
+        ends = {"from": from_, "to": to, "timeZone": time_zone}
         return Cells(self.name, {"by": period, **{end: wire(at) for end, at in ends.items() if at is not None}})
 
 

@@ -1,3 +1,4 @@
+import { Temporal } from 'temporal-polyfill'
 import { entry } from '../../../privacy/must.ts'
 import { divideRoundingDown } from '../../../privacy/rational.ts'
 import { parseDate } from '../../dataset/iso-time.ts'
@@ -118,6 +119,14 @@ export function periodName(period: Period, number: number): string {
     case 'year':
       return date.slice(0, 'yyyy'.length)
   }
+}
+
+/** Writes the name of an hour by the clock of a time zone, with its offset: `2024-11-03T01-04:00`. */
+export function localHourName(hour: string, timeZone: string): string {
+  const start = Temporal.Instant.from(hour.replace('Z', ':00Z')).toZonedDateTimeISO(timeZone)
+  const { offset } = start
+  const local = start.toPlainDateTime().toString({ smallestUnit: 'second' })
+  return `${local.replace(/(?::00){1,2}$/, '')}${offset}`
 }
 
 /** Returns the number of the period with this name; `undefined` for a text that names no period of this kind. */

@@ -6,8 +6,8 @@ import type { Predicate } from './aggregate.ts'
  *
  * - `sum`: floor((the sum of factor * index over the terms + offset) / divisor), which is at least `lowest`; with a cycle,
  *   the remainder of that, plus `plus`, by the length of the cycle. NULL if a term is NULL.
- * - `steps`: the index plus the entry of `plus` for its interval: interval i holds the indexes that exactly i edges are
- *   not above. NULL for NULL. With `replaces`, the entry alone.
+ * - `steps`: factor * index plus the entry of `plus` for the interval of the index: interval i holds the indexes that exactly i
+ *   edges are not above. NULL for NULL.
  * - `holds`: TRUE where a predicate holds, otherwise FALSE.
  * - `case`: the branch of the first predicate that holds, or the last branch. Without one, NULL.
  */
@@ -25,7 +25,7 @@ export type Formula =
       readonly column: string
       readonly edges: readonly bigint[]
       readonly plus: readonly bigint[]
-      readonly replaces: boolean
+      readonly factor: bigint
     }
   | { readonly kind: 'holds'; readonly predicate: Predicate }
   | {

@@ -11,9 +11,13 @@ import {
 import { type GridValue, normalValue, valueOfIndex } from '../../dataset/grid-value.ts'
 import type { GroupKey } from './aggregate.ts'
 import type { Bin } from './bin-text.ts'
+import { localHourName } from './calendar.ts'
 import { planCalendarCells } from './calendar-cells.ts'
 import { requireColumn } from './column-rules.ts'
+import { findColumn } from './columns.ts'
 import { indexAtLeast, nanoOf } from './comparisons.ts'
+import { columnText } from './expressions/linear.ts'
+import { writtenText } from './expressions/parse.ts'
 
 /** One cell of a grouping column's declared domain, as an answer shows it. `null`: the rows without a value. */
 export type CellLabel = string | boolean | null | Bin<GridValue>
@@ -39,7 +43,9 @@ export function planGrouping(grouping: GroupingColumn, dataset: Dataset, field: 
     typeof grouping === 'string' ? [grouping, field] : [grouping.column, `${field}.column`]
   const column = requireColumn(dataset, name, nameField)
   const { key, labels } =
-    typeof grouping === 'string' ? planDomain(column, field) : planDivision(grouping, column, field)
+    typeof grouping === 'string'
+      ? planDomain(column, field)
+      : planDivision(grouping, inTimeZone(grouping, column, dataset, field), field)
   return { column: column.name, key, labels: column.nullable ? [...labels, null] : labels }
 }
 
@@ -67,6 +73,25 @@ function planDomain(column: QueryableColumn, field: string): Cells {
   }
 }
 
+/**
+ * Returns the column of the times that a calendar divides: those on the clock of the zone that a grouping states. Hours are
+ * those of UTC, so that the hour that a clock shows twice is two cells.
+ * @throws Refusal `query-does-not-fit` for a column of another type, and for a name of no zone
+ */
+export function inTimeZone(
+  grouping: Exclude<GroupingColumn, string>,
+  column: QueryableColumn,
+  dataset: Dataset,
+  field: string,
+): QueryableColumn {
+  if (!('by' in grouping) || grouping.timeZone === undefined) return column
+  const { timeZone, by } = grouping
+  const local = findColumn(dataset, `local(${columnText(column)}, ${writtenText(timeZone)})`)
+  if (!('column' in local))
+    throw refuseQuery(`${field}.timeZone`, `${local.rule ?? 'must be the name of a time zone'}`)
+  return by === 'hour' ? column : local.column
+}
+
 /** Plans the cells of a column on a grid, divided by edges or by the calendar. */
 function planDivision(
   division: Exclude<GroupingColumn, string>,
@@ -80,7 +105,10 @@ function planDivision(
       throw refuseQuery(`${field}.by`, rule)
     }
     const { bins, names } = planCalendarCells(division, column, field)
-    return { key: { kind: 'bins', column: name, ...bins, nullCell }, labels: names }
+    const { by, timeZone } = division
+    const labels =
+      by === 'hour' && timeZone !== undefined ? names.map((hour) => localHourName(hour, timeZone)) : names
+    return { key: { kind: 'bins', column: name, ...bins, nullCell }, labels }
   }
   if (!isGrid(column)) {
     const rule = `edges need a column of numbers, dates or timestamps; ${name} is of type ${column.type}`

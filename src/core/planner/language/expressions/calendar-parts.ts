@@ -1,4 +1,5 @@
-import { divideRoundingDown, divideRoundingUp } from '../../../../privacy/rational.ts'
+import { Temporal } from 'temporal-polyfill'
+import { divideRoundingDown, divideRoundingUp, greatestCommonDivisor } from '../../../../privacy/rational.ts'
 import {
   type DateColumn,
   isTemporal,
@@ -7,6 +8,7 @@ import {
   type TemporalColumn,
   type TimestampColumn,
 } from '../../../dataset/dataset.ts'
+import { isTimeZone } from '../../../dataset/iso-time.ts'
 import { type Period, periodAt, startOf } from '../calendar.ts'
 import type { Formula } from '../formula.ts'
 import { columnText, ONE_NANO, requireIndexes } from './linear.ts'
@@ -156,7 +158,7 @@ function numbered(
     column: date.name,
     edges,
     plus,
-    replaces: true,
+    factor: 0n,
   })
 }
 
@@ -165,5 +167,61 @@ function dayOfMonth(name: string, date: DateColumn): NumericColumn {
     throw new ExpressionError(`must not take the day of ${date.name}, whose step is not one day`)
   const { numbers: found, edges } = periodsOf(date, 'month')
   const plus = found.map((month) => 1n - startOf('month', month) / SECONDS_PER_DAY)
-  return numbers(name, date, [1n, 31n], { kind: 'steps', column: date.name, edges, plus, replaces: false })
+  return numbers(name, date, [1n, 31n], { kind: 'steps', column: date.name, edges, plus, factor: 1n })
+}
+
+/** Largest number of years between the bounds of a column whose clock changes. */
+const LONGEST_SPAN_SECONDS = 146_097n * SECONDS_PER_DAY
+
+/**
+ * The time on the clock of a zone, as if it were UTC. Before and after a change of the clock the offset is another constant, so
+ * that days have 23 or 25 hours there, and a repeated hour is one on the clock.
+ * @throws ExpressionError for a column of another type, and for a name of no zone
+ */
+export function localTime(column: QueryableColumn, timeZone: string): TimestampColumn {
+  if (column.type !== 'timestamp')
+    throw new ExpressionError(`must give local a timestamp; ${column.name} is of type ${column.type}`)
+  if (!isTimeZone(timeZone))
+    throw new ExpressionError(`has "${timeZone}", which is no IANA time zone, such as 'Europe/Berlin'`)
+  const { lowerIndex, upperIndex, nullable, invalidValue, constantPerPerson, dateFormat } = column
+  const [first, last] = [unitsOf(column, lowerIndex), unitsOf(column, upperIndex)]
+  if (last - first > LONGEST_SPAN_SECONDS)
+    throw new ExpressionError(
+      `must not give local ${column.name}, whose bounds are more than 400 years apart`,
+    )
+  const offsets = offsetsBetween(timeZone, first, last)
+  const step = column.stepNano / ONE_NANO
+  const unit = offsets.reduce((common, { seconds }) => greatestCommonDivisor(common, seconds), step)
+  const [factor, plus] = [step / unit, offsets.map(({ seconds }) => seconds / unit)]
+  const edges = offsets.slice(1).map(({ from }) => divideRoundingUp(from, step))
+  const ends = plus.flatMap((added, interval) => {
+    const [start, end] = [edges[interval - 1] ?? lowerIndex, (edges[interval] ?? upperIndex + 1n) - 1n]
+    return [start, end].map((index) => factor * index + added)
+  })
+  return {
+    name: `local(${columnText(column)}, '${timeZone}')`,
+    type: 'timestamp',
+    dateFormat,
+    timeZone: 'UTC',
+    nullable,
+    invalidValue,
+    ...(constantPerPerson ? { constantPerPerson } : {}),
+    stepNano: unit * ONE_NANO,
+    ...requireIndexes(ends),
+    formula: { kind: 'steps', column: column.name, edges, plus, factor },
+  }
+}
+
+/** The offsets of a zone for the instants between two, with the first instant of each. */
+function offsetsBetween(timeZone: string, first: bigint, last: bigint) {
+  const found: { readonly from: bigint; readonly seconds: bigint }[] = []
+  let here: Temporal.ZonedDateTime | null = Temporal.Instant.fromEpochMilliseconds(
+    Number(first) * 1000,
+  ).toZonedDateTimeISO(timeZone)
+  while (here !== null && here.epochMilliseconds <= Number(last) * 1000) {
+    const [from, seconds] = [here.epochMilliseconds / 1000, here.offsetNanoseconds / 1e9]
+    found.push({ from: BigInt(from), seconds: BigInt(seconds) })
+    here = here.getTimeZoneTransition('next')
+  }
+  return found
 }

@@ -15,7 +15,7 @@ import { binText } from '../bin-text.ts'
 import { planPredicateOver } from '../comparisons.ts'
 import type { Formula } from '../formula.ts'
 import { branching, type Find, factsOf, type Value } from './branches.ts'
-import { datePart, isDatePart } from './calendar-parts.ts'
+import { datePart, isDatePart, localTime } from './calendar-parts.ts'
 import {
   columnOfLinear,
   columnText,
@@ -122,6 +122,10 @@ function called({ name, values }: Extract<Expression, { kind: 'call' }>, find: F
   }
   const [second] = others
   switch (name) {
+    case 'local':
+      if (second?.kind !== 'text' || others.length > 1)
+        throw new ExpressionError("must give local a timestamp and a zone, such as 'Europe/Berlin'")
+      return localTime(columnOf(first, find), second.text)
     case 'round':
       return rounded(first, others, find)
     case 'bins':
@@ -132,7 +136,7 @@ function called({ name, values }: Extract<Expression, { kind: 'call' }>, find: F
       return coalesced(first, second, find)
     default:
       throw new ExpressionError(
-        `has no function "${name}"; there are round, coalesce, bins, date, year, quarter, month, day, weekday and hour`,
+        `has no function "${name}"; there are round, coalesce, bins, local, date, year, quarter, month, day, weekday and hour`,
       )
   }
 }
