@@ -74,7 +74,7 @@ export function translate(text: string, select: Select, dataset: Dataset, nowMs:
   const outputs = statement.targets.map((target) => ({ target, slot: slots(target.expression) }))
   const having = statement.having && compileHaving(scope, slots, statement.having)
   const order = statement.orderBy.map((key) => ({
-    slot: orderSlot(scope, key.expression, outputs, slots),
+    slot: key.isResolved ? slots(key.expression) : orderSlot(scope, key.expression, outputs, slots),
     key,
   }))
   const sortsNoise = order.some(({ slot }) => isNoisy(slot))

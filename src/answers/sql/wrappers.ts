@@ -68,8 +68,9 @@ function wrapRows(outer: Outer, wrapped: Statement, columns: Columns, at: number
   const over = (expression: Expression | undefined) => expression && substituted(expression, columns)
   // As in PostgreSQL: a column comes before a name of the SELECT list in GROUP BY, and after it in ORDER BY.
   const grouped = (expression: Expression) =>
-    (isColumnOf(columns, expression) ? undefined : targetNamed(shown, expression)?.expression) ??
-    substituted(expression, columns)
+    (isColumnOf(columns, expression)
+      ? undefined
+      : targetNamed(shown, expression, columns.refuse)?.expression) ?? substituted(expression, columns)
   return defined({
     ...outer,
     from: wrapped.from,
@@ -106,17 +107,23 @@ function wrapGroups(outer: Outer, wrapped: Statement, columns: Columns, at: numb
     orderBy:
       outer.orderBy.length > 0
         ? outer.orderBy.map((key) => sortedOver(key, targets, columns))
-        : wrapped.orderBy.map((key) => ({ ...key, expression: sorted(key.expression, wrapped.targets) })),
+        : wrapped.orderBy.map((key) => sorted(key, wrapped.targets, columns.refuse)),
     limit,
     offset,
   })
 }
 
-/** An expression of ORDER BY, which may be given by its place or its name in the SELECT list. */
-function sorted(expression: Expression, targets: readonly Target[]): Expression {
-  if (expression.kind === 'number' && /^\d{1,4}$/.test(expression.text))
-    return targets[Number(expression.text) - 1]?.expression ?? expression
-  return targetNamed(targets, expression)?.expression ?? expression
+/** A key of ORDER BY as an expression over the table, where it is a place or a name of the SELECT list. */
+function sorted(key: SortKey, targets: readonly Target[], refuse: Unwrapping['refuse']): SortKey {
+  const { expression, isResolved } = key
+  if (isResolved) return key
+  if (expression.kind !== 'number') {
+    const named = targetNamed(targets, expression, refuse)
+    return { ...key, expression: named?.expression ?? expression, isResolved: true }
+  }
+  const target = expression.signed === true ? undefined : targets[Number(expression.text) - 1]
+  if (target !== undefined) return { ...key, expression: target.expression, isResolved: true }
+  throw refuse(expression.at, `ORDER BY names a place in the SELECT list, which has ${targets.length}.`)
 }
 
 function both(one: Expression | undefined, other: Expression | undefined): Expression | undefined {
@@ -142,15 +149,33 @@ function targetsOver(targets: readonly Target[], columns: Columns): readonly Tar
 }
 
 function sortedOver(key: SortKey, targets: readonly Target[], columns: Columns): SortKey {
-  const place = key.expression.kind === 'number' ? key.expression : undefined
-  const named = targetNamed(targets, key.expression)?.expression
-  return { ...key, expression: place ?? named ?? substituted(key.expression, columns) }
+  if (key.expression.kind === 'number') return sorted(key, targets, columns.refuse)
+  const named = targetNamed(targets, key.expression, columns.refuse)?.expression
+  return { ...key, expression: named ?? substituted(key.expression, columns), isResolved: true }
 }
 
 /** The column of a SELECT list that a name without a table means. */
-function targetNamed(targets: readonly Target[], expression: Expression): Target | undefined {
+function targetNamed(
+  targets: readonly Target[],
+  expression: Expression,
+  refuse: Unwrapping['refuse'],
+): Target | undefined {
   if (expression.kind !== 'column' || expression.table !== undefined) return undefined
-  return targets.find((target) => nameOf(target) === expression.name)
+  const [first, ...others] = targets.filter((target) => nameOf(target) === expression.name)
+  if (others.some((other) => first !== undefined && meaning(other) !== meaning(first)))
+    throw ambiguous(expression, refuse)
+  return first
+}
+
+function meaning({ expression }: Target): string {
+  return JSON.stringify(expression, (name, part: unknown) => (name === 'at' ? undefined : part))
+}
+
+function ambiguous(
+  { at, name }: { readonly at: number; readonly name: string },
+  refuse: Unwrapping['refuse'],
+) {
+  return refuse(at, `"${name}" is the name of several columns of the SELECT list. Give each its own name.`)
 }
 
 /** The name of a column of a SELECT list as PostgreSQL chooses it; `undefined` for one without a name. */
@@ -179,15 +204,16 @@ function isColumnOf(columns: Columns, expression: Expression): boolean {
 
 /** The expression of a column of a wrapped SELECT; that of the table below a `*`. */
 function columnOver(
-  { targets, alias }: Columns,
-  { table, name, at }: Extract<Expression, { kind: 'column' }>,
+  { targets, alias, refuse }: Columns,
+  column: Extract<Expression, { kind: 'column' }>,
 ): Expression | undefined {
+  const { table, name, at } = column
   if (table !== undefined && table !== alias) return undefined
-  const named = (spelling: (own: string) => string) =>
-    targets.find((target) => {
-      const own = nameOf(target)
-      return own !== undefined && spelling(own) === name
-    })?.expression
+  const named = (spelling: (own: string) => string) => {
+    const [found, other] = targets.filter((target) => spelling(nameOf(target) ?? '') === name)
+    if (other !== undefined) throw ambiguous(column, refuse)
+    return found?.expression
+  }
   const found = named((own) => own) ?? named(fold)
   if (found !== undefined) return found
   const star = targets.find(({ expression }) => expression.kind === 'star')?.expression

@@ -6,10 +6,11 @@ import type { ResultColumn } from '../../../src/answers/sql/result.ts'
 import type { Cell } from '../../../src/answers/sql/row-values.ts'
 import { plan } from '../../../src/core/planner/plan.ts'
 import { noiseReport, reporter } from '../../../src/core/planner/report.ts'
+import type { NoiseReport, Report } from '../../../src/core/planner/report-kinds.ts'
 import { ingest } from '../../../src/engines/duckdb/ingestion/ingest.ts'
 import { openTestEngine } from '../../engines/fixture.ts'
 import { makeFolder } from '../../folders.ts'
-import { COLUMNS, translated, visits } from './translated.ts'
+import { COLUMNS, translatedAll, visits } from './translated.ts'
 
 /** Versions of the dataset, each with other random rows. */
 export const DATASETS = ['first', 'second', 'third']
@@ -72,20 +73,22 @@ export async function openExactRows(): Promise<ExactRows> {
   return {
     sources,
     async read(sql, version) {
-      const { asked, columnsOf, rowsOf } = translated(sql)
-      const planned = plan(asked, { ...visits, version }, { maxCells: 100_000 })
-      if (planned.kind !== 'additive') throw new Error(`not made from sums and counts: ${sql}`)
-      const exact = await readAggregate(planned, engine)
-      if (exact.kind !== 'additive') throw new Error('sums and counts are read')
-      const noisy = planned.measurements.map(({ fractionBits }, place) =>
-        (exact.integers[place] ?? []).map((integer) => integer << BigInt(fractionBits)),
-      )
-      const all = columnsOf({ noise: noiseReport(planned), round: false })
+      const { asked, columnsOf, rowsOf } = translatedAll(sql)
+      const reports: (Report & { readonly noise: NoiseReport })[] = []
+      for (const query of asked) {
+        const planned = plan(query, { ...visits, version }, { maxCells: 100_000 })
+        if (planned.kind !== 'additive') throw new Error(`not made from sums and counts: ${sql}`)
+        const exact = await readAggregate(planned, engine)
+        if (exact.kind !== 'additive') throw new Error('sums and counts are read')
+        const noisy = planned.measurements.map(({ fractionBits }, place) =>
+          (exact.integers[place] ?? []).map((integer) => integer << BigInt(fractionBits)),
+        )
+        reports.push({ ...reporter(planned)({ kind: 'additive', noisy }), noise: noiseReport(planned) })
+      }
+      const all = columnsOf(reports.map(({ noise }) => ({ noise, round: false })))
       const halfWidths = new Set(all.map(({ halfWidthColumn }) => halfWidthColumn))
       const columns = all.filter(({ name }) => !halfWidths.has(name))
-      const rows = rowsOf(reporter(planned)({ kind: 'additive', noisy })).map((cells) =>
-        cells.filter((_, at) => !halfWidths.has(all[at]?.name)),
-      )
+      const rows = rowsOf(reports).map((cells) => cells.filter((_, at) => !halfWidths.has(all[at]?.name)))
       return { columns, rows }
     },
     async close() {

@@ -73,6 +73,22 @@ function conditionOn({ name, value, ordered }: Typed): fc.Arbitrary<string> {
 const leaf: fc.Arbitrary<string> = fc.oneof(
   ...COLUMNS.map(conditionOn),
   fc.constantFrom('member', 'NOT member', 'member IS TRUE', 'member IS NOT TRUE', 'member IS NOT FALSE'),
+  fc.constantFrom(
+    "date_trunc('month', day) >= '2024-02-01'",
+    "date_trunc('week', seen) NOT IN ('2024-02-26')",
+    'EXTRACT(month FROM day) IN (1, 3)',
+    'EXTRACT(dow FROM day) BETWEEN 2 AND 4',
+    "Region LIKE '%o_th'",
+    "Region NOT LIKE 'N%'",
+    "Region ILIKE 's%H'",
+    "upper(Region) = 'NORTH'",
+    'FLOOR(age / 4.0) * 4 > 7',
+    'ROUND(cost) <> 1',
+    'width_bucket(age, 3, 18, 5) IN (0, 2)',
+    "day > TIMESTAMP '2024-02-01 12:00'",
+    "day BETWEEN DATE '2024-03-31' - INTERVAL '1 month' AND DATE '2024-03-03'",
+    "seen < TIMESTAMP '2024-02-28' + INTERVAL '36 hours'",
+  ),
 )
 
 /** Conditions of WHERE. */
@@ -106,6 +122,10 @@ export const grouped: fc.Arbitrary<readonly string[]> = fc.uniqueArray(
     'EXTRACT(year FROM seen)',
     "date_trunc('day', seen)",
     "date_trunc('hour', seen)",
+    'FLOOR(age / 4.0) * 4',
+    'CAST(FLOOR((cost + 1) / 2.5) AS INTEGER)',
+    "CAST(date_trunc('month', day) AS date)",
+    'lower(Region)',
   ),
   {
     minLength: 0,
@@ -127,6 +147,20 @@ export const aggregates: fc.Arbitrary<readonly string[]> = fc.uniqueArray(
       'COUNT(DISTINCT Region)',
       'COUNT(DISTINCT member)',
       'COUNT(DISTINCT age)',
+    ),
+    fc.constantFrom(
+      'COUNT(age)',
+      'COUNT(*) FILTER (WHERE member)',
+      'SUM(age) FILTER (WHERE cost > 1)',
+      "SUM(CASE WHEN Region = 'North' THEN 1 ELSE 0 END)",
+      'SUM(CASE WHEN NOT member THEN cost ELSE 0 END)',
+      'AVG(CASE WHEN member THEN 1 ELSE 0 END)',
+      'AVG(CASE WHEN age > 7 THEN 100.0 ELSE 0 END)',
+      "AVG(CASE WHEN Region <> 'North' THEN cost END)",
+      'COUNT(DISTINCT CASE WHEN age > 7 THEN Region END)',
+      'SUM(cost) * 2 / NULLIF(COUNT(*), 0)',
+      'COALESCE(CAST(SUM(Visits) AS float), 0) - COUNT(*)',
+      'COUNT(*) * 100.0 / SUM(COUNT(*)) OVER ()',
     ),
   ),
   { minLength: 0, maxLength: 3 },
@@ -176,12 +210,26 @@ export const comparable: fc.Arbitrary<string> = fc.oneof(
         fc.option(condition, { nil: undefined }),
         fc.option(having, { nil: undefined, freq: 3 }),
       )
-      .map(([keys, values, where, filter]) => spelled(keys, ['COUNT(*)', ...values], where, filter)),
+      .map(([keys, values, where, filter]) =>
+        spelled(
+          keys,
+          ['COUNT(*)', ...values],
+          where,
+          values.some((each) => each.includes('OVER')) ? undefined : filter,
+        ),
+      ),
   },
   fc
     .tuple(alone, fc.option(condition, { nil: undefined }))
     .map(([value, where]) => spelled([], [value], where, undefined)),
   fc.tuple(grouped, condition).map(([keys, where]) => spelled(keys, ['COUNT(age)'], where, undefined)),
+  fc
+    .tuple(fc.subarray(['age', 'cost'], { minLength: 1 }), condition, leaf)
+    .map(
+      ([values, where, outer]) =>
+        `WITH v AS (SELECT * FROM visits) SELECT Region AS k0, COUNT(*), ${values.map((each) => `SUM(${each})`).join(', ')} ` +
+        `FROM (SELECT v.* FROM v WHERE ${where}) AS v WHERE ${outer} GROUP BY 1`,
+    ),
 )
 
 const REFUSED = [

@@ -53,6 +53,8 @@ export interface TableJoin {
 /** An expression of ORDER BY, and its direction. */
 export interface SortKey {
   readonly expression: Expression
+  /** True for an expression over the table, in which no name is one of the SELECT list. */
+  readonly isResolved?: true
   readonly descending: boolean
   /** Default: last in ascending order, first in descending order. */
   readonly nullsFirst: boolean
