@@ -19,7 +19,7 @@ import pytest
 import sotto
 from sotto import operations
 from sotto.progress import Progress, SentFile
-from sotto.registering import opened
+from sotto.registering import Data, opened
 
 from .support import KEY, URL, Service, problem
 
@@ -80,6 +80,28 @@ def test_a_file_is_uploaded_registered_and_deleted(visits: pathlib.Path) -> None
         "visits: version 1\n(exact, for custodians only: 3,000 rows read, 2,990 rows stored, 800 people, "
         "12 values of cost clamped, 4 values of region unfit)"
     )
+
+
+def test_the_tables_of_a_joined_source_are_uploaded_together(visits: pathlib.Path) -> None:
+    uploads = [reply({**UPLOAD, "id": part * 32}, 201) for part in "ab"]
+    service = Service(*uploads, reply(REGISTERED, 201), httpx.Response(204), httpx.Response(204))
+    joins = [{"from": "visits.patient", "to": "patients.id"}]
+    declaration = {**DECLARATION, "source": {"joins": joins, "tables": {"visits": {"csv": {"delimiter": ";"}}}}}
+    tables: dict[str, Data] = {"visits": visits, "patients": pd.DataFrame({"id": ["p1"]})}
+    assert service.client.register(declaration, tables, progress=lambda _: None).version == "1"
+    paths = [(request.method, request.url.path) for request in service.requests]
+    assert paths[:3] == [("POST", "/v1/sources"), ("POST", "/v1/sources"), ("POST", "/v1/datasets")]
+    assert sorted(paths[3:]) == [("DELETE", f"/v1/sources/{part * 32}") for part in "ab"]
+    assert b"id\np1\n" in service.requests[1].content
+    form = {"kind": "upload", "format": "csv"}
+    assert json.loads(service.requests[2].content)["source"] == {
+        "kind": "joined",
+        "joins": joins,
+        "tables": {
+            "visits": {**form, "upload": "a" * 32, "csv": {"delimiter": ";"}},
+            "patients": {**form, "upload": "b" * 32},
+        },
+    }
 
 
 def test_a_dry_run_and_a_version_are_sent_to_their_places(visits: pathlib.Path) -> None:

@@ -22,7 +22,7 @@ from .problems import Problem, SottoError, UnexpectedResponse
 from .progress import Progress, Report, SentFile, show_progress
 from .protocol import Operation, Reply, Request, Retries, Watch, exchange
 from .query import A, Contribution, Groups, On, Query, Subject, SupposableOptions
-from .registering import Data, Draft, Registration, data_name, opened
+from .registering import Data, Draft, Registration, Tables, data_name, opened
 from .releases import DatasetFacts, History, Release, SqlAnswer, dummy_frame
 from .values import Json, wire, wire_time
 
@@ -161,15 +161,16 @@ class ServiceOperations:
     def register(
         self,
         declaration: Mapping[str, Any],
-        data: Data | None = None,
+        data: Tables | None = None,
         *,
         dry_run: bool = False,
         progress: Report = show_progress,
     ) -> Operation[Registration]:
         """Register a dataset, with the rows of a file or data frame, or else of the source in its declaration.
 
-        A dry run checks the declaration and every value, and publishes nothing. The rows are uploaded, and the uploaded
-        file is deleted in the end; the dataset remains. The same registration again changes nothing.
+        Tables of a joined source are given by their names; the source in the declaration has the joins. A dry run
+        checks the declaration and every value, and publishes nothing. The rows are uploaded, and deleted in the
+        end; the dataset remains. The same registration again changes nothing.
         """
         work = self._ingest("/v1/datasets", str(declaration.get("id")), declaration, data, dry_run, progress)
         return (yield from work)
@@ -179,7 +180,7 @@ class ServiceOperations:
         path: str,
         dataset: str,
         declaration: Mapping[str, Any],
-        data: Data | None,
+        data: Tables | None,
         dry_run: bool,
         progress: Report,
     ) -> Operation[Registration]:
@@ -192,11 +193,25 @@ class ServiceOperations:
             reply = yield from exchange(Request("POST", path, body, parameters, watch=watch), self.retries)
             return Registration(reply.json())
 
-        def send_uploaded(upload: Mapping[str, Any]) -> Operation[Registration]:
-            form = {"format": upload["format"], **declaration.get("source", {})}
-            return send({"source": {**form, "kind": "upload", "upload": upload["id"]}})
+        source = declaration.get("source", {})
 
-        work = send({}) if data is None else self._with_upload(data, progress, send_uploaded)
+        def send_tables(left: Mapping[str, Data], tables: Mapping[str, Json]) -> Operation[Registration]:
+            if not left:
+                return send({"source": {**source, "kind": "joined", "tables": tables}})
+            name, *others = left
+
+            def send_next(upload: Mapping[str, Any]) -> Operation[Registration]:
+                table = _upload_source(upload, source.get("tables", {}).get(name, {}))
+                return send_tables({other: left[other] for other in others}, {**tables, name: table})
+
+            return self._with_upload(left[name], progress, send_next)
+
+        if data is None:
+            work = send({})
+        elif isinstance(data, Mapping):
+            work = send_tables(data, {})
+        else:
+            work = self._with_upload(data, progress, lambda upload: send({"source": _upload_source(upload, source)}))
         return (yield from _reported(work, dataset, progress))
 
     def _with_upload(
@@ -218,6 +233,11 @@ class ServiceOperations:
     def _delete_upload(self, upload: Mapping[str, Any]) -> Operation[None]:
         with contextlib.suppress(SottoError):
             yield from exchange(Request("DELETE", f"/v1/sources/{upload['id']}"), Retries(attempts=1))
+
+
+def _upload_source(upload: Mapping[str, Any], form: Mapping[str, Any]) -> Json:
+    """Return an upload as a source, with the form of the file that is declared."""
+    return {"format": upload["format"], **form, "kind": "upload", "upload": upload["id"]}
 
 
 def _reported(work: Operation[T], name: str, progress: Report) -> Operation[T]:
@@ -374,7 +394,7 @@ class DatasetOperations(ServiceOperations):
 
     def publish(
         self,
-        data: Data | None = None,
+        data: Tables | None = None,
         declaration: Mapping[str, Any] | None = None,
         *,
         dry_run: bool = False,

@@ -17,6 +17,9 @@ from .values import show_number
 Data: TypeAlias = str | os.PathLike[str] | pd.DataFrame
 """Rows: the path of a CSV or Parquet file, or a data frame."""
 
+Tables: TypeAlias = Data | Mapping[str, Data]
+"""Rows, or those of each table of a joined source by its name."""
+
 
 def data_name(data: Data) -> str:
     """Return the name under which rows are uploaded."""
