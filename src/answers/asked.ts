@@ -4,6 +4,7 @@ import { priceReport } from '../core/planner/batch.ts'
 import { coverageReport } from '../core/planner/coverage.ts'
 import { shortestQuery } from '../core/planner/identity/asked-query.ts'
 import { normalForm } from '../core/planner/identity/normal-form.ts'
+import { withDeclaredNames } from '../core/planner/language/declared-names.ts'
 import type { plan } from '../core/planner/plan.ts'
 import { type Plan, planKindOf } from '../core/planner/plans/plan-kinds.ts'
 import { priceOf } from '../core/planner/price/price.ts'
@@ -28,7 +29,7 @@ export interface Asked {
   readonly kind: Query['kind'] | 'batch'
   /** The part of the request that identifies it; a repeat has the same. */
   readonly canonical: Readonly<Record<string, unknown>>
-  /** The question as it was asked, in its shortest form. */
+  /** The question as it was asked, in its shortest form. Columns have their declared names, so that it can be asked again. */
   readonly question: object
   readonly price: Amount
   readonly plans: readonly Plan[]
@@ -60,7 +61,7 @@ export async function askQuery(
   return {
     kind: query.kind,
     canonical: canonicalQuery(planned),
-    question: shortestQuery(query),
+    question: shortestQuery(withDeclaredNames(query, dataset)),
     price,
     plans: [planned],
     describe: (releases) => entry(releases, 0),
@@ -92,7 +93,7 @@ export async function askBatch(
   return {
     kind: 'batch',
     canonical: canonicalBatch(planned),
-    question: { queries: queries.map(shortestQuery), ...defined(terms) },
+    question: { queries: withDeclaredNames(queries, dataset).map(shortestQuery), ...defined(terms) },
     price: priceOfBatch(planned),
     plans: chosen?.workloads ?? separate.plans,
     describe: (releases) =>

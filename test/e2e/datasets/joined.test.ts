@@ -94,6 +94,7 @@ test('a question names columns with their table or, where one column has the nam
   const { body: full } = await service.ask('named', question('visits.cost', 'patients.region')).expect(200)
   const { body: short } = await service.ask('named', question('cost', 'region')).expect(200)
   expect(short.id).toBe(full.id)
+  expect(short.question).toEqual(full.question)
   const { body } = await service.ask('named', { kind: 'sum', column: 'price', epsilon: 1 }).expect(422)
   expect(body.detail).toContain('it has visits.cost, patients.region,')
 })
