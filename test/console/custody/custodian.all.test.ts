@@ -128,6 +128,55 @@ describe.skipIf(CHROMIUM === undefined)('Custodians in Chromium (skipped if it i
     expect(complaints).toEqual([])
   })
 
+  test('register several files as one dataset: joins, their picture, and the page of the dataset', async () => {
+    const { page, complaints } = await openTab(service, 'custodian', '/register')
+    await page.getByLabel('Upload several files').check()
+    const files = {
+      'visits.csv': 'patient,hospital,urgent\np1,h1,true\np1,h9,false\np2,h1,true\n',
+      'patients.csv': 'number,insured\np1,true\np2,false\n',
+      'hospitals.csv': 'code,large\nh1,true\n',
+    }
+    await page.getByLabel('Files', { exact: true }).setInputFiles(
+      Object.entries(files).map(([name, text]) => ({
+        name,
+        mimeType: 'text/csv',
+        buffer: Buffer.from(text),
+      })),
+    )
+    await page.getByRole('button', { name: 'Continue' }).click()
+    const join = (name: string) => page.getByRole('group', { name, exact: true })
+    await join('Join 1').getByLabel('Column that refers').selectOption('visits.patient')
+    await join('Join 1').getByLabel('Key that it refers to').selectOption('patients.number')
+    await join('Join 2').getByLabel('Column that refers').selectOption('visits.hospital')
+    await join('Join 2').getByLabel('Key that it refers to').selectOption('hospitals.code')
+    await join('Join 2').getByLabel('The other table is').selectOption('a public list')
+    await page.getByText('Every row belongs to one person of patients').waitFor()
+    await expectAccessible(page)
+    await keepScreenshot(page, 'register-joins-1440-light')
+
+    await page.getByRole('link', { name: 'Continue: Columns' }).click()
+    await page.getByRole('textbox', { name: 'Id' }).fill('joined-clinic')
+    await page.getByRole('button', { name: 'Edit hospitals.large' }).click()
+    const column = (name: string) => page.getByRole('group', { name, exact: true })
+    await column('hospitals.code').getByLabel('Declare', { exact: true }).uncheck()
+    await column('hospitals.large').getByLabel('Values may be missing').check()
+    await page.getByRole('link', { name: 'Continue: People' }).click()
+    await page.getByLabel('Most rows of a person').fill('2')
+    await page.getByRole('link', { name: 'Continue: Budget' }).click()
+    await page.getByRole('textbox', { name: 'Accepted risk, in %' }).fill('80')
+    await page.getByRole('link', { name: 'Continue: Check and publish' }).click()
+    await page.getByRole('button', { name: 'Dry run' }).click()
+    const references = page.getByRole('region', { name: 'References that lead nowhere' })
+    expect(await references.getByRole('row').last().innerText()).toMatch(/visits\.hospital .*\s0\s+1$/)
+    await page.getByRole('button', { name: 'Publish' }).click()
+    await page.getByText('The dataset joined-clinic can be queried').waitFor()
+    await expect.poll(async () => (await service.as('custodian').get('/v1/sources')).body.sources).toEqual([])
+    await page.getByRole('link', { name: 'Show the dataset' }).click()
+    await page.getByText('Every row belongs to one person of patients').waitFor()
+    await expectAccessible(page)
+    expect(complaints).toEqual([])
+  })
+
   test('register the same source a second time only with a reason', async () => {
     const { page } = await openTab(service, 'custodian')
     const registerMembers = async (id: string) => {

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { joinedTables } from '../../../console/src/components/charts/joined-tables.ts'
 import { epsilonForRisk } from '../../../console/src/pages/register/budget/budget-risk.ts'
 import {
   declaredColumn,
@@ -18,8 +19,11 @@ import {
   registrationOf,
   remarksOn,
   stepOf,
+  stepsOf,
+  withJoin,
 } from '../../../console/src/pages/register/declaration.ts'
 import { misfitRows } from '../../../console/src/pages/register/misfits.ts'
+import { joinedDraft, tableNameOf } from '../../../console/src/pages/register/source/joined-draft.ts'
 import { describeSource } from '../../../console/src/pages/register/step.ts'
 import { riskOfPrice } from '../../../console/src/pages/risk/one-of-many/one-of-many.ts'
 import { registration } from '../../../schemas/datasets/dataset.ts'
@@ -297,4 +301,72 @@ test('Values that did not fit are listed by column and rule, with their first pl
     { column: 'age', rule: 'is not a number', values: 8, places: 'records 1, 2, 3, 4, 5, …' },
     { column: 'table', rule: 'is not a date', values: 1, places: '' },
   ])
+})
+
+describe('joined files', () => {
+  const draftOfFile = (name: string, ...columns: readonly string[]) => {
+    const upload = name.padEnd(32, '0').replaceAll(/[^0-9a-f]/g, '0')
+    const typed = columns.map((column) => ({ name: column, type: { kind: 'boolean' } }) as const)
+    const source = {
+      source: { kind: 'upload', upload, format: 'csv' } as const,
+      name,
+      notes: [],
+      columns: typed,
+    }
+    return { fileName: name, draft: draftDeclaration(source, false) }
+  }
+  const drafted = () =>
+    formOfDraft(
+      joinedDraft([
+        draftOfFile('visits.csv', 'patient', 'hospital', 'urgent'),
+        draftOfFile('patients.csv.gz', 'number', 'insured'),
+        draftOfFile('hospitals.csv', 'code', 'large'),
+      ]),
+    )
+  const owner = { from: 'visits.patient', to: 'patients.number', public: false }
+  const lookup = { from: 'visits.hospital', to: 'hospitals.code', public: true }
+
+  test('become one declaration, once every other table is joined', () => {
+    const form = drafted()
+    expect(stepsOf(form)).toContain('joins')
+    expect(stepsOf(draftedForm())).not.toContain('joins')
+    expect(openFields(form).flatMap(({ step, field }) => (step === 'joins' ? [field] : []))).toEqual([
+      'source.joins.0',
+      'source.joins.1',
+    ])
+    const once = { ...form, ...withJoin(form, 0, owner) }
+    const joined = { ...once, ...withJoin(once, 1, lookup), maxRows: '5', epsilon: '1' }
+    expect(openFields(joined)).toEqual([])
+    const sent = registration.parse(registrationOf(joined))
+    expect(sent.source).toMatchObject({ kind: 'joined', joins: [owner, lookup] })
+    expect(sent.privacyUnit).toMatchObject({ kind: 'person', column: 'patients.number' })
+    expect(sent.columns?.map(({ name, type }) => `${name} ${type}`)).toEqual([
+      'visits.urgent boolean',
+      'patients.number identifier',
+      'patients.insured boolean',
+      'hospitals.code boolean',
+      'hospitals.large boolean',
+    ])
+  })
+
+  test('are shown as a tree, whatever was entered so far', () => {
+    const { source } = drafted()
+    if (source.kind !== 'joined') return expect.unreachable()
+    const shown = (joins: typeof source.joins) =>
+      JSON.stringify(joinedTables({ ...source, joins }), ['name', 'role', 'refersTo'])
+    expect(shown([owner, lookup])).toBe(
+      '[{"name":"visits","role":"rows","refersTo":[{"name":"patients","role":"people","refersTo":[]},' +
+        '{"name":"hospitals","role":"public","refersTo":[]}]}]',
+    )
+    expect(joinedTables(source).map(({ name }) => name)).toEqual(['visits', 'patients', 'hospitals'])
+    const circle = { from: 'patients.number', to: 'hospitals.code', public: false }
+    expect(shown([owner, circle, { ...circle, from: 'hospitals.code', to: 'patients.number' }])).toContain(
+      'visits',
+    )
+  })
+
+  test('have tables with the names of their files', () => {
+    const names = ['patients-2024.csv.gz', '2024 visits.parquet', 'Größe.csv', `${'x'.repeat(40)}.csv`]
+    expect(names.map(tableNameOf)).toEqual(['patients_2024', 'table_2024_visits', 'Gr_e', 'x'.repeat(30)])
+  })
 })

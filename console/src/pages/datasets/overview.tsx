@@ -1,3 +1,4 @@
+import { JoinedPicture } from '../../components/charts/joined-picture.tsx'
 import { Section } from '../../components/layout/page.tsx'
 import { Facts, Table } from '../../components/tables/tables.tsx'
 import { formatExact } from '../../format/number.ts'
@@ -9,7 +10,7 @@ import { publicFactsOf } from './public-facts.ts'
 
 /** Public facts of a dataset: its budget, its columns and the values that they may have. */
 export default function Overview({ dataset }: DatasetPart) {
-  const { id, description, columns } = dataset
+  const { id, description, columns, source } = dataset
   return (
     <>
       {description !== undefined && <p className={styles.about}>{description}</p>}
@@ -19,6 +20,11 @@ export default function Overview({ dataset }: DatasetPart) {
       <Section title="What is public">
         <Facts facts={publicFactsOf(dataset)} />
       </Section>
+      {source.kind === 'joined' && (
+        <Section title="Tables" lead="Each row has the columns of the tables that it refers to.">
+          <JoinedPicture source={source} />
+        </Section>
+      )}
       <Section title="Columns" lead="The custodian declared these facts without looking at the data.">
         <Table
           label="Columns"

@@ -90,7 +90,7 @@ function NewVersionForm({ dataset, onClose }: NewVersionFormProps) {
   const { separateBudget } = terms
   return (
     <div className={styles.form}>
-      <SourceChoice terms={terms} onChange={change} />
+      <SourceChoice dataset={dataset} terms={terms} onChange={change} />
       <WidenedColumns dataset={dataset} columns={terms.columns} onChange={setTerms} />
       {isPending && <IngestionProgress dataset={dataset.id} />}
       {error !== null && <ProblemNotice error={error} />}
@@ -145,12 +145,12 @@ function bodyOfTerms({ from, source, columns, separateBudget }: VersionTerms): S
   })
 }
 
-interface SourceChoiceProps {
+interface SourceChoiceProps extends DatasetPart {
   readonly terms: VersionTerms
   readonly onChange: (changes: Partial<VersionTerms>) => void
 }
 
-function SourceChoice({ terms: { from, source }, onChange }: SourceChoiceProps) {
+function SourceChoice({ dataset, terms: { from, source }, onChange }: SourceChoiceProps) {
   return (
     <>
       <Radios
@@ -165,7 +165,7 @@ function SourceChoice({ terms: { from, source }, onChange }: SourceChoiceProps) 
       {from === 'other' && source === undefined && (
         <SourcePicker
           action="Use this source"
-          onPicked={(picked) => onChange({ source: sourceOf(picked) })}
+          onPicked={(picked) => onChange({ source: sourceOf(picked, dataset) })}
         />
       )}
       {from === 'other' && source !== undefined && (
@@ -238,8 +238,11 @@ function Outcome({
   )
 }
 
-function sourceOf(picked: PickedSource): Source {
-  return picked.kind === 'made-up' ? picked.source : (picked.draft.declaration.source as Source)
+/** Files of joined tables are joined as those of the present version are. */
+function sourceOf(picked: PickedSource, { source: present }: Dataset): Source {
+  if (picked.kind === 'made-up') return picked.source
+  const source = picked.draft.declaration.source as Source
+  return source.kind === 'joined' && present.kind === 'joined' ? { ...source, joins: present.joins } : source
 }
 
 function columnsOf({ columns }: Dataset): readonly ColumnForm[] {

@@ -1,5 +1,6 @@
 import { defined } from '../../../../src/privacy/defined.ts'
 import type { Schemas } from '../../api/schemas.ts'
+import { type DeclaredJoin, keyOfPeople } from '../../components/charts/joined-tables.ts'
 import { isRecord } from '../../format/json.ts'
 import { isWhole, numberOf } from '../../format/number.ts'
 import { type ColumnForm, declaredColumn, formOfColumn, openFieldsOf } from './columns/column-form.ts'
@@ -10,8 +11,13 @@ export type Draft = Schemas['Draft']
 export type Remark = Draft['questions'][number]
 
 /** Steps of a registration, by the last part of their address. */
-export const STEPS = ['source', 'columns', 'people', 'budget', 'check'] as const
+export const STEPS = ['source', 'joins', 'columns', 'people', 'budget', 'check'] as const
 export type Step = (typeof STEPS)[number]
+
+/** Returns the steps of a registration. Only tables are joined. */
+export function stepsOf(form: RegistrationForm | undefined): readonly Step[] {
+  return form?.source.kind === 'joined' ? STEPS : STEPS.filter((step) => step !== 'joins')
+}
 
 /** Everything that a person decides about a registration, as it was entered. */
 export interface RegistrationForm {
@@ -166,6 +172,32 @@ function timingFieldsOf(
     : { timing: 'deadline', timingMs: String(timing.deadlineMs) }
 }
 
+/**
+ * Changes a join. A column that begins to refer is not declared, because its values are keys; the key of people becomes the
+ * identifier of the privacy unit.
+ */
+export function withJoin(
+  form: RegistrationForm,
+  position: number,
+  changed: DeclaredJoin,
+): Partial<RegistrationForm> {
+  const { source, columns } = form
+  if (source.kind !== 'joined') return {}
+  const joins = source.joins.map((join, at) => (at === position ? changed : join))
+  const refersNewly = changed.from !== source.joins[position]?.from ? changed.from : undefined
+  const key = keyOfPeople({ joins })
+  const isNewKey = key !== keyOfPeople(source)
+  return {
+    source: { ...source, joins },
+    ...(key !== undefined && { personColumn: key, unit: 'person' as const }),
+    columns: columns?.map((column) => {
+      if (column.name === key && isNewKey)
+        return { ...column, type: 'identifier', included: true, nullable: false, onInvalidValue: 'default' }
+      return column.name === refersNewly ? { ...column, included: false } : column
+    }),
+  }
+}
+
 /** Returns the registration that a form describes. Send it only if {@link openFields} finds nothing. */
 export function registrationOf(form: RegistrationForm): Registration {
   return defined({
@@ -236,6 +268,11 @@ export function openFields(form: RegistrationForm): readonly OpenRegistrationFie
   const open: OpenRegistrationField[] = []
   const add = (step: Step, field: string, label: string, rule: string) =>
     open.push({ step, field, label, rule })
+  const joins = form.source.kind === 'joined' ? form.source.joins : []
+  joins.forEach(({ from, to }, index) => {
+    if (from === '' || to === '')
+      add('joins', `source.joins.${index}`, `Join ${index + 1}`, 'must name a column and a key')
+  })
   if (form.id.trim() === '') add('columns', 'id', 'Id', 'must not be empty')
   if (form.title.trim() === '') add('columns', 'title', 'Title', 'must not be empty')
   const included = form.columns?.filter((column) => column.included)
@@ -267,10 +304,10 @@ function hasIdentifier({ columns, personColumn }: RegistrationForm): boolean {
 
 /** Returns the step in which a field of the declaration is entered. */
 export function stepOf(field: string): Step {
-  const [first = ''] = field.split('.')
+  const [first = '', second] = field.split('.')
   switch (first) {
     case 'source':
-      return 'source'
+      return second === 'joins' ? 'joins' : 'source'
     case 'id':
     case 'title':
     case 'description':

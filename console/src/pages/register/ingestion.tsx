@@ -100,6 +100,18 @@ export function IngestionReport({ counts }: { readonly counts: IngestionCounts }
           ['Rows left out because their person has too many', shown(counts.rowsBeyondMaxRows)],
         ]}
       />
+      {counts.joins !== undefined && (
+        <Table
+          label="References that lead nowhere"
+          rows={counts.joins}
+          keyOf={({ from }) => from}
+          columns={[
+            ['Reference', ({ from, to }) => <code>{`${from} → ${to}`}</code>],
+            ['Missing', ({ missing }) => formatExact(missing), 'right'],
+            ['Leads nowhere', ({ dangling }) => formatExact(dangling), 'right'],
+          ]}
+        />
+      )}
       {rows.length > 0 && (
         <Table
           label="Values that did not fit"

@@ -13,8 +13,10 @@ import {
   type RegistrationForm,
   STEPS,
   type Step,
+  stepsOf,
 } from './declaration.ts'
 import { RunningIngestions } from './ingestion.tsx'
+import { JoinsStep } from './joins-step.tsx'
 import { PeopleStep } from './people-step.tsx'
 import styles from './register.module.css'
 import { SourcePicker } from './source/source-picker.tsx'
@@ -22,6 +24,7 @@ import { describeSource, type FormChanges, hrefOfStep } from './step.ts'
 
 const TITLES: Readonly<Record<Step, string>> = {
   source: 'Source',
+  joins: 'Joins',
   columns: 'Columns',
   people: 'People',
   budget: 'Budget',
@@ -30,6 +33,7 @@ const TITLES: Readonly<Record<Step, string>> = {
 
 /** Contents of the steps, apart from the first. */
 const CONTENTS: Readonly<Record<Exclude<Step, 'source'>, ComponentType<CheckStepProps>>> = {
+  joins: JoinsStep,
   columns: ColumnsStep,
   people: PeopleStep,
   budget: BudgetStep,
@@ -62,8 +66,8 @@ export default function RegisterPage() {
     setForm(undefined)
     void refreshAll()
     // The rows are stored. An upload that is already gone needs no deletion.
-    if (form?.source.kind === 'upload')
-      requests.DELETE('/v1/sources/{source}', at({ source: form.source.upload })).catch(() => undefined)
+    for (const upload of uploadsOf(form))
+      requests.DELETE('/v1/sources/{source}', at({ source: upload })).catch(() => undefined)
   }
   if (step === 'check' && registered !== undefined)
     return (
@@ -86,14 +90,14 @@ export default function RegisterPage() {
           form={form}
           onForm={(next) => {
             setForm(next)
-            navigate('/register/columns')
+            navigate(hrefOfStep(stepsOf(next)[1] ?? 'columns'))
           }}
         />
       )}
       {form !== undefined && Contents !== undefined && (
         <>
           <Contents form={form} onChange={change} onPublished={publish} />
-          <Between step={step} />
+          <Between step={step} steps={stepsOf(form)} />
         </>
       )}
     </Page>
@@ -134,7 +138,7 @@ function Steps({ current, form }: { readonly current: Step; readonly form: Regis
   return (
     <nav aria-label="Steps">
       <ol className={styles.steps}>
-        {STEPS.map((step, index) => {
+        {stepsOf(form).map((step, index) => {
           const left = open.filter((field) => field.step === step).length
           const title = `${index + 1}. ${TITLES[step]}`
           return (
@@ -155,10 +159,10 @@ function Steps({ current, form }: { readonly current: Step; readonly form: Regis
   )
 }
 
-function Between({ step }: { readonly step: Step }) {
-  const index = STEPS.indexOf(step)
-  const before = STEPS[index - 1]
-  const after = STEPS[index + 1]
+function Between({ step, steps }: { readonly step: Step; readonly steps: readonly Step[] }) {
+  const index = steps.indexOf(step)
+  const before = steps[index - 1]
+  const after = steps[index + 1]
   return (
     <div className={styles.between}>
       {before !== undefined && <ButtonLink href={hrefOfStep(before)}>Back</ButtonLink>}
@@ -169,6 +173,13 @@ function Between({ step }: { readonly step: Step }) {
       )}
     </div>
   )
+}
+
+/** Returns the uploads that are a source, or tables of it. */
+function uploadsOf(form: RegistrationForm | undefined): readonly string[] {
+  if (form === undefined) return []
+  const tables = form.source.kind === 'joined' ? Object.values(form.source.tables) : [form.source]
+  return tables.flatMap((table) => (table.kind === 'upload' ? [table.upload] : []))
 }
 
 /** Key under which the tab stores what was entered. A declaration has no values of the data. */

@@ -3,20 +3,23 @@ import type { Schemas } from '../../../api/schemas.ts'
 import { uploadFile } from '../../../api/upload.ts'
 import type { AttemptOptions } from '../../../api/use-attempt.ts'
 import { isWhole, numberOf } from '../../../format/number.ts'
-import type { Draft, Source } from '../declaration.ts'
+import type { Draft, DraftParts, Source } from '../declaration.ts'
+import { type DraftedTable, joinedDraft, tableNameOf } from './joined-draft.ts'
 
 type TableSource = Required<Extract<Source, { kind: 'table' }>>
 type MadeUpSource = Extract<Source, { kind: 'population' | 'visits' }>
 
 /** A source that was chosen: with the draft of its declaration, or made-up people. */
 export type PickedSource =
-  | { readonly kind: 'drafted'; readonly draft: Draft; readonly fileName: string }
+  | { readonly kind: 'drafted'; readonly draft: DraftParts; readonly fileName: string }
   | { readonly kind: 'made-up'; readonly source: MadeUpSource }
 
 /** Where the rows of a dataset are, as it was entered. */
 export interface EnteredSource {
-  readonly kind: 'upload' | 'file' | 'table' | 'made-up'
+  readonly kind: 'upload' | 'joined' | 'file' | 'table' | 'made-up'
   readonly file: File | undefined
+  /** The files of the tables of a joined source. */
+  readonly files: readonly File[]
   readonly upload: string
   /** Name of the file that was uploaded before. */
   readonly uploadName: string
@@ -35,6 +38,7 @@ export interface EnteredSource {
 export const NO_SOURCE: EnteredSource = {
   kind: 'upload',
   file: undefined,
+  files: [],
   upload: '',
   uploadName: '',
   path: '',
@@ -53,6 +57,8 @@ export function isComplete(entered: EnteredSource): boolean {
   switch (entered.kind) {
     case 'upload':
       return entered.file !== undefined || entered.upload !== ''
+    case 'joined':
+      return entered.files.length > 1 && new Set(tablesOf(entered)).size === entered.files.length
     case 'file':
       return entered.path.trim() !== ''
     case 'table':
@@ -64,6 +70,11 @@ export function isComplete(entered: EnteredSource): boolean {
         entered.seed !== ''
       )
   }
+}
+
+/** Returns the names of the tables of joined files. */
+export function tablesOf({ files }: Pick<EnteredSource, 'files'>): readonly string[] {
+  return files.map(({ name }) => tableNameOf(name))
 }
 
 /** Step on the way to a picked source. */
@@ -80,10 +91,16 @@ export async function pickSource(
   options: AttemptOptions<Picking>,
 ): Promise<PickedSource> {
   if (entered.kind === 'made-up') return { kind: 'made-up', source: madeUpSourceOf(entered) }
+  if (entered.kind === 'joined') {
+    const drafted: DraftedTable[] = []
+    for (const file of entered.files) {
+      const source = await uploaded(file, options)
+      drafted.push({ fileName: file.name, draft: await draftOf(source, options) })
+    }
+    return { kind: 'drafted', draft: joinedDraft(drafted), fileName: '' }
+  }
   const source = await draftedSourceOf(entered, options)
-  const { onProgress, signal } = options
-  onProgress({ step: 'draft' })
-  const draft = await bodyOf(requests.POST('/v1/drafts', { body: { source }, signal }))
+  const draft = await draftOf(source, options)
   const fileName = entered.file?.name ?? entered.uploadName
   if (source.kind !== 'table') return { kind: 'drafted', draft, fileName }
   const { mode, freshness } = entered
@@ -92,21 +109,31 @@ export async function pickSource(
   return { kind: 'drafted', draft: { ...draft, declaration }, fileName: '' }
 }
 
+type DraftedSource = Schemas['DraftRequest']['source']
+
+function draftOf(source: DraftedSource, { onProgress, signal }: AttemptOptions<Picking>): Promise<Draft> {
+  onProgress({ step: 'draft' })
+  return bodyOf(requests.POST('/v1/drafts', { body: { source }, signal }))
+}
+
 async function draftedSourceOf(
   { kind, file, upload, path, connection, table }: EnteredSource,
-  { onProgress, signal }: AttemptOptions<Picking>,
-): Promise<Schemas['DraftRequest']['source']> {
+  options: AttemptOptions<Picking>,
+): Promise<DraftedSource> {
   if (kind === 'file') return { kind, path: path.trim() }
   if (kind === 'table') return { kind, connection, table: table.trim() }
-  if (file === undefined) return { kind: 'upload', upload }
+  return file === undefined ? { kind: 'upload', upload } : uploaded(file, options)
+}
+
+async function uploaded(file: File, { onProgress, signal }: AttemptOptions<Picking>): Promise<DraftedSource> {
   const { name } = file
   onProgress({ step: 'upload', name, share: 0 })
-  const uploaded = await uploadFile(file, {
+  const { id } = await uploadFile(file, {
     signal,
     onProgress: (share) => onProgress({ step: 'upload', name, share }),
   })
   await queryClient.invalidateQueries({ queryKey: ['get', '/v1/sources'] })
-  return { kind: 'upload', upload: uploaded.id }
+  return { kind: 'upload', upload: id }
 }
 
 function madeUpSourceOf({ madeUp, people, rows, seed }: EnteredSource): MadeUpSource {

@@ -13,7 +13,7 @@ import { Notice, ProblemNotice } from '../../../components/notices/notices.tsx'
 import { Pill } from '../../../components/tables/tables.tsx'
 import { formatTime } from '../../../format/time.ts'
 import styles from '../register.module.css'
-import type { EnteredSource } from './picked-source.ts'
+import { type EnteredSource, tablesOf } from './picked-source.ts'
 
 export interface SourceFieldsProps {
   readonly entered: EnteredSource
@@ -26,6 +26,8 @@ export function SourceFields(props: SourceFieldsProps) {
   switch (entered.kind) {
     case 'upload':
       return <UploadFields {...props} />
+    case 'joined':
+      return <JoinedFields {...props} />
     case 'file':
       return (
         <TextField
@@ -74,6 +76,32 @@ function UploadFields({ entered, onChange }: SourceFieldsProps) {
             onChange({ upload, uploadName: uploads.find(({ id }) => id === upload)?.name ?? '' })
           }
         />
+      )}
+    </>
+  )
+}
+
+function JoinedFields({ entered, onChange }: SourceFieldsProps) {
+  const tables = tablesOf(entered)
+  return (
+    <>
+      <Field label="Files" hint="One file for each table, which has the name of the file.">
+        {(attributes) => (
+          <input
+            {...attributes}
+            type="file"
+            multiple
+            className={styles.drop}
+            accept=".csv,.tsv,.txt,.gz,.parquet"
+            onChange={(event) => onChange({ files: [...(event.target.files ?? [])] })}
+          />
+        )}
+      </Field>
+      {tables.length > 0 && <p>Tables: {tables.join(', ')}</p>}
+      {tables.length !== new Set(tables).size && (
+        <Notice tone="cost" title="Two files have the same name">
+          Rename one of them.
+        </Notice>
       )}
     </>
   )

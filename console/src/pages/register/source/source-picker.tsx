@@ -18,6 +18,11 @@ import { SourceFields } from './source-fields.tsx'
 const KINDS = [
   { value: 'upload', label: 'Upload a file', hint: 'CSV, also compressed by gzip, or Parquet.' },
   {
+    value: 'joined',
+    label: 'Upload several files',
+    hint: 'Tables that refer to each other, such as visits, patients and hospitals.',
+  },
+  {
     value: 'file',
     label: 'A file in the data folder',
     hint: 'For large files, which an operator has copied there.',
