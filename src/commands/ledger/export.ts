@@ -7,10 +7,10 @@ import { datasetsOf, LEDGER_HELP, withLedger } from './ledger-source.ts'
 /** `npx sotto ledger export` */
 export const define: CommandDefinition = (command) => {
   command
-    .description('Writes the events of one dataset, or the administrative acts, as JSON Lines.')
+    .description('Writes the events of one dataset or population, or the administrative acts, as JSON Lines.')
     .option(
       '--dataset <id>',
-      `the dataset, or ${ADMINISTRATION} for the administrative acts; optional if the ledger has only one dataset`,
+      `the dataset, @population:ID for a population, or ${ADMINISTRATION} for the administrative acts; optional if the ledger has only one dataset`,
     )
     .option('--output <file>', 'write to this file instead of standard output')
     .addHelpText('after', LEDGER_HELP)

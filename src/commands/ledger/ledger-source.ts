@@ -52,7 +52,7 @@ export async function followEvents(
   })
 }
 
-/** The chains of a ledger: its datasets and, if an act was recorded, the administration; or the given one. */
+/** The chains of a ledger: its datasets, its populations and, if an act was recorded, the administration; or the given one. */
 async function chainsOf(ledger: Chain, chain: string | undefined): Promise<readonly string[]> {
   const hasActs = (await ledger.head(ADMINISTRATION)) !== undefined
   if (chain === ADMINISTRATION && hasActs) return [ADMINISTRATION]
@@ -61,11 +61,12 @@ async function chainsOf(ledger: Chain, chain: string | undefined): Promise<reado
 }
 
 /**
- * The datasets of a ledger, or the given one.
+ * The datasets and populations of a ledger, or the given one.
  * @throws Misuse for a ledger without datasets, and for a dataset that it never had.
  */
 export async function datasetsOf(ledger: Chain, dataset: string | undefined): Promise<readonly string[]> {
-  const all = await ledger.datasets()
+  const heads = await ledger.heads()
+  const all = heads.flatMap(({ dataset: name }) => (name === ADMINISTRATION ? [] : [name]))
   if (all.length === 0) throw new Misuse('the ledger has no datasets')
   if (dataset === undefined) return all
   if (!all.includes(dataset)) throw unknownDataset(dataset)

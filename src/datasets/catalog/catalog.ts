@@ -3,9 +3,11 @@ import { mkdir, readdir, rm, rmdir } from 'node:fs/promises'
 import path from 'node:path'
 import { type Dataset, isGenerated, isLive, type KeyedPrivacyUnit } from '../../core/dataset/dataset.ts'
 import type { CatalogEntry, RemovedEntry } from '../../core/dataset/entry.ts'
+import { populationAccount } from '../../ledger/contract/budgets.ts'
 import type { Chain } from '../../ledger/contract/chain.ts'
 import type { SourceRow } from '../../ledger/protocol/rows.ts'
 import { publishFile } from '../../platform/files/durable-file.ts'
+import { defined } from '../../privacy/defined.ts'
 import { ENTRY_FILE, isMissing } from './entry-file.ts'
 import { openEntryFolder } from './entry-folder.ts'
 import type { EntryStore } from './entry-store.ts'
@@ -208,9 +210,11 @@ export async function openCatalog(directory: string, options: CatalogOptions = {
   }
 }
 
-function registeredSourcesOf({ dataset, peopleDigests }: CatalogEntry): readonly SourceRow[] {
+function registeredSourcesOf({ dataset, declaration, peopleDigests }: CatalogEntry): readonly SourceRow[] {
   const { id, source, synthetic } = dataset
-  return isGenerated(source) ? [] : peopleDigests.map((digest) => ({ dataset: id, digest, synthetic }))
+  const population = declaration.population && populationAccount(declaration.population)
+  const facts = defined({ dataset: id, synthetic, population })
+  return isGenerated(source) ? [] : peopleDigests.map((digest) => ({ ...facts, digest }))
 }
 
 /**

@@ -2,7 +2,7 @@ import { isGenerated } from '../../core/dataset/dataset.ts'
 import type { DatasetDeclaration } from '../../core/dataset/declaration.ts'
 import type { CatalogEntry } from '../../core/dataset/entry.ts'
 import type { Acts } from '../../ledger/contract/acts.ts'
-import type { NewSource, SourceRefusal } from '../../ledger/contract/budgets.ts'
+import { type NewSource, populationAccount, type SourceRefusal } from '../../ledger/contract/budgets.ts'
 import { reasonAgainstSource } from '../../ledger/protocol/budgets.ts'
 import { defined } from '../../privacy/defined.ts'
 import { Refusal } from '../../privacy/refusal.ts'
@@ -61,7 +61,8 @@ export function requireUnregistered(
     .filter(
       (each) => digests.includes(each.digest) && (datasets === undefined || datasets.includes(each.dataset)),
     )
-  const refusal = reasonAgainstSource(known, declaration.id, source)
+  const population = declaration.population && populationAccount(declaration.population)
+  const refusal = reasonAgainstSource(known, declaration.id, { ...source, population })
   if (refusal !== undefined) throw refuseSource(refusal)
 }
 
@@ -93,8 +94,8 @@ function refuseSource({ because }: SourceRefusal): Refusal {
     case 'registered-elsewhere':
       return new Refusal(
         'source-registered',
-        'The source is or was registered under another id. Both budgets would protect the same people. Use that id, or ' +
-          'state why this one needs a budget of its own.',
+        'The source is or was registered under another id. Both budgets would protect the same people. Use that id, ' +
+          'make both part of one population, or state why this one needs a budget of its own.',
         [{ field: 'separateBudget', rule: 'must state the reason for a second budget over the same source' }],
       )
   }

@@ -173,9 +173,11 @@ const STATEMENTS = named({
    * adds one meanwhile.
    */
   readSources: `
-    SELECT digest, dataset, synthetic FROM sotto.sources WHERE digest = ANY ($1::text[])
+    SELECT digest, dataset, synthetic, population FROM sotto.sources JOIN sotto.budgets USING (dataset)
+    WHERE digest = ANY ($1::text[])
     UNION
-    SELECT digest, dataset, synthetic FROM sotto.sources WHERE dataset = ANY ($2::text[])
+    SELECT digest, dataset, synthetic, population FROM sotto.sources JOIN sotto.budgets USING (dataset)
+    WHERE dataset = ANY ($2::text[])
   `,
   writeSources: `INSERT INTO sotto.sources SELECT * FROM json_populate_recordset(NULL::sotto.sources, $1::json)`,
 })

@@ -38,7 +38,7 @@ export function openBudget(
   if (isPopulationAccount(dataset)) expectPopulation({ neighbours, ...defined({ source, population }) })
   if (source !== undefined) {
     expectSource(source)
-    const refused = sourceRefusal(batch, dataset, source)
+    const refused = sourceRefusal(batch, dataset, source, population)
     if (refused !== undefined) return refused
   }
   const existing = batch.accounts.get(dataset)
@@ -128,24 +128,31 @@ function expectSource({ digests, separateBudget }: NewSource): void {
   if (separateBudget !== undefined) expectText({ separateBudget })
 }
 
-function sourceRefusal(batch: Batch, dataset: string, source: NewSource): SourceRefusal | undefined {
-  return reasonAgainstSource(sourcesOf(batch, source.digests, dataset), dataset, source)
+function sourceRefusal(
+  batch: Batch,
+  dataset: string,
+  source: NewSource,
+  joined?: string,
+): SourceRefusal | undefined {
+  const population = batch.accounts.get(dataset)?.budget.population ?? joined
+  return reasonAgainstSource(sourcesOf(batch, source.digests, dataset), dataset, { ...source, population })
 }
 
 /**
- * The rule against registering a source under an id.
+ * The rule against registering a source under an id. The datasets of one population have one budget for the same people.
  * @param known the recorded sources with one of its digests, and those of the id
  */
 export function reasonAgainstSource(
   known: readonly SourceRow[],
   dataset: string,
-  source: NewSource,
+  { population, ...source }: NewSource & { readonly population?: string | undefined },
 ): SourceRefusal | undefined {
   if (source.synthetic && known.some((each) => !each.synthetic))
     return { kind: 'source-refused', because: 'registered-as-real' }
   if (source.separateBudget !== undefined) return undefined
+  const apart = known.filter((each) => population === undefined || each.population !== population)
   const others = source.digests.flatMap((digest) =>
-    isRecorded(known, dataset, digest, source) ? [] : othersWith(known, dataset, [digest], source),
+    isRecorded(known, dataset, digest, source) ? [] : othersWith(apart, dataset, [digest], source),
   )
   return others.length === 0 ? undefined : { kind: 'source-refused', because: 'registered-elsewhere' }
 }
@@ -164,11 +171,13 @@ function recordSource(batch: Batch, dataset: string, source: NewSource, principa
 
 /** All recorded sources with one of these digests, and all of this dataset. */
 function sourcesOf(
-  { rows, newSources }: Batch,
+  { rows, newSources, accounts }: Batch,
   digests: readonly string[],
   dataset: string,
 ): readonly SourceRow[] {
-  const added = newSources.filter((each) => digests.includes(each.digest) || each.dataset === dataset)
+  const added = newSources
+    .filter((each) => digests.includes(each.digest) || each.dataset === dataset)
+    .map((each) => ({ ...each, ...defined({ population: accounts.get(each.dataset)?.budget.population }) }))
   return [...digests.flatMap((digest) => rows.sources(digest, dataset)), ...added]
 }
 

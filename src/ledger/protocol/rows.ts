@@ -46,6 +46,8 @@ export interface SourceRow {
   readonly digest: string
   readonly dataset: string
   readonly synthetic: boolean
+  /** Account of the population of the dataset, which it never changes. */
+  readonly population?: string
 }
 
 /** A sparse vector session, with the number of its answers and positives so far. */

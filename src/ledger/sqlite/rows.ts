@@ -70,7 +70,8 @@ export function sqliteRows(database: DatabaseSync): Rows & {
     WHERE session = (SELECT number FROM charges WHERE id = :session) AND idempotency_key = :idempotencyKey
   `)
   const findSources = database.prepare(`
-    SELECT digest, dataset, synthetic FROM sources WHERE digest = :digest OR dataset = :dataset
+    SELECT digest, sources.dataset, synthetic, population FROM sources JOIN budgets USING (dataset)
+    WHERE digest = :digest OR sources.dataset = :dataset
   `)
   const analysts = (dataset: string) =>
     findSpending.all({ dataset }).map((row) => analystFromRow(row, accountingFromRow(row)))

@@ -130,6 +130,7 @@ export function sourceFromRow(row: Row): SourceRow {
     digest: text(row, 'digest'),
     dataset: text(row, 'dataset'),
     synthetic: row.synthetic === true || row.synthetic === 1n,
+    ...(row.population !== null && { population: text(row, 'population') }),
   }
 }
 

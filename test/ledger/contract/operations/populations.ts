@@ -167,6 +167,25 @@ export const POPULATIONS: readonly ContractTest[] = [
     expect(await spentOf(ledger, PEOPLE)).toEqual(basic('0'))
     expect((await ledger.budget('of-ada'))?.population).toBeUndefined()
   }),
+  contractTest('a source needs no second budget within one population', async (fixture) => {
+    const ledger = await withPeople(fixture)
+    const source = { digests: ['0a'.repeat(32)], synthetic: false }
+    expect(await ledger.registerSource('visits', source, 'carol')).toBeUndefined()
+    const elsewhere = { kind: 'source-refused', because: 'registered-elsewhere' }
+    const budget = { ...summed('1', '0.000001'), source }
+    expect(await ledger.openBudget('copy', budget, 'carol')).toEqual(elsewhere)
+    const other = populationAccount('others')
+    await ledger.openBudget(other, summed('1', '0.000001'), 'carol')
+    expect(await ledger.openBudget('copy', { ...budget, population: other }, 'carol')).toEqual(elsewhere)
+    // Also from a call that is committed together with that of the first dataset.
+    const opened = await Promise.all(
+      ['copy', 'second copy'].map((each) =>
+        ledger.openBudget(each, { ...budget, population: PEOPLE }, 'carol'),
+      ),
+    )
+    expect(opened).toEqual([{ kind: 'opened' }, { kind: 'opened' }])
+    expect(await ledger.registerSource('drugs', source, 'carol')).toBeUndefined()
+  }),
   contractTest('a population is asked nothing, and its delta is fixed', async (fixture) => {
     const ledger = await withPeople(fixture)
     await expect(ledger.charge(on(PEOPLE, 'a'))).rejects.toThrow(RangeError)
