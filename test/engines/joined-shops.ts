@@ -127,10 +127,9 @@ export interface Shops {
 /** Loads a shop as tables, and returns them joined. */
 export async function loadShop({ engine, insert }: Shops, shop: Shop): Promise<TableDataset> {
   const products = Array.from({ length: shop.products }, (_, code) => [String(code), `product ${code}`])
-  await insert('lines', shop.lines)
-  await insert('orders', shop.orders)
-  await insert('customers', shop.customers)
-  await insert('products', products)
+  const { lines, orders, customers } = shop
+  const inserted = Object.entries({ lines, orders, customers, products })
+  await Promise.all(inserted.map(([name, rows]) => insert(name, rows)))
   const tables = Object.fromEntries(
     ['customers', 'lines', 'orders', 'products'].map((each) => [each, liveTable(each)]),
   )

@@ -10,7 +10,7 @@ import { entry } from '../../privacy/must.ts'
 export const ENTRY_FILE = 'dataset.json'
 
 /** Version of the stored form. Raised with every change. */
-const FORMAT = 4
+const FORMAT = 5
 
 /**
  * Stored form of an entry, beside {@link FORMAT}: the original declaration and the facts that cannot be derived from it, or a note of its

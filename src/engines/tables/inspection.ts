@@ -36,8 +36,11 @@ interface InspectionStatements {
 /** The number 0 as an aggregate, so that a statement has one row even if it counts nothing. */
 const ZERO = '(0 * count(*))'
 
-/** Prints the statements whose results {@link readInspection} reads. */
-export function printInspection(dialect: TableDialect, table: TableDataset): InspectionStatements {
+/** Prints the statements whose results {@link readInspection} reads. Keys that repeat are counted, and make none of them fail. */
+export function printInspection(
+  { failUnless: _, ...dialect }: TableDialect,
+  table: TableDataset,
+): InspectionStatements {
   const encoded = encodeColumns(dialect, table)
   const kept = printKeptRows(dialect, encoded, printSource(dialect, table))
   const checks = encodeColumns(dialect, widened(dialect, table)).map((column, i) =>

@@ -3,7 +3,7 @@ import { type Join, type JoinTree, parseJoinedColumn } from '../../core/dataset/
 import { entry, must } from '../../privacy/must.ts'
 import { quoteIdentifier } from '../dialect.ts'
 import { printRowOrder } from '../person-rows.ts'
-import type { TableDialect } from './table-dialect.ts'
+import type { EncodedValue, TableDialect } from './table-dialect.ts'
 import type { JoinedCounts, JoinedTables, TableDataset, TableName } from './table-engine.ts'
 
 /* Tables of a database that are joined where they are. Proofs of the rules: docs/joins.md. */
@@ -39,7 +39,7 @@ export function printSource(dialect: TableDialect, table: TableDataset): string 
   const values = table.dataset.columns.map(
     (_, i) => `${printColumn(entry(table.columns, i))} AS ${sourceName(i)}`,
   )
-  const rows = printTables(dialect, table, joins, 'rows')
+  const rows = printTables(dialect, table, (join) => (join.dangling === 'null' ? 'LEFT JOIN' : 'JOIN'), joins)
   return `(SELECT ${values.join(', ')} FROM ${rows}) AS ${SOURCE}`
 }
 
@@ -72,22 +72,16 @@ function printColumn({ name }: TableColumn): string {
   return `${quoteIdentifier(table)}.${quoteIdentifier(column)}`
 }
 
-/**
- * Prints the joined tables.
- * @param use `rows`: as the joins are declared. `counts`: every row of the first table, whatever the others have; it holds
- * only if no key repeats, which is not checked.
- */
 function printTables(
   dialect: TableDialect,
   table: JoinedDataset,
+  operatorOf: (join: Join) => 'JOIN' | 'LEFT JOIN',
   { root, joins }: JoinTree,
-  use: 'rows' | 'counts',
 ): string {
   const printed = joins.map((join) => {
-    const { relation, isOne } = printReferred(dialect, table, join, use)
-    const operator = use === 'counts' || join.dangling === 'null' ? 'LEFT JOIN' : 'JOIN'
+    const { relation, isOne } = printReferred(dialect, table, join)
     const conditions = [printCondition(dialect, table, join), ...isOne]
-    return `${operator} ${relation} ON ${conditions.join(' AND ')}`
+    return `${operatorOf(join)} ${relation} ON ${conditions.join(' AND ')}`
   })
   return [printNamed(table, root), ...printed].join(' ')
 }
@@ -99,20 +93,18 @@ function printNamed({ table: { tables } }: JoinedDataset, name: string): string 
 /**
  * Prints the table to which a join leads, with the conditions on its rows that make it lead to one row at most. Where the
  * database does not guarantee that, a row of people stands for all of the same person: that of the lowest digest, which
- * depends on their own rows only. Another row is somebody else's, and the statement fails.
+ * depends on their own rows only. Another row can be somebody else's, and the statement fails.
  */
 function printReferred(
   dialect: TableDialect,
   table: JoinedDataset,
   join: Join,
-  use: 'rows' | 'counts',
 ): { readonly relation: string; readonly isOne: readonly string[] } {
   const named = printNamed(table, join.to.table)
   const [, to] = endsOf(table, join)
   const isOfPeople = join === lastOf(table)
   const { failUnless } = dialect
-  if (to.unique || (!isOfPeople && (use === 'counts' || failUnless === undefined)))
-    return { relation: named, isOne: [] }
+  if (to.unique || (!isOfPeople && failUnless === undefined)) return { relation: named, isOne: [] }
   const columns = table.columns.filter((column) => tableOf(column) === join.to.table).map(printColumn)
   const key = encodeKey(dialect, to).stored
   const place = isOfPeople
@@ -139,13 +131,23 @@ function printOrder(dialect: TableDialect, key: string, columns: readonly string
   return printRowOrder(dialect, "''", start(key), values).join(', ')
 }
 
-/** Columns of one type of which every value is a key are compared as they are, so that an index can be used. */
+/**
+ * Prints the condition that a reference is a key. Columns of one type of which every value is a key are compared as they are,
+ * so that an index can be used. Others are compared as texts, beside the condition that they are keys: the database knows
+ * their frequencies, which it would not of an expression.
+ */
 function printCondition(dialect: TableDialect, table: JoinedDataset, join: Join): string {
   const [from, to] = endsOf(table, join)
   const [one, other] = [encodeKey(dialect, from), encodeKey(dialect, to)]
-  return from.type === to.type && one.misfit === 'none' && other.misfit === 'none'
-    ? `${printColumn(from)} = ${printColumn(to)}`
-    : `${one.stored} = ${other.stored}`
+  const isOneType = from.type === to.type
+  if (isOneType && one.misfit === 'none' && other.misfit === 'none')
+    return `${printColumn(from)} = ${printColumn(to)}`
+  const text = ({ stored, fitting }: EncodedValue) => fitting?.stored ?? stored
+  // Equal values of one type are both keys, or neither is.
+  const conditions = (isOneType ? [other] : [one, other]).flatMap(({ fitting }) =>
+    fitting === undefined ? [] : [`(${fitting.condition})`],
+  )
+  return [`${text(one)} = ${text(other)}`, ...conditions].join(' AND ')
 }
 
 function endsOf(
@@ -187,7 +189,7 @@ export function printJoinedCounts(dialect: TableDialect, table: TableDataset): s
       ? '0'
       : `(SELECT count(DISTINCT ${encodeKey(dialect, endsOf(table, people)[1]).stored}) FROM ${printNamed(table, people.to.table)})`
   const texts = ['count(*)', ofPeople, ...counts].map((count) => `CAST(${count} AS VARCHAR)`)
-  return `SELECT ${texts.join(', ')} FROM ${printTables(dialect, table, tree, 'counts')}`
+  return `SELECT ${texts.join(', ')} FROM ${printTables(dialect, table, () => 'LEFT JOIN', tree)}`
 }
 
 /** The join that leads to the people, where they are not the rows of the first table. */

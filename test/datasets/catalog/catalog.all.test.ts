@@ -69,7 +69,7 @@ describePostgres('a catalog in PostgreSQL', (databases) => {
     await openReplica(url)
     await opened[0]?.write(
       'dataset/alpha',
-      '{"format":4,"state":"registered","version":"9b19d719"}',
+      '{"format":5,"state":"registered","version":"9b19d719"}',
       undefined,
     )
     await expect(openReplica(url)).rejects.toThrow('damaged')

@@ -67,7 +67,7 @@ test('a damaged entry stops the start', async () => {
   await mkdir(path.join(directory, 'alpha'))
   await writeFile(
     path.join(directory, 'alpha', 'dataset.json'),
-    '{"format":4,"state":"registered","version":"9b19d719"}',
+    '{"format":5,"state":"registered","version":"9b19d719"}',
   )
   await expect(openCatalog(directory)).rejects.toThrow('damaged')
 })
@@ -75,18 +75,18 @@ test('a damaged entry stops the start', async () => {
 test('a cut entry stops the start and is named', async () => {
   const file = path.join(directory, 'alpha', 'dataset.json')
   await mkdir(path.dirname(file))
-  await writeFile(file, '{"format":4,"state":"regis')
+  await writeFile(file, '{"format":5,"state":"regis')
   await expect(openCatalog(directory)).rejects.toThrow(`${file} is damaged: it is not JSON`)
 })
 
-test.each([3, 5])('an entry of format %d stops the start', async (format) => {
+test.each([4, 6])('an entry of format %d stops the start', async (format) => {
   const catalog = await openCatalog(directory)
   await catalog.add(entryOf('alpha', 'add-remove'))
   const file = path.join(directory, 'alpha', 'dataset.json')
   const stored = JSON.parse(await readFile(file, 'utf8'))
   await writeFile(file, JSON.stringify({ ...stored, format }))
   await expect(openCatalog(directory)).rejects.toThrow(
-    `has format ${format}; this release of Sotto uses format 4 only`,
+    `has format ${format}; this release of Sotto uses format 5 only`,
   )
 })
 

@@ -68,10 +68,7 @@ export function resolveTables(connections: Connections, source: Source): Source 
   return mapTables(source, (table, name) => {
     if (table.kind !== 'table') return table
     try {
-      const resolved = resolveTable(connections, table)
-      if (connectionOf(connections, table).connection.engine === 'postgres') return resolved
-      const rule = 'must be a database of PostgreSQL: tables of Trino cannot be joined'
-      throw refuseField('source-refused', 'source.connection', rule)
+      return resolveTable(connections, table)
     } catch (error) {
       throw ofTable(name, error)
     }
@@ -171,11 +168,13 @@ async function inspectTable(
   await requireIndependent(engine, named, signal)
   // The version does not matter before the publication.
   const dataset = declareDataset(declaration, '0', 0)
+  const longest = LONGEST_IDENTIFIER[connection.engine]
+  // Trino guarantees no key: its statements check them.
   const mustBeUnique = isLiveSource(declaration.source) && connection.engine === 'postgres'
   const table: TableDataset = {
     ...{ dataset, table: named, unit },
     columns: [
-      ...locateColumns(engine, columns, found, named),
+      ...locateColumns(engine, columns, found, named, longest),
       ...locateEnds(engine, named, found, mustBeUnique),
     ],
   }
@@ -239,14 +238,15 @@ function locateColumns(
   columns: readonly Column[],
   found: readonly TableColumn[],
   table: TableDataset['table'],
+  longest: number,
 ): readonly TableColumn[] {
   return columns.map((column, position) => {
     const field = `columns.${position}`
-    if ('tables' in table && Buffer.byteLength(column.name) > LONGEST_IDENTIFIER.postgres)
+    if ('tables' in table && Buffer.byteLength(column.name) > longest)
       throw refuseField(
         'source-does-not-fit',
         `${field}.name`,
-        `must have at most ${LONGEST_IDENTIFIER.postgres} bytes, where tables of a database are joined`,
+        `must have at most ${longest} bytes, where tables of a database are joined`,
       )
     const located = columnNamed('tables' in table ? ofSameTable(found, column.name) : found, column.name)
     if (located === undefined)
@@ -349,7 +349,9 @@ function countsOf(
   const rowsBeyondMaxRows = rowsRead - rowsWithoutIdentifier - rowsStored
   const counts = {
     rowsRead: joined?.rowsRead ?? rowsRead,
-    ...{ rowsWithoutIdentifier, rowsStored, rowsBeyondMaxRows, people: joined?.people ?? people },
+    ...{ rowsWithoutIdentifier, rowsStored, rowsBeyondMaxRows },
+    // Rows that Trino reads later may have more people.
+    people: joined?.people === undefined ? people : Math.max(joined.people, people ?? 0),
     joins: joined && 'tables' in table ? joinsOf(table, joined).map(describeJoin) : undefined,
   }
   return defined({ ...counts, invalidValues, clampedValues: describeClamped(columns, clamped) })

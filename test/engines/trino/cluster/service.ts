@@ -187,6 +187,58 @@ export function testService(trino: Trino): void {
     expect(await suspension('visits')).toMatchObject({ suspended: false, failures: 0 })
   })
 
+  test('joined tables are checked for repeated keys by each query, whose failure counts', async () => {
+    await trino.query(`CREATE TABLE iceberg.clinic.stays AS SELECT 'p' || CAST(i / 5 AS VARCHAR) AS patient, i % 3 AS ward
+      FROM UNNEST(sequence(0, 499)) AS rows(i)`)
+    await trino.query(`CREATE TABLE iceberg.clinic.patients AS SELECT 'p' || CAST(i / 2 AS VARCHAR) AS id, 1900 + i AS born
+      FROM UNNEST(sequence(0, 99)) AS rows(i)`)
+    await trino.query(
+      'CREATE TABLE iceberg.clinic.wards AS SELECT i AS code, 10 * i AS beds FROM UNNEST(sequence(0, 1)) AS rows(i)',
+    )
+    const of = (name: string, mode: string) => ({ ...VISITS.source, table: `clinic.${name}`, mode })
+    const stays = (id: string, mode: 'live' | 'snapshot') => ({
+      ...{ id, title: 'Stays in wards', synthetic: true, leftOut: { epsilon: 0 } },
+      source: {
+        kind: 'joined',
+        tables: { stays: of('stays', mode), patients: of('patients', mode), wards: of('wards', mode) },
+        joins: [
+          { from: 'stays.patient', to: 'patients.id' },
+          { from: 'stays.ward', to: 'wards.code', public: true, dangling: 'drop' },
+        ],
+      },
+      columns: [
+        { name: 'patients.id', type: 'identifier' },
+        { name: 'patients.born', type: 'integer', lower: 1900, upper: 2000 },
+        { name: 'wards.beds', type: 'integer', lower: 0, upper: 100 },
+      ],
+      privacyUnit: { kind: 'person', column: 'patients.id', maxRows: 3 },
+    })
+    // Every patient has five stays, of which the third ward is unknown, and half of the patients are listed, each twice.
+    const found = {
+      rowsRead: 500,
+      rowsStored: 150,
+      people: 50,
+      joins: [{ dangling: 250 }, { dangling: 166 }],
+    }
+    for (const mode of ['live', 'snapshot'] as const) {
+      const { body } = await register(stays(`stays-${mode}`, mode)).expect(201)
+      expect(body.ingestion).toMatchObject(found)
+      near(await people(`stays-${mode}`, 40), 50)
+      const asked = await service.ask(`stays-${mode}`, { kind: 'count', epsilon: 100 }).expect(200)
+      near(asked.body.result.value, 150)
+    }
+    await trino.query('INSERT INTO iceberg.clinic.wards VALUES (1, 50)')
+    const failed = await service.ask('stays-live', { ...PEOPLE, epsilon: 50 }).expect(500)
+    expect(JSON.stringify(failed.body)).not.toMatch(/ward|division|zero/i)
+    expect(await suspension('stays-live')).toMatchObject({ suspended: false, failures: 1 })
+    expect((await register(stays('stays-again', 'snapshot')).expect(422)).body.errors).toEqual([
+      {
+        field: 'source.joins.1.to',
+        rule: expect.stringContaining('several rows of wards have the same code'),
+      },
+    ])
+  })
+
   test('a change of its columns suspends the dataset', async () => {
     await trino.query('ALTER TABLE iceberg.clinic.visits ALTER COLUMN age SET DATA TYPE bigint')
     const failed = await service.ask('visits', { ...PEOPLE, epsilon: 60 }).expect(500)
