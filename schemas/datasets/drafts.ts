@@ -15,7 +15,14 @@ export const draftRequest = z
           kind: z.literal('upload'),
           upload: uploadId.describe('Id of one of your uploads.'),
         }),
-        namedTable,
+        namedTable.extend({
+          joins: z
+            .boolean()
+            .default(false)
+            .describe(
+              'True proposes a joined source: the table with the tables to which foreign keys lead, as the database declares them.',
+            ),
+        }),
       ])
       .describe('The source, without its format and dialect, which the draft finds.'),
     showDataHints: z

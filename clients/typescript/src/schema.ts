@@ -3108,6 +3108,11 @@ export interface components {
                 connection: string;
                 /** @description A table or view, as `schema.table` or `table`. */
                 table: string;
+                /**
+                 * @description True proposes a joined source: the table with the tables to which foreign keys lead, as the database declares them.
+                 * @default false
+                 */
+                joins?: boolean;
             };
             /**
              * @description True adds values of the data, such as the smallest number of a column. They are not protected by noise: do not publish them, and do not declare them.

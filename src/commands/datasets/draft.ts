@@ -15,6 +15,7 @@ interface DraftCommandOptions extends ServiceOptions {
   readonly inDataFolder?: string
   readonly connection?: string
   readonly table?: string
+  readonly joins?: boolean
   readonly showDataHints?: boolean
   readonly output?: string
 }
@@ -30,6 +31,7 @@ questions that you answer from knowledge of how the data come about. "npx sotto 
     .option('--in-data-folder <path>', 'draft a file below the data folder of the service instead')
     .option('--connection <name>', 'with --table: the connection of the service to draft a table of instead')
     .option('--table <name>', 'a table or view of the connection, as schema.table or table')
+    .option('--joins', 'with --table: join the tables to which its foreign keys lead')
     .option(
       '--show-data-hints',
       'add values of the data as comments. They are not protected: do not publish or declare them',
@@ -72,11 +74,16 @@ function writeNew(file: string, text: string): void {
 }
 
 /** Returns the source that the service has itself, if the options name exactly one. */
-function remoteSource({ inDataFolder, connection, table }: DraftCommandOptions): DraftSource | undefined {
+function remoteSource({
+  inDataFolder,
+  connection,
+  table,
+  joins = false,
+}: DraftCommandOptions): DraftSource | undefined {
   if (inDataFolder !== undefined && connection === undefined && table === undefined)
     return { kind: 'file', path: inDataFolder }
   if (inDataFolder === undefined && connection !== undefined && table !== undefined)
-    return { kind: 'table', connection, table }
+    return { kind: 'table', connection, table, joins }
   if (inDataFolder === undefined && connection === undefined && table === undefined) return undefined
   throw new Misuse('name either --in-data-folder, or --connection together with --table')
 }

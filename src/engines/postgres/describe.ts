@@ -65,7 +65,7 @@ export async function checkAgain(session: Session, { prepare, check }: Transacti
 
 /** Facts about tables from the catalog of the database, each read in a transaction of its own. */
 export interface Lookups
-  extends Required<Pick<TableEngine, 'describe' | 'refusal' | 'dependsOn' | 'reachable'>> {
+  extends Required<Pick<TableEngine, 'describe' | 'refusal' | 'dependsOn' | 'references' | 'reachable'>> {
   /** Returns true if the role may lock a table. */
   lockable(table: QualifiedName, signal?: AbortSignal): Promise<boolean>
 }
@@ -109,6 +109,17 @@ export function createLookups(
     },
     dependsOn: (table, other, signal) =>
       isTrue(printDependsOn(qualify(table, connection), qualify(other, connection)), signal),
+    references: async (table, signal) => {
+      const rows = await ask(printReferences(qualify(table, connection)), signal)
+      return rows.map((row) => {
+        const [column, schema, name, key] = row.map((text) => must(text ?? undefined, 'a name'))
+        return {
+          column: must(column, 'a column'),
+          table: { schema: must(schema, 'a schema'), name: must(name, 'a table') },
+          key: must(key, 'a key'),
+        }
+      })
+    },
     reachable: async () => {
       // Every busy connection either answers or runs out of time.
       if (transactions.busy()) return true
@@ -205,6 +216,17 @@ function printDependsOn(table: QualifiedName, other: QualifiedName): string {
       UNION ALL SELECT h.inhparent FROM pg_inherits h WHERE h.inhrelid = r.oid
       UNION ALL SELECT h.inhrelid FROM pg_inherits h WHERE h.inhparent = r.oid) e(oid))
   SELECT EXISTS (SELECT FROM pg_class c JOIN reached USING (oid) WHERE ${isTable(other)})`
+}
+
+/** Prints a statement that returns a table's foreign keys of one column, in the order of the columns. */
+function printReferences(table: QualifiedName): string {
+  return `SELECT a.attname, n.nspname, t.relname, k.attname
+  FROM pg_constraint f JOIN pg_class c ON c.oid = f.conrelid
+    JOIN pg_class t ON t.oid = f.confrelid JOIN pg_namespace n ON n.oid = t.relnamespace
+    JOIN pg_attribute a ON a.attrelid = f.conrelid AND a.attnum = f.conkey[1]
+    JOIN pg_attribute k ON k.attrelid = f.confrelid AND k.attnum = f.confkey[1]
+  WHERE ${isTable(table)} AND f.contype = 'f' AND cardinality(f.conkey) = 1
+  ORDER BY a.attnum, f.conname`
 }
 
 function isTable({ schema, name }: QualifiedName): string {

@@ -185,6 +185,13 @@ export interface JoinedCounts {
 /** Rows of a table in stored form, as texts; NULL is null. Declared columns in their order, identifiers included. */
 export type StoredRows = readonly (readonly (string | null)[])[]
 
+/** A foreign key of a table: a column of which each value is a key of another table. */
+export interface TableReference {
+  readonly column: string
+  readonly table: Required<TableName>
+  readonly key: string
+}
+
 /** Reads tables of one database in place. */
 export interface TableEngine extends Engine {
   /**
@@ -204,6 +211,11 @@ export interface TableEngine extends Engine {
    * @throws EngineFailure; the signal's reason once it is aborted.
    */
   dependsOn?(table: TableName, other: TableName, signal?: AbortSignal): Promise<boolean>
+  /**
+   * Returns the foreign keys of a table that consist of one column, as the catalogue of the database declares them.
+   * @throws EngineFailure; the signal's reason once it is aborted.
+   */
+  references?(table: TableName, signal?: AbortSignal): Promise<readonly TableReference[]>
   /** Returns true if values of a table's column can be converted to a declared column. */
   fits(column: Column, source: TableColumn): boolean
   /**

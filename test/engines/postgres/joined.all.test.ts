@@ -185,6 +185,56 @@ describePostgres('joined tables of PostgreSQL', ({ createDatabase }) => {
     },
   )
 
+  it('are drafted from the foreign keys of the database', async () => {
+    await admin.query(`CREATE SCHEMA shop;
+      CREATE TABLE shop.customers (id uuid PRIMARY KEY, "best friend" uuid REFERENCES shop.customers, age integer NOT NULL);
+      CREATE TABLE shop."2 orders" (code bigint PRIMARY KEY, customer uuid NOT NULL REFERENCES shop.customers,
+        seller uuid REFERENCES shop.customers, hospital integer REFERENCES hospitals (code));
+      CREATE TABLE shop.lines ("order" bigint REFERENCES shop."2 orders", pieces integer NOT NULL)`)
+    const draft = async (name: string) =>
+      (
+        await service
+          .as('custodian')
+          .post('/v1/drafts')
+          .send({ source: { kind: 'table', connection: 'warehouse', table: name, joins: true } })
+          .expect(200)
+      ).body
+    const { declaration, questions, notes } = await draft('shop.lines')
+    const joins = [
+      { from: 'lines.order', to: 'orders.code', public: 'TODO' },
+      { from: 'orders.customer', to: 'customers.id', public: 'TODO' },
+      { from: 'orders.hospital', to: 'hospitals.code', public: 'TODO' },
+    ]
+    expect(declaration.source).toEqual({
+      kind: 'joined',
+      tables: {
+        lines: table('shop.lines', 'live'),
+        orders: table('shop.2 orders', 'live'),
+        customers: table('shop.customers', 'live'),
+        hospitals: table('public.hospitals', 'live'),
+      },
+      joins,
+    })
+    const fields = questions.map(({ field }: { field: string }) => field)
+    expect(fields.slice(0, 3)).toEqual(joins.map((_, i) => `source.joins.${i}.public`))
+    const said = notes.map(({ text }: { text: string }) => text)
+    expect(said).toContainEqual(expect.stringContaining('orders.seller leads to shop.customers as well'))
+    expect(said).toContainEqual(
+      expect.stringContaining('customers.best friend leads to shop.customers as well'),
+    )
+    const bounds = { lower: 0, upper: 9 }
+    const answers = {
+      source: { ...declaration.source, joins: joins.map((each, i) => ({ ...each, public: i === 2 })) },
+      columns: declaration.columns.map((each: object) => ('lower' in each ? { ...each, ...bounds } : each)),
+      privacyUnit: { kind: 'person', column: 'customers.id', maxRows: 2 },
+      ...{ budget: { epsilon: 1 }, synthetic: true, leftOut: { epsilon: 0 } },
+    }
+    expect((await tried({ ...declaration, ...answers })).errors).toBeUndefined()
+    const alone = await draft('hospitals')
+    expect(alone.declaration.source).toEqual(table('public.hospitals', 'live'))
+    expect(alone.notes[0].text).toContain('declares no foreign key')
+  })
+
   it('have no names that PostgreSQL would cut off', async () => {
     const long = `visits.${'ä'.repeat(56)}`
     const columns = [...COLUMNS, { name: long, type: 'boolean', nullable: true }]

@@ -18,10 +18,14 @@ export interface DescribedSource {
   readonly columns: readonly DescribedColumn[]
   /** Remarks on the form of the source. */
   readonly notes: readonly Remark[]
+  /** What the form of the source leaves open. */
+  readonly questions?: readonly Remark[]
 }
 
 /** A column of a source. */
 export interface DescribedColumn {
+  /** Name of its table in a joined source. */
+  readonly table?: string
   readonly name: string
   readonly type: DescribedType
   /** True if the database excludes NULL. */

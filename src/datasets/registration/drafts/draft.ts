@@ -1,5 +1,5 @@
 import { OPEN_QUESTION } from '../../../core/dataset/open-questions.ts'
-import { draftColumn } from './column.ts'
+import { type DraftedColumn, draftColumn } from './column.ts'
 import { type DescribedColumn, type DescribedSource, MOST_COLUMNS, type Remark } from './described.ts'
 
 /** A proposed declaration. */
@@ -24,7 +24,9 @@ const WARNING =
 /** Proposes a declaration of a source. */
 export function draftDeclaration(described: DescribedSource, showDataHints: boolean): Draft {
   const usable = described.columns.filter(({ type }) => type.kind !== 'other').slice(0, MOST_COLUMNS)
-  const columns = usable.map((column, position) => draftColumn(column, `columns.${position}`))
+  const columns = usable.map((column, position) =>
+    ofTable(column, draftColumn(column, `columns.${position}`)),
+  )
   const identifiers = columns.flatMap(({ declaration: { type, name } }) =>
     type === 'identifier' ? [name] : [],
   )
@@ -42,6 +44,7 @@ export function draftDeclaration(described: DescribedSource, showDataHints: bool
     declaration,
     warning: WARNING,
     questions: [
+      ...(described.questions ?? []),
       ...columns.flatMap(({ questions = [] }) => questions),
       { field: 'privacyUnit', text: unitQuestion(identifiers) },
       {
@@ -60,6 +63,13 @@ export function draftDeclaration(described: DescribedSource, showDataHints: bool
     ],
     ...(showDataHints && { dataHints: columns.flatMap(({ dataHints = [] }) => dataHints) }),
   }
+}
+
+/** Names the table of a column. */
+function ofTable({ table }: DescribedColumn, drafted: DraftedColumn): DraftedColumn {
+  if (table === undefined) return drafted
+  const { declaration } = drafted
+  return { ...drafted, declaration: { ...declaration, name: `${table}.${declaration.name}` } }
 }
 
 /** Remarks on the columns that the draft leaves out. Of those beyond the limit only the first is named. */
