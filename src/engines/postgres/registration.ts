@@ -10,7 +10,7 @@ import type {
   TableEngine,
   TableInspection,
 } from '../tables/table-engine.ts'
-import { type Lookups, namesOf, printLock, qualifyTables, readingTerms } from './describe.ts'
+import { checkAgain, type Lookups, namesOf, printLock, qualifyTables, readingTerms } from './describe.ts'
 import { postgresDialect } from './dialect.ts'
 import type { Row, Session, Transactions, TransactionTerms } from './sessions.ts'
 
@@ -39,12 +39,14 @@ export function createRegistration(
     onJoined?: (counts: JoinedCounts) => void,
   ): AsyncIterable<StoredRows> {
     const table = qualifyTables(given, connection)
-    const transaction = await transactions.open(await snapshotTerms(table, signal))
+    const terms = await snapshotTerms(table, signal)
+    const transaction = await transactions.open(terms)
     let isComplete = false
     try {
       const joined = await countJoined(transaction.session, table)
       if (joined !== undefined) onJoined?.(joined)
       yield* transaction.session.batches(printRead(postgresDialect, table))
+      if (joined !== undefined) await checkAgain(transaction.session, terms)
       isComplete = true
     } catch (error) {
       throw transaction.abandon(error)
