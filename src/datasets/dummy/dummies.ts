@@ -13,6 +13,7 @@ import {
   LimiterTimeout,
   type Place,
 } from '../../platform/concurrency/limiter.ts'
+import { defined } from '../../privacy/defined.ts'
 import { Refusal } from '../../privacy/refusal.ts'
 import { type DummyDeclaration, type DummySize, dummyDeclaration, requireFewValues } from './declaration.ts'
 import { populationDeclaration } from './population.ts'
@@ -198,10 +199,10 @@ function streamOf(handle: FileHandle, { givenUp }: DummyCaller, place: Place): R
   return stream
 }
 
-/** Rules of a registered dataset that plans and prices depend on, and its title. */
+/** Rules of a registered dataset that plans and prices depend on, its derived columns and its title. */
 function rulesOf(dataset: Dataset) {
-  const { title, neighbours, accounting, sharing, timing, failureLimit, queryLimits } = dataset
-  return { title, neighbours, accounting, sharing, timing, failureLimit, queryLimits }
+  const { title, neighbours, accounting, sharing, timing, failureLimit, queryLimits, derived } = dataset
+  return defined({ title, neighbours, accounting, sharing, timing, failureLimit, queryLimits, derived })
 }
 
 /** @throws Refusal as {@link enter} does, and if the tables cannot be read. */

@@ -114,7 +114,8 @@ test('made-up rows agree where they refer to the same row, and are asked by the 
     { name: 'visits.hospital', type: 'category', categories: ['h1', 'h2', 'h3'], nullable: true },
     { name: 'hospitals.code', type: 'category', categories: ['h1', 'h2'], nullable: true },
   ]
-  await register(clinic('practised', { columns })).expect(201)
+  const derived = [{ name: 'doubled', expression: 'cost * 2' }]
+  await register(clinic('practised', { columns, derived })).expect(201)
   const { body } = await service
     .as('analyst')
     .get('/v1/datasets/practised/dummy?rows=300&seed=s&format=json')
@@ -133,12 +134,13 @@ test('made-up rows agree where they refer to the same row, and are asked by the 
   }
 
   const asked = { kind: 'sum', column: 'cost', where: { column: 'beds', op: '>', value: 5 }, epsilon: 1 }
-  const practised = await service
-    .as('analyst')
-    .post('/v1/datasets/practised/queries?on=dummy')
-    .send(asked)
-    .expect(200)
-  expect(practised.body.dummy).toBe(true)
+  for (const column of ['cost', 'doubled', 'cost + doubled']) {
+    const practised = await service
+      .as('analyst')
+      .post('/v1/datasets/practised/queries?on=dummy')
+      .send({ ...asked, column })
+    expect(practised.body, column).toMatchObject({ dummy: true })
+  }
 })
 
 test('a dry run names the broken rule, and nothing is kept', async () => {
