@@ -127,6 +127,21 @@ neighbours: add-remove
 budget: {epsilon: 2}
 leftOut: {epsilon: 0}
 `
+  const drafted = await sotto(['draft', ...['visits', 'patients'].map((name) => `clinic/${name}.csv`)])
+  expect(drafted).toMatchObject({ code: 0, errors: '' })
+  expect(parse(drafted.output)).toMatchObject({
+    source: {
+      kind: 'joined',
+      tables: { visits: { upload: 'clinic/visits.csv' }, patients: { upload: 'clinic/patients.csv' } },
+      joins: [{ from: 'TODO', to: 'TODO' }],
+    },
+    privacyUnit: 'TODO',
+  })
+  expect(drafted.output).toContain('  - name: patients.age\n    type: integer\n    lower: TODO # Smallest')
+  await writeFile(inFolder('drafted.yaml'), drafted.output)
+  expect((await sotto(['register', 'drafted.yaml'])).errors).toContain('source.joins.0.from: ')
+  expect((await sotto(['draft', 'clinic/visits.csv', './clinic/visits.csv'])).code).toBe(2)
+
   await writeFile(inFolder('clinic.yaml'), declaration(''))
   expect((await sotto(['register', 'clinic.yaml'])).errors).toMatch(
     /columns\.1\.name \(hospitals\.beds\): the source has \d+ values that are missing, .* of visits\n/,

@@ -9,6 +9,7 @@ import {
 import type { components } from './schema.ts'
 
 export type { ConnectionOptions, Key } from './connection.ts'
+export { type DraftedTable, joinedDraft, tableNameOf } from './joined-draft.ts'
 export { ConnectionFailed, Problem, SottoError, UnexpectedResponse } from './problem.ts'
 
 /** Documents of the service, by name. */

@@ -15,6 +15,8 @@ const FIELDS: ReadonlySet<string> = new Set([
   'step',
   'categories',
   'timeZone',
+  'from',
+  'to',
 ])
 
 const RULE =

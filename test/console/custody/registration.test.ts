@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { joinedDraft, tableNameOf } from '../../../clients/typescript/src/joined-draft.ts'
 import { joinedTables } from '../../../console/src/components/charts/joined-tables.ts'
 import { epsilonForRisk } from '../../../console/src/pages/register/budget/budget-risk.ts'
 import {
@@ -23,7 +24,6 @@ import {
   withJoin,
 } from '../../../console/src/pages/register/declaration.ts'
 import { misfitRows } from '../../../console/src/pages/register/misfits.ts'
-import { joinedDraft, tableNameOf } from '../../../console/src/pages/register/source/joined-draft.ts'
 import { describeSource } from '../../../console/src/pages/register/step.ts'
 import { riskOfPrice } from '../../../console/src/pages/risk/one-of-many/one-of-many.ts'
 import { registration } from '../../../schemas/datasets/dataset.ts'
@@ -317,11 +317,14 @@ describe('joined files', () => {
   }
   const drafted = () =>
     formOfDraft(
-      joinedDraft([
-        draftOfFile('visits.csv', 'patient', 'hospital', 'urgent'),
-        draftOfFile('patients.csv.gz', 'number', 'insured'),
-        draftOfFile('hospitals.csv', 'code', 'large'),
-      ]),
+      joinedDraft(
+        [
+          draftOfFile('visits.csv', 'patient', 'hospital', 'urgent'),
+          draftOfFile('patients.csv.gz', 'number', 'insured'),
+          draftOfFile('hospitals.csv', 'code', 'large'),
+        ],
+        '',
+      ),
     )
   const owner = { from: 'visits.patient', to: 'patients.number', public: false }
   const lookup = { from: 'visits.hospital', to: 'hospitals.code', public: true }

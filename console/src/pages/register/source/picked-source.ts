@@ -1,10 +1,10 @@
+import { type DraftedTable, joinedDraft, tableNameOf } from 'sotto-client/administration'
 import { bodyOf, queryClient, requests } from '../../../api/api.ts'
 import type { Schemas } from '../../../api/schemas.ts'
 import { uploadFile } from '../../../api/upload.ts'
 import type { AttemptOptions } from '../../../api/use-attempt.ts'
 import { isWhole, numberOf } from '../../../format/number.ts'
 import type { Draft, DraftParts, Source } from '../declaration.ts'
-import { type DraftedTable, joinedDraft, tableNameOf } from './joined-draft.ts'
 
 type TableSource = Required<Extract<Source, { kind: 'table' }>>
 type MadeUpSource = Extract<Source, { kind: 'population' | 'visits' }>
@@ -97,7 +97,7 @@ export async function pickSource(
       const source = await uploaded(file, options)
       drafted.push({ fileName: file.name, draft: await draftOf(source, options) })
     }
-    return { kind: 'drafted', draft: joinedDraft(drafted), fileName: '' }
+    return { kind: 'drafted', draft: joinedDraft(drafted, ''), fileName: '' }
   }
   const source = await draftedSourceOf(entered, options)
   const draft = await draftOf(source, options)
