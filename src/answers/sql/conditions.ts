@@ -6,6 +6,7 @@ import { columnNamed } from '../../core/planner/language/columns.ts'
 import { type CellLabel, planGrouping } from '../../core/planner/language/grouping.ts'
 import { entry } from '../../privacy/must.ts'
 import { isFunction } from './computed.ts'
+import { computedColumn, needsComputing } from './computed-columns.ts'
 import { type GroupingExpression, isGroupingFunction } from './grouping.ts'
 import { keyOf } from './keys.ts'
 import type { ComparisonOperator, Expression } from './parsing/statement.ts'
@@ -107,6 +108,7 @@ function predicateOf(context: Context, expression: Expression, truth: boolean): 
 }
 
 function requireColumn({ scope }: Context, expression: Expression, construct: string): QueryableColumn {
+  if (needsComputing(expression)) return computedColumn(scope, expression)
   if (expression.kind === 'column') return columnOf(scope, expression)
   if (expression.kind === 'call') throw scope.unsupported(expression.at, NO_FUNCTIONS)
   throw scope.unsupported(expression.at, `${construct} needs a column.`)
@@ -115,12 +117,13 @@ function requireColumn({ scope }: Context, expression: Expression, construct: st
 /** The column and the constant of a comparison, in either order. */
 function sides(context: Context, { left, right, at }: { left: Expression; right: Expression; at: number }) {
   const { scope } = context
-  if (left.kind === 'column' && right.kind === 'column')
+  const isOperand = (side: Expression) => side.kind === 'column' || needsComputing(side)
+  if (isOperand(left) && isOperand(right))
     throw scope.unsupported(
       at,
-      'columns cannot be compared with each other. Compare a column with a constant.',
+      'columns cannot be compared with each other. Compare a column with a constant: their difference with 0.',
     )
-  const mirrored = left.kind !== 'column' && right.kind === 'column'
+  const mirrored = !isOperand(left) && isOperand(right)
   const [named, constant] = mirrored ? [right, left] : [left, right]
   const column = requireColumn(context, named, 'a comparison')
   return { column, mirrored, constant }
@@ -247,8 +250,9 @@ export function combine(op: 'and' | 'or', parts: readonly QueryPredicate[]): Que
 }
 
 /** True for a value that is computed from a column. */
-function isOfCells({ kind }: Expression): boolean {
-  return kind === 'call' || kind === 'cast' || kind === 'arithmetic'
+function isOfCells(expression: Expression): boolean {
+  const { kind } = expression
+  return (kind === 'call' || kind === 'cast' || kind === 'arithmetic') && !needsComputing(expression)
 }
 
 /**

@@ -60,7 +60,8 @@ const SUPPORTED =
 const labelItself = (label: CellLabel): Cell =>
   typeof label === 'object' && label !== null ? String(label.lower) : label
 
-function groupingOfColumn(scope: Scope, column: QueryableColumn, at: number): GroupingExpression {
+/** Groups by the values of a column. */
+export function groupingOfColumn(scope: Scope, column: QueryableColumn, at: number): GroupingExpression {
   const { name, type } = column
   switch (column.type) {
     case 'category':

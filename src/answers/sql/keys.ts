@@ -3,7 +3,15 @@ import { planGrouping } from '../../core/planner/language/grouping.ts'
 import { decimalFromNumber } from '../../privacy/decimal.ts'
 import { divideRoundingDown, greatestCommonDivisor } from '../../privacy/rational.ts'
 import { compileValue } from './computed.ts'
-import { binned, type GroupingExpression, groupingOf, isGroupingFunction, MOST_BINS } from './grouping.ts'
+import { computedColumn, needsComputing } from './computed-columns.ts'
+import {
+  binned,
+  type GroupingExpression,
+  groupingOf,
+  groupingOfColumn,
+  isGroupingFunction,
+  MOST_BINS,
+} from './grouping.ts'
 import type { ArithmeticOperator, Expression } from './parsing/statement.ts'
 import type { Slots } from './row-values.ts'
 import { columnOf, numberOf, type Scope } from './scope.ts'
@@ -20,6 +28,8 @@ import { columnOf, numberOf, type Scope } from './scope.ts'
 export function keyOf(scope: Scope, expression: Expression): GroupingExpression {
   if (expression.kind === 'column' || (expression.kind === 'call' && isGroupingFunction(expression.name)))
     return groupingOf(scope, expression)
+  if (needsComputing(expression))
+    return groupingOfColumn(scope, computedColumn(scope, expression), expression.at)
   const steps = stepsOf(scope, expression)
   return steps === undefined ? functionOfCells(scope, expression) : cellsOfSteps(scope, expression, steps)
 }

@@ -12,6 +12,7 @@ import type { KindName } from '../../core/planner/kinds/question-kind.ts'
 import { columnNamed } from '../../core/planner/language/columns.ts'
 import { parseDecimal } from '../../privacy/decimal.ts'
 import { defined } from '../../privacy/defined.ts'
+import { computedColumn, isComputed } from './computed-columns.ts'
 import { conditionOf, type Placing } from './conditions.ts'
 import { groupingOf } from './grouping.ts'
 import type { Call, Expression } from './parsing/statement.ts'
@@ -206,7 +207,7 @@ function clampEnds(scope: Scope, call: Call, argument: Expression): ClampEnds {
   if (argument.kind !== 'call' || end === undefined)
     return { column: argumentColumn(scope, call, argument), ends: {} }
   const { name, arguments: parts, at } = argument
-  const isValue = ({ kind }: Expression) => kind === 'column' || kind === 'call'
+  const isValue = (part: Expression) => part.kind === 'column' || part.kind === 'call' || isComputed(part)
   const [inner, second] = parts.filter(isValue)
   const [bound, third] = parts.filter((part) => !isValue(part))
   if (inner === undefined || bound === undefined || second !== undefined || third !== undefined)
@@ -221,12 +222,13 @@ function clampEnds(scope: Scope, call: Call, argument: Expression): ClampEnds {
 
 function argumentColumn(scope: Scope, call: Call, argument: Expression): QueryableColumn {
   if (argument.kind === 'column') return columnOf(scope, argument)
+  if (isComputed(argument)) return computedColumn(scope, argument)
   if (argument.kind === 'cast' && (argument.type === 'number' || argument.type === 'integer')) {
     const column = argumentColumn(scope, call, argument.value)
     const isWider = argument.type === 'number' && argument.digits === undefined
     if (column.type === 'integer' || (column.type === 'number' && isWider)) return column
   }
-  const rule = `${call.name} takes a column. Expressions over columns cannot be computed, except LEAST and GREATEST with constants.`
+  const rule = `${call.name} takes a column, or an expression over columns that can be computed: docs/sql.md.`
   throw scope.unsupported(argument.at, rule)
 }
 

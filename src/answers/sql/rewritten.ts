@@ -1,7 +1,6 @@
 import { defined } from '../../privacy/defined.ts'
 import { OF_SAMPLES } from './measures.ts'
 import type { Call, Expression } from './parsing/statement.ts'
-import type { Scope } from './scope.ts'
 
 /*
  * Aggregates of constants and of CASE are other spellings of counts, shares, and aggregates with FILTER:
@@ -15,9 +14,8 @@ type Case = Extract<Expression, { kind: 'case' }>
 
 /**
  * Returns the other spelling of an aggregate; `undefined` for one that has none.
- * @throws Refusal `sql-not-supported` for a CASE that no query computes
  */
-export function rewritten(scope: Scope, call: Call): Expression | undefined {
+export function rewritten(call: Call): Expression | undefined {
   const [argument, second] = call.arguments
   const ofPopulation = Object.hasOwn(OF_SAMPLES, call.name) ? OF_SAMPLES[call.name] : undefined
   if (ofPopulation !== undefined) return { ...call, name: ofPopulation }
@@ -25,7 +23,7 @@ export function rewritten(scope: Scope, call: Call): Expression | undefined {
     return medianOf(call, argument)
   if (argument === undefined || second !== undefined || call.withinGroup !== undefined) return undefined
   const of = withoutCast(argument)
-  if (of.kind === 'case') return aggregateOfCase(scope, call, of)
+  if (of.kind === 'case') return aggregateOfCase(call, of)
   if (of.kind !== 'number' || call.distinct) return undefined
   if (call.name === 'count') return countOf(call)
   return call.name === 'sum' ? times(of, countOf(call)) : undefined
@@ -52,13 +50,10 @@ function withoutCast(expression: Expression): Expression {
   return isNumber ? withoutCast(expression.value) : expression
 }
 
-const CASES =
-  'CASE in an aggregate has one condition: SUM(CASE WHEN condition THEN 1 ELSE 0 END), or AVG(CASE WHEN condition THEN ' +
-  'column END). Write FILTER (WHERE condition) for others.'
-
-function aggregateOfCase({ unsupported }: Scope, call: Call, { whens, otherwise, at }: Case): Expression {
+/** Another CASE is a column that is computed for each row. */
+function aggregateOfCase(call: Call, { whens, otherwise }: Case): Expression | undefined {
   const [only, second] = whens
-  if (only === undefined || second !== undefined) throw unsupported(at, CASES)
+  if (only === undefined || second !== undefined) return undefined
   const [result, otherValue] = [withoutCast(only.result), otherwise && withoutCast(otherwise)]
   const withoutOther = otherValue === undefined || otherValue.kind === 'null'
   const orZero = otherValue?.kind === 'number' && Number(otherValue.text) === 0
@@ -67,7 +62,7 @@ function aggregateOfCase({ unsupported }: Scope, call: Call, { whens, otherwise,
     return result.kind === 'number' ? times(result, countOf(filtered)) : { ...filtered, arguments: [result] }
   if (call.name === 'avg' && orZero && result.kind === 'number')
     return times(result, { ...call, arguments: [isTrue(only.condition)] })
-  if (!withoutOther || (result.kind === 'number' && call.name !== 'count')) throw unsupported(at, CASES)
+  if (!withoutOther || (result.kind === 'number' && call.name !== 'count')) return undefined
   return result.kind === 'column' || result.kind === 'call'
     ? { ...filtered, arguments: [result] }
     : countOf(filtered)

@@ -1,3 +1,4 @@
+import type { QueryPredicate } from '../../../schemas/answers/query.ts'
 import { type Dataset, isQueryable, type QueryableColumn } from '../../core/dataset/dataset.ts'
 import { parseDate, parseInstant } from '../../core/dataset/iso-time.ts'
 import { columnNamed } from '../../core/planner/language/columns.ts'
@@ -17,22 +18,34 @@ export interface Scope {
   readonly dataset: Dataset
   /** What may be before a column, such as `v` in `v.age`. */
   readonly tables: NamedTables
+  /** Translates a condition to the rows where it is TRUE. */
+  readonly condition: (expression: Expression) => QueryPredicate
   /** Creates the refusal of a part that the service does not support. */
   readonly unsupported: (at: number | undefined, rule: string) => Refusal
   /** Creates the refusal of a part that does not fit the dataset. */
   readonly misfit: (at: number, rule: string) => Refusal
 }
 
-/** @throws Refusal `query-does-not-fit` for a statement over another table */
-export function openScope(text: string, statement: Statement, dataset: Dataset): Scope {
+/**
+ * @param conditionOf translates the conditions of computed columns
+ * @throws Refusal `query-does-not-fit` for a statement over another table
+ */
+export function openScope(
+  text: string,
+  statement: Statement,
+  dataset: Dataset,
+  conditionOf: (scope: Scope, expression: Expression) => QueryPredicate,
+): Scope {
   const misfit = (at: number, rule: string) => refusePart(text, at, 'query-does-not-fit', rule)
-  return {
+  const scope: Scope = {
+    condition: (expression) => conditionOf(scope, expression),
     text,
     dataset,
     tables: namedTables(statement, dataset, misfit),
     unsupported: (at, rule) => refusePart(text, at, 'sql-not-supported', rule),
     misfit,
   }
+  return scope
 }
 
 /**

@@ -55,12 +55,12 @@ export interface Translation {
 export function translate(text: string, select: Select, dataset: Dataset, nowMs: number): Translation {
   const refuse = (at: number | undefined, rule: string) => refusePart(text, at, 'sql-not-supported', rule)
   const groupsIn = (statement: Statement) => {
-    const scope = openScope(text, statement, dataset)
+    const scope = openScope(text, statement, dataset, unplaced)
     return statement.groupBy.map((written) => groupedExpression(scope, written, statement.targets))
   }
   const times = resolveTimes(unwrapped(select, { refuse, groupsOf: groupsIn }), nowMs, refuse)
   const { statement } = times
-  const scope = openScope(text, statement, dataset)
+  const scope = openScope(text, statement, dataset, unplaced)
   const placed: Places = new WeakMap()
   const place: Placing = (part, at) => {
     placed.set(part, at)
@@ -104,6 +104,11 @@ export function translate(text: string, select: Select, dataset: Dataset, nowMs:
     },
     refusalOf: (refusal) => refusalAt(text, refusal, queries, placed),
   }
+}
+
+/** Translates a condition within an expression, which has the place of the expression. */
+function unplaced(scope: Scope, expression: Expression): QueryPredicate {
+  return conditionOf(scope, (part) => part, expression)
 }
 
 /** HAVING chooses groups by their noise, so the half-width of their total would be wrong. */
@@ -212,7 +217,7 @@ function createSlots(
         if (isGroupingFunction(expression.name)) break
         if (isFunction(expression.name)) return computed(expression)
         if (expression.over) return totalSlot(scope, slots, expression)
-        const other = rewritten(scope, expression)
+        const other = rewritten(expression)
         return other === undefined ? measured(expression) : slots(other)
       }
       case 'cast':

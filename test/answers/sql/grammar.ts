@@ -72,6 +72,16 @@ function conditionOn({ name, value, ordered }: Typed): fc.Arbitrary<string> {
 
 const leaf: fc.Arbitrary<string> = fc.oneof(
   ...COLUMNS.map(conditionOn),
+  fc
+    .tuple(
+      fc.constantFrom(
+        'age - Visits',
+        '2 * cost + age / 4.0',
+        "CASE WHEN member THEN age WHEN Region = 'North' AND NOT cost > 1 THEN 0 ELSE Visits END",
+      ),
+      fc.constantFrom('= 2', '<> 2', '< 7', 'BETWEEN 1 AND 3', 'NOT IN (1, 2)', 'IS NULL', 'IS NOT NULL'),
+    )
+    .map((parts) => parts.join(' ')),
   fc.constantFrom('member', 'NOT member', 'member IS TRUE', 'member IS NOT TRUE', 'member IS NOT FALSE'),
   fc.constantFrom(
     "date_trunc('month', day) >= '2024-02-01'",
@@ -122,6 +132,9 @@ export const grouped: fc.Arbitrary<readonly string[]> = fc.uniqueArray(
     'EXTRACT(year FROM seen)',
     "date_trunc('day', seen)",
     "date_trunc('hour', seen)",
+    'age - Visits',
+    "CASE WHEN age < 5 THEN 'low' WHEN NOT cost > 0 THEN 'paid' END",
+    'CASE WHEN member THEN Visits ELSE 12 END',
     'FLOOR(age / 4.0) * 4',
     'CAST(FLOOR((cost + 1) / 2.5) AS INTEGER)',
     "CAST(date_trunc('month', day) AS date)",
@@ -140,7 +153,19 @@ export const aggregates: fc.Arbitrary<readonly string[]> = fc.uniqueArray(
   fc.oneof(
     fc.constant('COUNT(DISTINCT patient)'),
     fc
-      .tuple(fc.constantFrom('SUM', 'avg', 'VAR_POP', 'stddev_pop'), fc.constantFrom('age', 'cost', 'Visits'))
+      .tuple(
+        fc.constantFrom('SUM', 'avg', 'VAR_POP', 'stddev_pop'),
+        fc.constantFrom(
+          'age',
+          'cost',
+          'Visits',
+          'age - 2 * cost',
+          'cost / 5',
+          'COALESCE(age, 3)',
+          'CASE WHEN age > 3 THEN cost WHEN member THEN 1.5 END',
+          'EXTRACT(HOUR FROM seen)',
+        ),
+      )
       .map(([name, of]) => `${name}(${of})`),
     fc.constantFrom(
       'count(Visits)',

@@ -1,0 +1,149 @@
+import { isGrid, isTemporal, type QueryableColumn } from '../../core/dataset/dataset.ts'
+import { findColumn } from '../../core/planner/language/columns.ts'
+import { columnText } from '../../core/planner/language/expressions/linear.ts'
+import { writtenLiteral, writtenPredicate } from '../../core/planner/language/expressions/written.ts'
+import { planPredicate } from '../../core/planner/language/predicate.ts'
+import { must } from '../../privacy/must.ts'
+import type { Call, Expression } from './parsing/statement.ts'
+import { columnOf, numberOf, type Scope } from './scope.ts'
+
+/*
+ * Columns that a statement computes, as expressions of queries. What SQL computes otherwise is refused: the integer quotient
+ * of two integers, and conditions of which the truth is unknown are not conditions that are false.
+ */
+
+/** True for an expression that may compute a column. */
+export function isComputed(expression: Expression): boolean {
+  switch (expression.kind) {
+    case 'arithmetic':
+    case 'case':
+      return true
+    case 'call':
+      return expression.name === 'coalesce' || (isDateField(expression) && expression.arguments.length === 2)
+    default:
+      return false
+  }
+}
+
+/** True for an expression that only a computed column can stand for: of several columns, or with conditions. */
+export function needsComputing(expression: Expression): boolean {
+  if (expression.kind === 'case') return true
+  return isComputed(expression) && namesIn(expression).size > 1
+}
+
+function namesIn(expression: Expression): ReadonlySet<string> {
+  switch (expression.kind) {
+    case 'column':
+      return new Set([expression.name])
+    case 'arithmetic':
+      return namesIn(expression.left).union(namesIn(expression.right))
+    case 'call':
+      return expression.arguments.map(namesIn).reduce((all, names) => all.union(names), new Set<string>())
+    default:
+      return new Set()
+  }
+}
+
+/**
+ * Finds the column that an expression computes.
+ * @throws Refusal `sql-not-supported` for one that queries cannot compute, `query-does-not-fit` for columns that do not fit
+ */
+export function computedColumn(scope: Scope, expression: Expression): QueryableColumn {
+  if (expression.kind === 'column') return columnOf(scope, expression)
+  const found = findColumn(scope.dataset, written(scope, expression))
+  if ('column' in found) return found.column
+  throw scope.misfit(expression.at, `this expression ${found.rule ?? 'names no column'}.`)
+}
+
+function written(scope: Scope, expression: Expression): string {
+  const { at } = expression
+  switch (expression.kind) {
+    case 'column':
+      return columnText(columnOf(scope, expression))
+    case 'number':
+      return writtenLiteral(numberOf(scope, expression, 'a constant'))
+    case 'text':
+      return writtenLiteral(expression.value)
+    case 'boolean':
+      return writtenLiteral(expression.value)
+    case 'arithmetic': {
+      const { op, left, right } = expression
+      if (op === '/') requireExactQuotient(scope, left, right)
+      return `(${written(scope, left)} ${op} ${written(scope, right)})`
+    }
+    case 'case':
+      return writtenCase(scope, expression)
+    case 'call':
+      return writtenCall(scope, expression)
+    default:
+      throw scope.unsupported(
+        at,
+        'this expression cannot be computed for each row. docs/sql.md lists those that can.',
+      )
+  }
+}
+
+/** The quotient of two integers is an integer in SQL. */
+function requireExactQuotient(scope: Scope, left: Expression, right: Expression): void {
+  if (right.kind !== 'number') throw scope.unsupported(right.at, 'columns are divided by constants only.')
+  if (!Number.isInteger(Number(right.text)) || right.text.includes('.')) return
+  const column = left.kind === 'number' ? undefined : findColumn(scope.dataset, written(scope, left))
+  const isWhole = column === undefined || !('column' in column) || column.column.type === 'integer'
+  if (isWhole)
+    throw scope.unsupported(
+      right.at,
+      `the quotient of integers would be cut to an integer. Write ${right.text}.0.`,
+    )
+}
+
+function writtenCase(scope: Scope, { whens, otherwise }: Extract<Expression, { kind: 'case' }>): string {
+  const parts = whens.map(({ condition, result }) => {
+    const predicate = planPredicate(scope.condition(condition), scope.dataset, 'where')
+    const when = writtenPredicate(predicate, (name) => columnFound(scope, name))
+    return `when ${when} then ${written(scope, result)}`
+  })
+  const last =
+    otherwise === undefined || otherwise.kind === 'null' ? '' : ` else ${written(scope, otherwise)}`
+  return `case ${parts.join(' ')}${last} end`
+}
+
+function columnFound({ dataset }: Scope, name: string): QueryableColumn {
+  const found = findColumn(dataset, name)
+  if ('column' in found) return found.column
+  throw new RangeError('a planned predicate names columns of its dataset')
+}
+
+/** Fields of dates, and the functions of expressions for them. */
+const FIELDS: Readonly<Record<string, string>> = {
+  year: 'year',
+  quarter: 'quarter',
+  month: 'month',
+  day: 'day',
+  isodow: 'weekday',
+  hour: 'hour',
+}
+
+function isDateField({ name }: Call): boolean {
+  return name === 'extract' || name === 'date_part'
+}
+
+function writtenCall(scope: Scope, call: Call): string {
+  const { name, arguments: parts, at } = call
+  if (name === 'coalesce') return `coalesce(${parts.map((part) => written(scope, part)).join(', ')})`
+  const [field, operand] = parts
+  if (!isDateField(call) || field?.kind !== 'text' || operand === undefined)
+    throw scope.unsupported(
+      at,
+      `the function ${name} is not supported here. docs/sql.md lists the functions that are.`,
+    )
+  const part = Object.hasOwn(FIELDS, field.value) ? FIELDS[field.value] : undefined
+  if (part === undefined)
+    throw scope.unsupported(field.at, `the field must be one of ${Object.keys(FIELDS).join(', ')}.`)
+  const column = computedColumn(scope, operand)
+  if (!isGrid(column) || !isTemporal(column))
+    throw scope.misfit(
+      operand.at,
+      `${name} needs a date or timestamp; ${column.name} is of type ${column.type}.`,
+    )
+  return `${must(part, 'a field')}(${columnText(column)})`
+}
