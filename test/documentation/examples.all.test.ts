@@ -3,6 +3,7 @@ import { mkdtemp, readdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { canonicalJson, sha256 } from '../../src/ledger/canonical.ts'
 import { testService } from '../e2e/service.ts'
 import { installed } from '../installed.ts'
 
@@ -46,6 +47,45 @@ test.skipIf(!installed('python3'))('Python', async () => {
     /mean earnings of statisticians: \d{3},\d{3}\n95% sure to be within [\d,]+\ncost: epsilon 0.2; left: epsilon [\d.]+/,
   )
 })
+
+test.skipIf(!installed('python3'))(
+  'the verification of exports finds a debit that a population lacks',
+  async () => {
+    const custodian = service.as('custodian')
+    const population = { id: 'residents', privacyUnit: 'row', budget: { epsilon: 100, delta: 1e-5 } }
+    await custodian.post('/v1/populations').send(population).expect(201)
+    await custodian.put('/v1/populations/residents/datasets/census').expect(200)
+    for (const epsilon of [0.011, 0.013]) await service.ask('census', { kind: 'count', epsilon }).expect(200)
+    const headers = { authorization: `Bearer ${service.keyOf('auditor')}` }
+    const [census = '', residents = ''] = await Promise.all(
+      ['datasets/census', 'populations/residents'].map(async (what) =>
+        (await fetch(`${service.url}/v1/${what}/ledger/export`, { headers })).text(),
+      ),
+    )
+    const verify = async (text: string) => {
+      const file = path.join(service.dataDirectory, 'both.jsonl')
+      await writeFile(file, text)
+      return run('python3', [path.join(folder, 'verify_export.py'), file]).catch((error) => error)
+    }
+    expect(await verify(`${census}${residents}`)).toMatchObject({
+      stdout: expect.stringContaining('@population:residents: '),
+    })
+    const events = residents
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line).event)
+    const place = events.findIndex(({ kind }) => kind === 'charged')
+    let previousHash = '0'.repeat(64)
+    const forged = events.toSpliced(place, 1).map((event, index) => {
+      const canonical = canonicalJson({ ...event, sequence: index + 1, previousHash })
+      previousHash = sha256(canonical)
+      return `{"event":${canonical},"hash":"${previousHash}"}\n`
+    })
+    expect((await verify(`${census}${forged.join('')}`)).stderr).toMatch(
+      /census: event \d+ did not debit the population/,
+    )
+  },
+)
 
 test.skipIf(!installed('python3'))('the verification of an export finds every change', async () => {
   for (const epsilon of [0.001, 0.003]) await service.ask('census', { kind: 'count', epsilon }).expect(200)

@@ -81,7 +81,14 @@ const TAMPERED: Readonly<
   'a denial': at(3, { kind: 'denied' }),
   'an answer': at(4, { kind: 'answered', chargeId: 'a', principal: 'ada' }),
   'a population that joins another': at(1, { population: PEOPLE }),
-  'spending carried beyond the cap': at(2, { loss: eventLoss(loss('1.2')) }),
+  'spending carried beyond the cap': {
+    place: 3,
+    history: HISTORY.toSpliced(3, 0, {
+      ...{ kind: 'carried', principal: 'carol', member: member(2) },
+      ...{ analyst: 'bob', loss: eventLoss(loss('0.9')) },
+    }),
+  },
+  'more carried than an analyst may spend': at(2, { loss: eventLoss(loss('1.2')) }),
   'more shared than spent': at(2, { spentOnShared: eventLoss(loss('0.4')) }),
   'spending of nobody': at(2, { analyst: undefined }),
   'spending carried in rho': at(2, { loss: { rhoPico: '1' } }),
