@@ -23,6 +23,9 @@ export interface DummySize {
   readonly seed: string
 }
 
+/** A made-up value in stored form: a grid index, the place of a category, a boolean, a text or NULL. */
+export type DummyValue = bigint | number | boolean | string | null
+
 /** Largest number of rows. */
 const MOST_DUMMY_ROWS = 100_000
 

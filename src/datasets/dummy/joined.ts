@@ -2,8 +2,7 @@ import { type Column, isGrid } from '../../core/dataset/dataset.ts'
 import { type Join, type JoinedColumn, parseJoinedColumn } from '../../core/dataset/joins.ts'
 import { must } from '../../privacy/must.ts'
 import { cumulativeShares, placeOf, type Uniform } from '../sampling.ts'
-import type { DummyDeclaration } from './declaration.ts'
-import type { DummyValue } from './rows.ts'
+import type { DummyDeclaration, DummyValue } from './declaration.ts'
 
 /* Made-up rows of joined tables: rows that refer to one row of a table have the same values of its columns. */
 

@@ -3,8 +3,7 @@ import { declareDataset } from '../../core/dataset/declaration.ts'
 import { refuseField } from '../../privacy/refusal.ts'
 import { censusRegistration } from '../registration/demo.ts'
 import { generatePopulation, populationColumns } from '../registration/sources/population.ts'
-import { type DummyDeclaration, type DummySize, dummyDeclaration } from './declaration.ts'
-import type { DummyValue } from './rows.ts'
+import { type DummyDeclaration, type DummySize, type DummyValue, dummyDeclaration } from './declaration.ts'
 
 /*
  * The own rows of a dataset whose people are made up. They follow from the seed in its declaration, so that no rows that were

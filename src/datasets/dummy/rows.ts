@@ -1,7 +1,7 @@
 import type { GridColumn, QueryableColumn, StringColumn } from '../../core/dataset/dataset.ts'
 import { entry } from '../../privacy/must.ts'
 import { cumulativeShares, placeOf, seededUniform, type Uniform } from '../sampling.ts'
-import type { DummyDeclaration, DummySize } from './declaration.ts'
+import type { DummyDeclaration, DummySize, DummyValue } from './declaration.ts'
 import { createJoiner, dummyIdentifier } from './joined.ts'
 
 /*
@@ -9,9 +9,6 @@ import { createJoiner, dummyIdentifier } from './joined.ts'
  * values are at the bounds, some categories are common and others rare, and numbers of one row are correlated. Only sums,
  * products, quotients and square roots of doubles are used, which are the same on every machine.
  */
-
-/** A made-up value in stored form: a grid index, the place of a category, a boolean, a text or NULL. */
-export type DummyValue = bigint | number | boolean | string | null
 
 /** Share of NULL in nullable columns. */
 const NULL_SHARE = 0.05

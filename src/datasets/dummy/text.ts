@@ -4,9 +4,9 @@ import { dateText, instantText } from '../../core/dataset/iso-time.ts'
 import { formatDecimal } from '../../privacy/decimal.ts'
 import { entry } from '../../privacy/must.ts'
 import { refuseField } from '../../privacy/refusal.ts'
-import type { DummyDeclaration, DummySize } from './declaration.ts'
+import type { DummyDeclaration, DummySize, DummyValue } from './declaration.ts'
 import { populationRows } from './population.ts'
-import { type DummyValue, dummyRows } from './rows.ts'
+import { dummyRows } from './rows.ts'
 
 /**
  * Format of made-up rows as text. `source` is CSV as ingestion reads it. `csv` is for people, who may open it in a spreadsheet:
