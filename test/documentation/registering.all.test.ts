@@ -154,5 +154,5 @@ test.skipIf(!installed('curl'))('the page about joined tables states what its co
   expect(regions.result.cells).toHaveLength(5)
   expect(cost.result.value).toBeGreaterThan(0)
   expect(north.query.where.column).toBe('patients.region')
-  expect(joins).toContain(`the true ${evaluation.values[0].truth} visits without a listed hospital`)
+  expect(joins).toContain(`the truth: ${evaluation.values[0].truth} patients are from the North.`)
 })
