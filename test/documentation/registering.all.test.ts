@@ -56,7 +56,7 @@ test.skipIf(!installed('curl'))(
   "the service behaves as the page's commands and the listed refusals state",
   async () => {
     const [define, createFile, upload, draft, register, ...later] = commandsOf(page)
-    const [manage, withdraw, registerPopulation, ...others] = later
+    const [definePopulation, manage, withdraw, registerPopulation, ...others] = later
     expect(others).toEqual([])
     const run = async (...commands: readonly (string | undefined)[]) => {
       const lines = await shell.run([define, ...commands].join('\n'))
@@ -72,6 +72,7 @@ test.skipIf(!installed('curl'))(
     await writeFile(path.join(survey, 'empty.csv'), 'Region,Age,Commute,Remote,Note\n')
     await expectRefusals(REFUSALS.unregistered)
 
+    expect(await run(definePopulation)).toMatchObject([{ id: 'patients-north' }])
     const [population] = await run(registerPopulation)
     expect(population).toMatchObject({ id: 'people', rows: 1_000, synthetic: true })
     const [registered, again] = await run(register, register)
