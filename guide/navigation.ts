@@ -29,6 +29,7 @@ export const GROUPS: readonly Group[] = [
       'docs/reference/questions.md',
       'examples/clinic.md',
       'docs/sql.md',
+      'docs/bi.md',
       'docs/python.md',
       'docs/typescript.md',
       'clients/r/README.md',

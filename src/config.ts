@@ -69,6 +69,11 @@ const plainHttpUrl = z.string().refine(isPlainHttpUrl, 'must be an http(s) URL w
 export const VARIABLES = {
   host: variable('SOTTO_HOST', '127.0.0.1', 'Address to listen on.', text),
   port: variable('SOTTO_PORT', '8080', 'Port to listen on; 0 picks a free port.', wholeNumber(0, 65_535)),
+  pgPort: optional(
+    'SOTTO_PG_PORT',
+    "Port for PostgreSQL's protocol, for BI tools; 0 picks a free port. Without it, the protocol is off.",
+    wholeNumber(0, 65_535),
+  ),
   tls: {
     certFile: optional(
       'SOTTO_TLS_CERT',
@@ -528,6 +533,9 @@ function* brokenTogether(
   const { port, metricsPort } = values
   if (metricsPort === port && port !== 0)
     yield `${own.metricsPort.name}: must be another port than ${own.port.name}, which is ${port}`
+  const { pgPort } = values
+  if (pgPort !== undefined && pgPort !== 0 && (pgPort === port || pgPort === metricsPort))
+    yield `${own.pgPort.name}: must be another port than those of HTTP`
   const { queryMemory, queryConnections, queryThreads } = values
   const megabytes = Number.parseInt(queryMemory, 10) * (queryMemory.endsWith('GB') ? 1_000 : 1)
   const least = queryConnections * LEAST_MEMORY_MB.perQuery + queryThreads * LEAST_MEMORY_MB.perThread

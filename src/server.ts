@@ -15,7 +15,7 @@ import { censusRegistration, registerDemo } from './datasets/registration/demo.t
 import { followRegistrations } from './datasets/registration/replicas.ts'
 import { openIdentity } from './http/access/identity.ts'
 import { createQuotas } from './http/access/quotas.ts'
-import { listen } from './http/listen.ts'
+import { listen, listenOn } from './http/listen.ts'
 import { createMetrics } from './http/metrics.ts'
 import { followCertificate, readTls } from './http/tls.ts'
 import { printWelcome } from './http/welcome.ts'
@@ -33,6 +33,7 @@ import { SOFTWARE_VERSION } from './platform/software-version.ts'
 import { openTraces } from './platform/tracing/open.ts'
 import { defined } from './privacy/defined.ts'
 import { openStudyPools } from './studies/pools.ts'
+import { openWireServer } from './wire/server.ts'
 
 /** Folder of the console once `npm run build --workspace console` has run. */
 const CONSOLE_DIRECTORY = path.resolve(import.meta.dirname, '../console/dist')
@@ -46,6 +47,8 @@ export interface Service {
   readonly url: string
   /** Address of the metrics' own port, if they have one. */
   readonly metricsUrl?: string
+  /** Port of PostgreSQL's protocol, if it is on. */
+  readonly pgPort?: number
   /** True if the demo dataset is registered. */
   readonly hasDemo: boolean
   /** True if the console has been built. */
@@ -86,7 +89,7 @@ export async function startService(
     app.addHook('onClose', () => opened.disposeAsync())
     const { host, port, metricsPort, metricsKey } = config
     const url = await listen(app, { host, port, portVariable: 'SOTTO_PORT', logged: 'listening' })
-    const servers = [app.server]
+    const servers: object[] = [app.server]
     let metricsUrl: string | undefined
     if (metricsPort !== undefined) {
       const metricsApp = await buildMetricsApp(defined({ metrics, metricsKey, logger, tls }))
@@ -95,10 +98,18 @@ export async function startService(
       const place = { host, port: metricsPort, portVariable: 'SOTTO_METRICS_PORT' }
       metricsUrl = await listen(metricsApp, { ...place, logged: 'listening for metrics' })
     }
+    let pgPort: number | undefined
+    if (config.pgPort !== undefined) {
+      const wire = openWireServer(parts)
+      opened.defer(() => wire.close())
+      servers.push(wire)
+      pgPort = await listenOn(wire.server, { host, port: config.pgPort, portVariable: 'SOTTO_PG_PORT' })
+    }
     if (config.tls !== undefined) opened.defer(followCertificate(config.tls, servers, logger))
     return defined({
       url,
       metricsUrl,
+      pgPort,
       hasDemo: catalog.get(censusRegistration.id) !== undefined,
       hasConsole: parts.consoleDirectory !== undefined,
       longestDelayMs: () =>
@@ -117,7 +128,7 @@ async function openParts(
   logger: Logger,
   opened: AsyncDisposableStack,
   { tableEngines = openTableEngine, completeUpTo }: ServiceParts,
-): Promise<AppDependencies> {
+): Promise<AppDependencies & { readonly logger: Logger }> {
   const { dataDirectory, ledgerUrl, replicated, oidc, queryTimeoutMs } = config
   await createDataFolder(dataDirectory)
   const tls = config.tls === undefined ? undefined : await readTls(config.tls)

@@ -39,6 +39,15 @@ const ALLOWED: Record<string, readonly string[]> = {
     'src/privacy',
     'src/studies',
   ],
+  'src/wire': [
+    'schemas',
+    'src/answers',
+    'src/core',
+    'src/datasets',
+    'src/http',
+    'src/platform',
+    'src/privacy',
+  ],
   'src/commands': [
     'clients',
     'schemas',

@@ -15,7 +15,7 @@ import { entry, must } from '../privacy/must.ts'
 import { disconnected, type Turn, type TurnRequest } from './admission.ts'
 import { type Asked, askBatch, askQuery, canonicalQuery, type Query, releaseAll } from './asked.ts'
 import { completeAttempt } from './attempt.ts'
-import { type ChargeDependencies, charge, onceAtATime, type Purchase } from './charge.ts'
+import { type ChargeDependencies, charge, onceAtATime, type Purchase, type Spending } from './charge.ts'
 import { describeDebit, describeReplay } from './documents/costs.ts'
 import { AnswerFailure, isReachable, unreachable } from './failure.ts'
 import { endOf, findRepeat, type Identity } from './identity.ts'
@@ -46,6 +46,8 @@ export interface Caller extends TurnRequest {
   readonly arrivedAtMs?: number
   /** Id of the request in the log, for traces. */
   readonly requestId?: string
+  /** `replay-only` if the request must cost nothing. Default: it may cost its price. */
+  readonly spending?: Spending
 }
 
 /** A request about a dataset. */
@@ -200,13 +202,14 @@ export function answerUnderCharge(
   prepare: (trace: Trace) => Promise<Order>,
 ): Promise<Answer> {
   const { clock } = dependencies
-  const { principal, dataset, givenUp, idempotencyKey, maxStoredBytes, requestId } = request
+  const { principal, dataset, givenUp, idempotencyKey, maxStoredBytes, requestId, spending } = request
   const { id, timing } = dataset
   const arrivedAtMs = request.arrivedAtMs ?? clock.nowMs()
   return traced(dependencies, { ...named, dataset: id, timing, requestId, arrivedAtMs }, async (trace) => {
     const order = await prepare(trace)
     if (givenUp?.aborted) throw disconnected()
-    const purchase = { ...order, principal, dataset, givenUp, idempotencyKey, maxStoredBytes }
+    const caller = { principal, givenUp, idempotencyKey, maxStoredBytes, spending }
+    const purchase = { ...order, ...caller, dataset }
     return releaseInTime(clock, { timing, arrivedAtMs }, (recordInstant) =>
       onceAtATime(dependencies, purchase, (identity) =>
         answerInTurn(dependencies, purchase, identity, { recordInstant, trace }),

@@ -3,7 +3,7 @@ import type { ChargeOutcome, ChargeRequest, StorageExceeded } from '../ledger/co
 import type { Ledger } from '../ledger/ledger.ts'
 import { MAX_LEASE_MS } from '../ledger/range.ts'
 import type { HeadSigner } from '../ledger/signature.ts'
-import { type Amount, amountNumbers, subtractAmounts } from '../privacy/accounting.ts'
+import { type Amount, amountNumbers, coversAmount, noAmount, subtractAmounts } from '../privacy/accounting.ts'
 import { defined } from '../privacy/defined.ts'
 import { entry, must } from '../privacy/must.ts'
 import { Refusal } from '../privacy/refusal.ts'
@@ -34,6 +34,9 @@ export interface ChargeDependencies {
   readonly signer?: HeadSigner
 }
 
+/** What a request may cost: nothing, or its price. */
+export type Spending = 'replay-only' | 'allow'
+
 /** A request to be charged. */
 export interface Purchase extends TurnRequest, Identified {
   readonly price: Amount
@@ -46,6 +49,8 @@ export interface Purchase extends TurnRequest, Identified {
   readonly parents?: readonly string[] | undefined
   /** Bytes from which on the ledger stores nothing more for the principal on the dataset. Default: that of the service. */
   readonly maxStoredBytes?: number | undefined
+  /** Default: `allow`. */
+  readonly spending?: Spending | undefined
 }
 
 /** A new durable debit, or the stored answer of an earlier one. */
@@ -89,7 +94,10 @@ async function debit(
   guessed: Identity,
 ): Promise<Omit<ChargedInTurn, 'turn'>> {
   const { ledger } = dependencies
-  const chargeAs = (identity: Identity) => ledger.charge(chargeRequest(dependencies, purchase, identity))
+  const chargeAs = async (identity: Identity) => {
+    await requireMaySpend(ledger, purchase, identity)
+    return ledger.charge(chargeRequest(dependencies, purchase, identity))
+  }
   const openOrAt = async (atTime: Identity) => (await unansweredEarlier(ledger, purchase, atTime)) ?? atTime
   let identity = await openOrAt(guessed)
   let outcome = await chargeAs(identity)
@@ -102,6 +110,29 @@ async function debit(
     if (earlier !== undefined) outcome = await chargeAs(earlier)
   }
   return { outcome: requireCharged(outcome, purchase), identity }
+}
+
+/**
+ * Requires that a request that must cost nothing is paid already, under the very identity that is charged next: a charge is
+ * for ever, so the next one cannot be a debit. A release that another analyst paid for would be one, from the allotment.
+ * @throws Refusal `forbidden` with the price
+ */
+async function requireMaySpend(
+  ledger: Pick<Ledger, 'requests'>,
+  { spending = 'allow', price }: Purchase,
+  { id }: Identity,
+): Promise<void> {
+  if (spending === 'allow' || coversAmount(noAmount(price.accounting), price)) return
+  if ((await ledger.requests([id])).has(id)) return
+  const amounts = amountNumbers(price)
+  const named = Object.entries(amounts).flatMap(([unit, amount]) => (amount > 0 ? [`${unit} ${amount}`] : []))
+  throw new Refusal(
+    'forbidden',
+    `The question is not paid for. It would cost ${named.join(' and ')}, and only answers that cost nothing are allowed. ` +
+      'Nothing was charged.',
+    [],
+    { price: amounts },
+  )
 }
 
 function chargeRequest(

@@ -1,3 +1,4 @@
+import type { AddressInfo, Server } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 
 /** Where a server listens. */
@@ -15,12 +16,38 @@ export interface Listening {
  * @returns its address, such as `http://127.0.0.1:8080`
  * @throws Error that names the variable to change if the address or the port cannot be used.
  */
-export async function listen(
-  app: FastifyInstance,
-  { host, port, portVariable, logged }: Listening,
-): Promise<string> {
+export async function listen(app: FastifyInstance, listening: Listening): Promise<string> {
+  const { host, port, logged } = listening
+  return explained(listening, () => app.listen({ host, port, listenTextResolver: () => logged }))
+}
+
+/**
+ * Makes a server of another protocol listen.
+ * @returns its port
+ * @throws Error as {@link listen} does.
+ */
+export function listenOn(server: Server, listening: Omit<Listening, 'logged'>): Promise<number> {
+  const { host, port } = listening
+  return explained(
+    listening,
+    () =>
+      new Promise((resolve, reject) => {
+        server.once('error', reject)
+        server.listen({ host, port }, () => {
+          server.off('error', reject)
+          resolve((server.address() as AddressInfo).port)
+        })
+      }),
+  )
+}
+
+/** @throws Error that names the variable to change if the address or the port cannot be used. */
+async function explained<Result>(
+  { host, port, portVariable }: Omit<Listening, 'logged'>,
+  start: () => Promise<Result>,
+): Promise<Result> {
   try {
-    return await app.listen({ host, port, listenTextResolver: () => logged })
+    return await start()
   } catch (cause) {
     const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
     switch (code) {

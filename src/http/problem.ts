@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyBaseLogger, FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { AnswerFailure, isOutage, OUTAGE_RETRY_SECONDS, QuestionFailure } from '../answers/failure.ts'
 import { DocumentsFault } from '../ledger/documents/fault.ts'
 import { LedgerFault } from '../ledger/fault.ts'
@@ -124,6 +124,15 @@ class RouteUnknown extends Error {
 }
 
 function problemParts(error: unknown, request: FastifyRequest): ProblemParts {
+  if (error instanceof RouteUnknown) return { code: error.code, detail: error.message }
+  if (isCoded(error) && error.code === 'ERR_STREAM_PREMATURE_CLOSE')
+    return { code: 'unavailable', detail: 'The client disconnected before the response was complete.' }
+  if (isCoded(error) && error.code.startsWith('FST_')) return frameworkParts(error, request.routeOptions)
+  return failureParts(error)
+}
+
+/** Describes a refusal or a failure of the service. The description of a failure contains no details. */
+export function failureParts(error: unknown): ProblemParts {
   if (error instanceof Refusal) {
     return { code: error.code, detail: error.message, errors: error.errors, facts: error.facts }
   }
@@ -162,10 +171,6 @@ function problemParts(error: unknown, request: FastifyRequest): ProblemParts {
   }
   const fault = storeFault(error) ?? diskFault(error)
   if (fault !== undefined) return { code: 'unavailable', ...fault }
-  if (error instanceof RouteUnknown) return { code: error.code, detail: error.message }
-  if (isCoded(error) && error.code === 'ERR_STREAM_PREMATURE_CLOSE')
-    return { code: 'unavailable', detail: 'The client disconnected before the response was complete.' }
-  if (isCoded(error) && error.code.startsWith('FST_')) return frameworkParts(error, request.routeOptions)
   return FAILED
 }
 
@@ -257,13 +262,21 @@ export function refusalOf(request: FastifyRequest): ProblemCode | undefined {
  * no line of its own: its code is in the line of the request.
  */
 function logProblem(error: unknown, code: ProblemCode, request: FastifyRequest): void {
+  if (!logFailure(error, code, request.log)) refusals.set(request, code)
+}
+
+/** Logs a failure; returns false for a refusal. */
+export function logFailure(
+  error: unknown,
+  code: ProblemCode,
+  log: Pick<FastifyBaseLogger, 'error'>,
+): boolean {
   if (error instanceof AnswerFailure) {
-    request.log.error({ code, chargeId: error.chargeId, errorClass: error.errorClass }, 'query failed')
+    log.error({ code, chargeId: error.chargeId, errorClass: error.errorClass }, 'query failed')
   } else if (error instanceof QuestionFailure) {
-    request.log.error({ code, session: error.session, errorClass: error.errorClass }, 'question failed')
+    log.error({ code, session: error.session, errorClass: error.errorClass }, 'question failed')
   } else if (code === 'internal-error' || (storeFault(error) ?? diskFault(error)) !== undefined) {
-    request.log.error({ code, err: error }, 'request failed')
-  } else {
-    refusals.set(request, code)
-  }
+    log.error({ code, err: error }, 'request failed')
+  } else return false
+  return true
 }

@@ -1,7 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { unwatchFile, watchFile } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { Server as HttpsServer } from 'node:https'
+import type { Server as HttpsServer } from 'node:https'
 import type { SecureContextOptions } from 'node:tls'
 import type { Logger } from 'pino'
 import { codeOf } from '../platform/files/private-file.ts'
@@ -36,11 +36,11 @@ export async function readTls({ certFile, keyFile }: TlsFiles): Promise<SecureCo
  * continue. Files that cannot be used change nothing.
  * @returns a function that stops checking the files.
  */
-export function followCertificate(files: TlsFiles, servers: readonly unknown[], logger: Logger): () => void {
+export function followCertificate(files: TlsFiles, servers: readonly object[], logger: Logger): () => void {
   const reload = async () => {
     try {
       const options = await readTls(files)
-      for (const server of servers) if (server instanceof HttpsServer) server.setSecureContext(options)
+      for (const server of servers) if (hasCertificate(server)) server.setSecureContext(options)
       logger.info('the TLS certificate was reloaded')
     } catch (err) {
       logger.error({ err }, 'the changed TLS files cannot be used; the previous certificate stays in use')
@@ -52,6 +52,10 @@ export function followCertificate(files: TlsFiles, servers: readonly unknown[], 
   return () => {
     for (const path of paths) unwatchFile(path, reload)
   }
+}
+
+function hasCertificate(server: object): server is Pick<HttpsServer, 'setSecureContext'> {
+  return 'setSecureContext' in server
 }
 
 async function read(file: string, variable: string): Promise<string> {

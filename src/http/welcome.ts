@@ -5,10 +5,15 @@ import path from 'node:path'
  * pasted command reads the key from its file, so that the key appears in no log and no shell history.
  */
 export function printWelcome(
-  service: { readonly url: string; readonly hasDemo: boolean; readonly hasConsole: boolean },
+  service: {
+    readonly url: string
+    readonly pgPort?: number
+    readonly hasDemo: boolean
+    readonly hasConsole: boolean
+  },
   dataDirectory: string,
 ): void {
-  const { url, hasDemo, hasConsole } = service
+  const { url, pgPort, hasDemo, hasConsole } = service
   const absolute = path.join(dataDirectory, 'analyst.key')
   const relative = path.relative(process.cwd(), absolute)
   const keyFile = relative.startsWith('..') ? absolute : relative
@@ -21,5 +26,9 @@ export function printWelcome(
   const page = hasConsole
     ? [`Console: ${url}/ (sign in with the key in ${keyFile}, or manage with that in ${custodianFile})`]
     : []
-  console.log(['', ...lines, '', ...page, `Swagger UI: ${url}/docs`, ''].join('\n'))
+  const tools =
+    pgPort === undefined
+      ? 'BI tools and psql: set SOTTO_PG_PORT, for example to 5433'
+      : `BI tools and psql: port ${pgPort}, database sotto, user analyst, with the key as password`
+  console.log(['', ...lines, '', ...page, `Swagger UI: ${url}/docs`, tools, ''].join('\n'))
 }

@@ -16,6 +16,8 @@ export interface TestService {
   readonly url: string
   /** Address of the metrics' own port, if they have one. */
   readonly metricsUrl: string | undefined
+  /** Port of PostgreSQL's protocol, if it is on. */
+  readonly pgPort: number | undefined
   readonly dataDirectory: string
   readonly logLines: readonly string[]
   /** Returns a request agent with the key of a role. */
@@ -75,6 +77,9 @@ export async function startTestService(
     },
     get metricsUrl() {
       return service.metricsUrl
+    },
+    get pgPort() {
+      return service.pgPort
     },
     dataDirectory,
     logLines,

@@ -14,6 +14,7 @@ import { type Answer, type AnswerDependencies, answer, answerBatch, type Caller 
 import { combinedNoise } from '../inference.ts'
 import { answerBatchOnDummy, answerOnDummy, type DummyDependencies } from '../practice.ts'
 import { type AssumedAdversary, preview, previewBatch } from '../preview.ts'
+import type { Select } from './parsing/statement.ts'
 import type { SqlPool } from './pool.ts'
 import type { Answered } from './result.ts'
 import type { StatedNoise } from './result-types.ts'
@@ -53,9 +54,21 @@ export async function askStatement(
     // A thread that ended. The next statement gets a new one.
     throw new Refusal('unavailable', 'The statement could not be parsed. Retry later.')
   })
+  return askParsed(sql, parsed, { terms, dataset, principal })
+}
+
+/**
+ * Translates a parsed statement.
+ * @throws Refusal with the place of the part that cannot be answered
+ */
+export async function askParsed(
+  text: string,
+  parsed: Select,
+  { terms, dataset, principal }: Pick<StatementRequest, 'terms' | 'dataset' | 'principal'>,
+): Promise<AskedStatement> {
   // Deep conditions take milliseconds to translate and to plan.
   await pace(principal)
-  const translation = translate(sql, parsed, dataset, Date.now())
+  const translation = translate(text, parsed, dataset, Date.now())
   const queries = translation.queries.map((query) => {
     const checked = validated(querySchema, { ...query, ...terms })
     if (checked.success) return checked.data
@@ -139,6 +152,11 @@ export async function previewStatement(
     return statedNoise(each, isTopUp ? combinedNoise({ dataset }) : entry(parts, place).noise)
   })
   return { columns: translation.columnsOf(stated), preview: previewed }
+}
+
+/** Returns the columns that the rows of a statement have whatever their noise is: no noisy number is a whole one. */
+export function columnsBeforehand({ dataset, queries, translation }: AskedStatement) {
+  return translation.columnsOf(queries.map((query) => statedNoise(query, combinedNoise({ dataset }))))
 }
 
 function statedNoise(query: Query, noise: NoiseReport): StatedNoise {

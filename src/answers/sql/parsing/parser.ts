@@ -1,4 +1,4 @@
-import { hasSqlDetails, loadModule, parseSync, type SelectStmt, scanSync } from 'libpg-query'
+import { hasSqlDetails, loadModule, type Node, parseSync, type SelectStmt, scanSync } from 'libpg-query'
 import { refuseField } from '../../../privacy/refusal.ts'
 import { offsetOfCharacter, refusePart } from '../place.ts'
 import { readStatement } from './reader.ts'
@@ -17,8 +17,7 @@ export class ParserFailure extends Error {}
  * @throws ParserFailure for a text that the parser failed on
  */
 export function parseStatement(text: string): Select {
-  const { stmts = [] } = parseText(text)
-  const [only, second] = stmts
+  const [only, second] = placedStatements(text)
   if (only?.stmt === undefined) throw refuseField('invalid-request', 'sql', 'must contain a SELECT statement')
   if (second !== undefined) {
     throw refusePart(
@@ -28,20 +27,36 @@ export function parseStatement(text: string): Select {
       'only one statement is supported. Send each by itself.',
     )
   }
-  requireAllowedSyntax(text, only.stmt, () =>
+  return readSelect(text, only.stmt)
+}
+
+/**
+ * Parses the statements of a text, with every syntax of PostgreSQL.
+ * @throws Refusal, ParserFailure as {@link parseStatement} does.
+ */
+export function parseText(text: string): readonly Node[] {
+  return placedStatements(text).flatMap(({ stmt }) => stmt ?? [])
+}
+
+/**
+ * Reads a SELECT statement, and requires that it uses allowed syntax only.
+ * @throws Refusal `sql-not-supported`
+ */
+export function readSelect(text: string, node: Node): Select {
+  requireAllowedSyntax(text, node, () =>
     guarded(() => scanSync(text)).tokens.map(({ text: name, start }) => ({
       name: name.toUpperCase(),
       start,
     })),
   )
-  const { SelectStmt: select } = only.stmt as { readonly SelectStmt?: SelectStmt }
+  const { SelectStmt: select } = node as { readonly SelectStmt?: SelectStmt }
   if (select === undefined) throw refuseField('sql-not-supported', 'sql', 'only SELECT is supported')
   return readStatement(text, select)
 }
 
-function parseText(text: string) {
+function placedStatements(text: string) {
   try {
-    return guarded(() => parseSync(text))
+    return guarded(() => parseSync(text)).stmts ?? []
   } catch (error) {
     if (!hasSqlDetails(error)) throw error
     const { message, cursorPosition } = error.sqlDetails ?? { message: 'syntax error', cursorPosition: 0 }

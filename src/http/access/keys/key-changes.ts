@@ -4,6 +4,7 @@ import { Refusal, refuseField } from '../../../privacy/refusal.ts'
 import type { Principal, Quota, Role } from '../principal.ts'
 import { type Change, KEY_NAME, type KeyAct, type KeyFile, type StoredKey } from './key-file.ts'
 import { digestOfKey } from './key-text.ts'
+import { scramVerifierOf } from './scram.ts'
 
 /** Request for a new API key. */
 export interface NewKey {
@@ -70,6 +71,7 @@ export function addKey(
     createdAt: new Date(atMs).toISOString(),
     createdBy: nameOf(by),
     sha256: digestOfKey(text),
+    scram: scramVerifierOf(name, text),
     earlier: [],
   })
   const act = actOf('key-created', created, { by, atMs })
@@ -97,17 +99,15 @@ export function rotateKey(
 ): Change<StoredKey> {
   const key = requireKey(contents, id, by)
   const overlapEnd = new Date(atMs + overlapSeconds * 1000).toISOString()
-  const earlier = [{ sha256: key.sha256, validUntil: overlapEnd }, ...key.earlier]
+  const earlier = [defined({ sha256: key.sha256, scram: key.scram, validUntil: overlapEnd }), ...key.earlier]
     // Times in the same format and zone compare as texts.
-    .map(({ sha256, validUntil }) => ({
-      sha256,
-      validUntil: validUntil < overlapEnd ? validUntil : overlapEnd,
-    }))
+    .map((each) => ({ ...each, validUntil: each.validUntil < overlapEnd ? each.validUntil : overlapEnd }))
     .filter(({ validUntil }) => Date.parse(validUntil) > atMs)
   const rotated: StoredKey = {
     ...key,
     rotatedAt: new Date(atMs).toISOString(),
     sha256: digestOfKey(text),
+    scram: scramVerifierOf(key.name, text),
     earlier,
   }
   const act = actOf('key-rotated', key, { by, atMs }, { overlapSeconds })

@@ -14,6 +14,9 @@ const name = z.string().regex(KEY_NAME)
 const role = z.enum(ROLES)
 const time = z.iso.datetime()
 
+/** Verifier of SCRAM-SHA-256; absent for texts of before it was stored. */
+const scram = z.strictObject({ storedKey: z.base64(), serverKey: z.base64() }).optional()
+
 const storedKey = z.strictObject({
   /** The name and a number, such as `ada.2`. Never used again. */
   id: z.string(),
@@ -26,8 +29,9 @@ const storedKey = z.strictObject({
   createdBy: z.string().optional(),
   rotatedAt: time.optional(),
   sha256: digest,
+  scram,
   /** Digests of previous texts, with the times until which they are valid. */
-  earlier: z.array(z.strictObject({ sha256: digest, validUntil: time })).readonly(),
+  earlier: z.array(z.strictObject({ sha256: digest, scram, validUntil: time })).readonly(),
 })
 
 const act = z.strictObject({

@@ -15,9 +15,10 @@ import {
 } from './key-changes.ts'
 import { type KeyAct, type KeyFile, type KeyFileAccess, openKeyFile, type StoredKey } from './key-file.ts'
 import { digestOfKey, drawKeyText, isKeyText } from './key-text.ts'
+import type { ScramVerifier } from './scram.ts'
 
 /** An API key as custodians see it, without its text and digest. */
-export type ApiKey = Omit<StoredKey, 'sha256' | 'earlier'> & {
+export type ApiKey = Omit<StoredKey, 'sha256' | 'scram' | 'earlier'> & {
   /** Time until which a previous text is valid. Absent if none is. */
   readonly earlierValidUntil?: string
 }
@@ -28,6 +29,11 @@ export interface IssuedKey {
   readonly text: string
 }
 
+/** Verifier of the text of a key that has this digest. */
+export interface KeyVerifier extends ScramVerifier {
+  readonly sha256: string
+}
+
 /** The API keys. Processes that share a data folder or a database see each other's changes at once. */
 export interface KeyStore {
   /**
@@ -36,6 +42,13 @@ export interface KeyStore {
    * @throws KeyFileFault or DocumentsFault if the keys cannot be read.
    */
   authenticate(text: string): Promise<Principal | undefined>
+  /** Returns the principal of a key by the digest of its text, as `authenticate` does. */
+  authenticateDigest(sha256: string): Promise<Principal | undefined>
+  /**
+   * Returns the verifiers of the texts of a name that are valid now, with their digests; `undefined` if one of them has none, and
+   * is therefore checked as a password.
+   */
+  scramVerifiers(name: string): Promise<readonly KeyVerifier[] | undefined>
   /** Returns true if an analyst of this name has a key. */
   hasAnalyst(name: string): Promise<boolean>
   /** Returns the keys that a custodian may manage, oldest first. */
@@ -65,13 +78,25 @@ export function openKeyStore(place: string | KeyFileAccess, now: () => number = 
     if (index?.contents !== contents) index = { contents, byDigest: indexByDigest(contents) }
     return index.byDigest
   }
+  const authenticateDigest = async (sha256: string) => {
+    const entry = (await byDigest()).get(sha256)
+    if (entry === undefined) return undefined
+    if (entry.validUntil.every((time) => now() < Date.parse(time))) return entry.principal
+    throw new Refusal('unauthenticated', 'The API key has expired or was replaced.')
+  }
   return {
-    async authenticate(text) {
-      if (!isKeyText(text)) return undefined
-      const entry = (await byDigest()).get(digestOfKey(text))
-      if (entry === undefined) return undefined
-      if (entry.validUntil.every((time) => now() < Date.parse(time))) return entry.principal
-      throw new Refusal('unauthenticated', 'The API key has expired or was replaced.')
+    authenticate: async (text) => (isKeyText(text) ? authenticateDigest(digestOfKey(text)) : undefined),
+    authenticateDigest,
+    async scramVerifiers(name) {
+      const keys = (await file.read()).keys.filter((key) => key.name === name && isValid(key, now()))
+      const texts = keys.flatMap((key) => [
+        key,
+        ...key.earlier.filter(({ validUntil }) => Date.parse(validUntil) > now()),
+      ])
+      const verifiers = texts.flatMap(({ sha256, scram }) =>
+        scram === undefined ? [] : [{ sha256, ...scram }],
+      )
+      return verifiers.length === texts.length ? verifiers : undefined
     },
     hasAnalyst: async (name) =>
       (await file.read()).keys.some(
@@ -158,7 +183,7 @@ function indexByDigest({ keys }: KeyFile): ReadonlyMap<string, Entry> {
   return entries
 }
 
-function describe({ sha256: _, earlier, ...key }: StoredKey, nowMs: number): ApiKey {
+function describe({ sha256: _, scram: __, earlier, ...key }: StoredKey, nowMs: number): ApiKey {
   const until = earlier.map(({ validUntil }) => validUntil).filter((time) => Date.parse(time) > nowMs)
   return defined({ ...key, earlierValidUntil: until.sort().at(-1) })
 }

@@ -1,0 +1,171 @@
+import {
+  type DuckDBConnection,
+  DuckDBInstance,
+  type DuckDBType,
+  DuckDBTypeId,
+  type DuckDBValue,
+} from '@duckdb/node-api'
+import { createLimiter } from '../../platform/concurrency/limiter.ts'
+import { WireError } from '../errors.ts'
+import type { WireColumn } from '../protocol/backend.ts'
+import type { WireValue } from '../values/encode.ts'
+import { OID, wireColumn } from '../values/oids.ts'
+
+/** Rows of the catalogue. */
+export interface CatalogueRows {
+  readonly columns: readonly WireColumn[]
+  readonly rows: readonly (readonly WireValue[])[]
+}
+
+/** Evaluates statements about the catalogue of some datasets. It holds public declarations only. */
+export interface Evaluator {
+  /**
+   * @param givenUp aborted if the answer is not needed
+   * @throws WireError for a statement that cannot be evaluated
+   */
+  evaluate(sql: string, variables: Variables, givenUp: AbortSignal): Promise<CatalogueRows>
+  close(): Promise<void>
+}
+
+/** Facts of the session that asks. */
+export interface Variables {
+  readonly principal: string
+  readonly database: string
+  readonly settings: readonly (readonly [string, string])[]
+}
+
+/** Time limit for a statement. */
+const TIMEOUT_MS = 3_000
+/** Most rows of a result. */
+const MOST_ROWS = 50_000
+const MOST_CHARACTERS = 16_000_000
+
+/**
+ * Opens an evaluator: an instance of DuckDB in memory, without access to files, whose settings cannot be changed.
+ * @param setup statements that create the relations
+ */
+export async function openEvaluator(setup: readonly string[]): Promise<Evaluator> {
+  const instance = await DuckDBInstance.create(':memory:', {
+    memory_limit: '128MB',
+    threads: '1',
+    temp_directory: '',
+    autoinstall_known_extensions: 'false',
+    autoload_known_extensions: 'false',
+    allow_community_extensions: 'false',
+  })
+  const connection = await instance.connect()
+  for (const statement of setup) await connection.run(statement)
+  await connection.run('SET enable_external_access = false')
+  await connection.run('SET lock_configuration = true')
+  const turns = createLimiter({ concurrency: 1, maxWaiting: 100 })
+  return {
+    evaluate: (sql, variables, givenUp) =>
+      turns.run(
+        async () => {
+          for (const statement of variableStatements(variables)) await connection.run(statement)
+          return evaluate(connection, sql, givenUp)
+        },
+        { owner: variables.principal, signal: givenUp },
+      ),
+    async close() {
+      await turns.idle()
+      connection.disconnectSync()
+      instance.closeSync()
+    },
+  }
+}
+
+function variableStatements({ principal, database, settings }: Variables): readonly string[] {
+  const quoted = (text: string) => `'${text.replaceAll("'", "''")}'`
+  const pairs = settings.map(([name, value]) => `${quoted(name.toLowerCase())}: ${quoted(value)}`)
+  return [
+    `SET VARIABLE principal = ${quoted(principal)}`,
+    `SET VARIABLE database = ${quoted(database)}`,
+    `SET VARIABLE settings = MAP {${pairs.join(', ')}}`,
+  ]
+}
+
+async function evaluate(
+  connection: DuckDBConnection,
+  sql: string,
+  givenUp: AbortSignal,
+): Promise<CatalogueRows> {
+  let late = false
+  const interrupt = () => connection.interrupt()
+  const timer = setTimeout(() => {
+    late = true
+    interrupt()
+  }, TIMEOUT_MS)
+  givenUp.addEventListener('abort', interrupt, { once: true })
+  try {
+    const reader = await connection.streamAndReadUntil(sql, MOST_ROWS)
+    const types = reader.columnTypes()
+    const columns = reader.columnNames().map((name, index) => wireColumn(name, typeOf(types[index])))
+    let characters = 0
+    const rows = reader.getRows().map((row) =>
+      row.map((value) => {
+        if (typeof value === 'string') characters += value.length
+        if (characters > MOST_CHARACTERS)
+          throw new WireError('54000', 'The result of the statement about the catalogue is too large.')
+        return wireValueOf(value)
+      }),
+    )
+    return { columns, rows }
+  } catch (error) {
+    if (error instanceof WireError) throw error
+    if (late) throw new WireError('57014', 'The statement about the catalogue took too long.')
+    throw catalogueError(error)
+  } finally {
+    clearTimeout(timer)
+    givenUp.removeEventListener('abort', interrupt)
+  }
+}
+
+/** The evaluator knows public facts only, so that its messages reveal nothing. */
+function catalogueError(error: unknown): WireError {
+  const message = error instanceof Error ? error.message : ''
+  const [first = ''] = message.split('\n')
+  const sqlState = /Table with name .* does not exist/.test(message)
+    ? '42P01'
+    : /(Scalar|Table|Aggregate) Function with name .* does not exist/.test(message)
+      ? '42883'
+      : /column .* not found/.test(message)
+        ? '42703'
+        : '0A000'
+  return new WireError(sqlState, first.replace(/^\w+( \w+)? Error: /, ''))
+}
+
+const TYPES: ReadonlyMap<DuckDBTypeId, number> = new Map<DuckDBTypeId, number>([
+  [DuckDBTypeId.BOOLEAN, OID.bool],
+  [DuckDBTypeId.TINYINT, OID.int2],
+  [DuckDBTypeId.SMALLINT, OID.int2],
+  [DuckDBTypeId.INTEGER, OID.int4],
+  [DuckDBTypeId.UINTEGER, OID.oid],
+  [DuckDBTypeId.BIGINT, OID.int8],
+  [DuckDBTypeId.HUGEINT, OID.int8],
+  [DuckDBTypeId.FLOAT, OID.float8],
+  [DuckDBTypeId.DOUBLE, OID.float8],
+  [DuckDBTypeId.DECIMAL, OID.float8],
+])
+
+const ARRAYS: ReadonlyMap<number, number> = new Map([
+  [OID.int2, OID.int2Array],
+  [OID.int4, OID.int4Array],
+  [OID.oid, OID.int8Array],
+  [OID.int8, OID.int8Array],
+])
+
+function typeOf(type: DuckDBType | undefined): number {
+  if (type === undefined) return OID.text
+  if (type.typeId === DuckDBTypeId.LIST && 'valueType' in type)
+    return ARRAYS.get(typeOf(type.valueType)) ?? OID.textArray
+  return TYPES.get(type.typeId) ?? OID.text
+}
+
+function wireValueOf(value: DuckDBValue): WireValue {
+  if (value === null || typeof value === 'boolean' || typeof value === 'number') return value
+  if (typeof value === 'bigint' || typeof value === 'string') return value
+  if (typeof value === 'object' && 'items' in value && Array.isArray(value.items))
+    return value.items.map(wireValueOf)
+  return String(value)
+}

@@ -1,0 +1,230 @@
+import { SQL_NAMES } from '../values/oids.ts'
+import { MACRO_PREFIX, SCHEMAS, SERVER_VERSION } from './names.ts'
+
+const CATALOGUE = SCHEMAS.pg_catalog
+
+/**
+ * Looks something up. The names of these relations and columns are used nowhere else: an argument of a macro that has a name of
+ * one of them would be taken for it.
+ */
+function found(column: string, relation: string, condition: string): string {
+  return `(SELECT min(${column}) FROM ${CATALOGUE}.${relation} WHERE ${condition})`
+}
+
+/** The last part of a qualified name, without quotes. */
+const LAST_NAME = `replace(regexp_extract(a, '("[^"]*"|[^."]+)$'), '"', '')`
+
+const OID_OF = {
+  class: found('zz_oid', 'zz_classes', `zz_name = ${LAST_NAME}`),
+  type: found('zz_oid', 'zz_types', `zz_sql = a OR zz_name = ${LAST_NAME}`),
+  function: found('zz_oid', 'zz_functions', `zz_name = ${LAST_NAME}`),
+  namespace: found('zz_oid', 'zz_namespaces', `zz_name = ${LAST_NAME}`),
+}
+
+/** Functions of PostgreSQL's catalogue as macros: `name(arguments)` and what it returns, by their number of arguments. */
+const MACROS: readonly (readonly [name: string, ...variants: readonly (readonly [string, string])[]])[] = [
+  ['version', ['', `'PostgreSQL ${SERVER_VERSION} (Sotto)'`]],
+  ['current_database', ['', `getvariable('database')`]],
+  ['current_catalog', ['', `getvariable('database')`]],
+  ['current_user', ['', `getvariable('principal')`]],
+  ['session_user', ['', `getvariable('principal')`]],
+  ['user', ['', `getvariable('principal')`]],
+  ['current_role', ['', `getvariable('principal')`]],
+  ['current_schema', ['', `'public'`]],
+  ['current_schemas', ['a', `CASE WHEN a THEN ['pg_catalog', 'public'] ELSE ['public'] END`]],
+  [
+    'current_setting',
+    ['a', `getvariable('settings')[lower(a)]`],
+    ['a, b', `getvariable('settings')[lower(a)]`],
+  ],
+  ['pg_backend_pid', ['', '1::INTEGER']],
+  ['pg_postmaster_start_time', ['', 'NULL::TIMESTAMP']],
+  ['pg_conf_load_time', ['', 'NULL::TIMESTAMP']],
+  ['pg_is_in_recovery', ['', 'false']],
+  ['pg_is_wal_replay_paused', ['', 'false']],
+  ['txid_current', ['', '1::BIGINT']],
+  ['inet_server_addr', ['', 'NULL::VARCHAR']],
+  ['inet_server_port', ['', 'NULL::INTEGER']],
+  ['inet_client_addr', ['', 'NULL::VARCHAR']],
+  ['inet_client_port', ['', 'NULL::INTEGER']],
+  ['pg_my_temp_schema', ['', '0::UINTEGER']],
+  ['pg_is_other_temp_schema', ['a', 'false']],
+  ['pg_table_is_visible', ['a', `coalesce(${found('zz_visible', 'zz_classes', 'zz_oid = a')}, false)`]],
+  ...['type', 'function', 'operator', 'opclass', 'collation', 'statistics_obj', 'ts_config'].map(
+    (kind) => [`pg_${kind}_is_visible`, ['a', 'true']] as const,
+  ),
+  ...['database', 'schema', 'table', 'function', 'language', 'sequence', 'type', 'any_column'].map(
+    (kind) => [`has_${kind}_privilege`, ['a, b', 'true'], ['a, b, c', 'true']] as const,
+  ),
+  ['has_column_privilege', ['a, b, c', 'true'], ['a, b, c, d', 'true']],
+  ['pg_has_role', ['a, b', 'true'], ['a, b, c', 'true']],
+  ['pg_get_userbyid', ['a', `'sotto'`]],
+  ['pg_encoding_to_char', ['a', `'UTF8'`]],
+  ['pg_char_to_encoding', ['a', '6::INTEGER']],
+  ['pg_client_encoding', ['', `'UTF8'`]],
+  ...['relation', 'table', 'total_relation', 'indexes', 'database', 'tablespace'].map(
+    (what) => [`pg_${what}_size`, ['a', 'NULL::BIGINT']] as const,
+  ),
+  ['pg_size_pretty', ['a', 'NULL::VARCHAR']],
+  ['pg_relation_is_publishable', ['a', 'false']],
+  ['pg_relation_filenode', ['a', 'NULL::UINTEGER']],
+  ['pg_table_is_locked', ['a', 'false']],
+  ...['expr', 'viewdef', 'indexdef', 'constraintdef', 'ruledef', 'triggerdef', 'functiondef'].map(
+    (what) =>
+      [
+        `pg_get_${what}`,
+        ...(['a', 'a, b', 'a, b, c'] as const).map((list) => [list, 'NULL::VARCHAR'] as const),
+      ] as const,
+  ),
+  ...['partkeydef', 'function_result', 'function_arguments', 'function_identity_arguments'].map(
+    (what) => [`pg_get_${what}`, ['a', 'NULL::VARCHAR']] as const,
+  ),
+  ['pg_get_statisticsobjdef_columns', ['a', 'NULL::VARCHAR']],
+  ['pg_get_serial_sequence', ['a, b', 'NULL::VARCHAR']],
+  ['pg_stat_get_numscans', ['a', '0::BIGINT']],
+  ['pg_partition_ancestors', ['a', 'NULL::UINTEGER']],
+  ['pg_column_is_updatable', ['a, b, c', 'false']],
+  ['pg_relation_is_updatable', ['a, b', '0::INTEGER']],
+  ['age', ['a', 'NULL::INTEGER']],
+  ['array_upper', ['a, b', 'len(a)']],
+  ['array_lower', ['a, b', '1::INTEGER']],
+  ['cardinality', ['a', 'len(a)']],
+  ['quote_literal', ['a', `'''' || replace(a, '''', '''''') || '''' `]],
+  [
+    'quote_ident',
+    [
+      'a',
+      `CASE WHEN regexp_full_match(a, '[a-z_][a-z0-9_]*') THEN a ELSE '"' || replace(a, '"', '""') || '"' END`,
+    ],
+  ],
+  ['_pg_expandarray', ['a', `struct_pack(x := NULL::SMALLINT, n := NULL::INTEGER)`]],
+  ['_pg_truetypid', ['a, b', 'NULL::UINTEGER']],
+  [
+    'obj_description',
+    ['a', found('zz_text', 'zz_descriptions', 'zz_object = a AND zz_part = 0')],
+    ['a, b', found('zz_text', 'zz_descriptions', 'zz_object = a AND zz_part = 0')],
+  ],
+  ['shobj_description', ['a, b', 'NULL::VARCHAR']],
+  [
+    'col_description',
+    ['a, b', found('zz_text', 'zz_descriptions', 'zz_object = a AND zz_part = b AND b > 0')],
+  ],
+  ['format_type', ['a, b', found('zz_sql', 'zz_types', 'zz_oid = a')]],
+  ['to_regclass', ['a', OID_OF.class]],
+  ['to_regtype', ['a', OID_OF.type]],
+  ...Object.entries(OID_OF).map(([kind, lookup]) => [`oid_of_${kind}`, ['a', lookup]] as const),
+  ['name_of_class', ['a', found('zz_name', 'zz_classes', 'zz_oid = a')]],
+  ['name_of_function', ['a', found('zz_name', 'zz_functions', 'zz_oid = a')]],
+  ['name_of_namespace', ['a', found('zz_name', 'zz_namespaces', 'zz_oid = a')]],
+  // Columns have neither identities nor defaults, for which tools ask by this.
+  [
+    'json_build_object',
+    ...Array.from({ length: 12 }, (_, pairs) => [parameterList(2 * pairs), 'NULL::VARCHAR'] as const),
+  ],
+]
+function parameterList(count: number): string {
+  return Array.from({ length: count }, (_, index) => `p${index}`).join(', ')
+}
+
+/** Names of the macros. */
+export const OWN_FUNCTIONS: ReadonlySet<string> = new Set(MACROS.map(([name]) => name))
+
+/** Writes the statements that create the macros, over the relations. */
+export function functionStatements(): readonly string[] {
+  const names = [...SQL_NAMES].map(([oid, name]) => `WHEN ${oid} THEN '${name}'`).join(' ')
+  const named = (alias: string) => `CASE ${alias}.oid ${names} ELSE ${alias}.typname END`
+  const lookUp = (name: string, columns: string, relation: string) =>
+    `CREATE TABLE ${CATALOGUE}.${name} AS SELECT ${columns} FROM ${CATALOGUE}.${relation}`
+  return [
+    lookUp(
+      'zz_types',
+      `t.oid AS zz_oid, t.typname AS zz_name, CASE WHEN e.oid IS NULL THEN ${named('t')} ELSE ${named('e')} || '[]' END AS zz_sql`,
+      `pg_type t LEFT JOIN ${CATALOGUE}.pg_type e ON e.oid = t.typelem AND t.typname[1] = '_'`,
+    ),
+    lookUp(
+      'zz_classes',
+      'oid AS zz_oid, relname AS zz_name, relnamespace IN (11, 2200) AS zz_visible',
+      'pg_class',
+    ),
+    lookUp('zz_functions', 'oid AS zz_oid, proname AS zz_name', 'pg_proc'),
+    lookUp('zz_namespaces', 'oid AS zz_oid, nspname AS zz_name', 'pg_namespace'),
+    lookUp(
+      'zz_descriptions',
+      'objoid AS zz_object, objsubid AS zz_part, description AS zz_text',
+      'pg_description',
+    ),
+    ...MACROS.map(
+      ([name, ...variants]) =>
+        `CREATE MACRO main.${MACRO_PREFIX}${name} ` +
+        variants.map(([parameters, body]) => `(${parameters}) AS ${body}`).join(', '),
+    ),
+    `CREATE MACRO main.${MACRO_PREFIX}pg_get_keywords() AS TABLE ` +
+      `SELECT unnest(['select', 'from', 'where', 'group', 'order', 'limit']) AS word, 'R' AS catcode, ` +
+      `true AS barelabel, 'reserved' AS catdesc, '' AS baredesc`,
+  ]
+}
+
+/** Functions that the evaluator has itself, with the meaning of PostgreSQL. All end soon on small relations. */
+export const BUILT_IN: ReadonlySet<string> = new Set([
+  ...['abs', 'ceil', 'floor', 'round', 'sign', 'mod', 'power', 'sqrt', 'greatest', 'least'],
+  ...[
+    'length',
+    'char_length',
+    'lower',
+    'upper',
+    'btrim',
+    'ltrim',
+    'rtrim',
+    'trim',
+    'substring',
+    'substr',
+    'left',
+  ],
+  ...[
+    'right',
+    'replace',
+    'concat',
+    'concat_ws',
+    'position',
+    'strpos',
+    'split_part',
+    'translate',
+    'ascii',
+    'chr',
+  ],
+  ...[
+    'starts_with',
+    'regexp_replace',
+    'regexp_matches',
+    'string_to_array',
+    'array_to_string',
+    'md5',
+    'initcap',
+  ],
+  ...[
+    'coalesce',
+    'nullif',
+    'count',
+    'sum',
+    'min',
+    'max',
+    'avg',
+    'bool_and',
+    'bool_or',
+    'array_agg',
+    'string_agg',
+  ],
+  ...['array_length', 'array_position', 'array_append', 'array_cat', 'array_remove', 'unnest'],
+  ...[
+    'generate_subscripts',
+    'generate_series',
+    'row_number',
+    'rank',
+    'dense_rank',
+    'lag',
+    'lead',
+    'first_value',
+    'last_value',
+  ],
+  ...['now', 'date_trunc', 'date_part', 'extract'],
+])

@@ -1,0 +1,12 @@
+/** PostgreSQL's version whose catalogue and protocol the service imitates. */
+export const SERVER_VERSION = '15.18'
+
+/** The database of answers from data, and that of answers from made-up rows. */
+export const DATABASE = 'sotto'
+export const DUMMY_DATABASE = 'sotto_dummy'
+
+/** Schemas of the evaluator. PostgreSQL's own names belong to DuckDB's catalogue. */
+export const SCHEMAS = { pg_catalog: 'catalogue', information_schema: 'information' } as const
+
+/** Prefix of the macros that stand for functions of PostgreSQL. */
+export const MACRO_PREFIX = 'pgf_'

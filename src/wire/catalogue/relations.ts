@@ -1,0 +1,339 @@
+import { crc32 } from 'node:zlib'
+import type { CatalogEntry } from '../../core/dataset/entry.ts'
+import { must } from '../../privacy/must.ts'
+import { createSettings } from '../session/settings.ts'
+import { OID, SQL_NAMES, typeOfCompared } from '../values/oids.ts'
+import { DATABASE, DUMMY_DATABASE, SCHEMAS } from './names.ts'
+import { RELATIONS, TYPES } from './postgres-relations.ts'
+
+type Value = string | number | boolean | null
+type Row = Readonly<Record<string, Value>>
+type SchemaName = keyof typeof SCHEMAS
+
+const OWNER = 10
+const NAMESPACES = { pg_catalog: 11, public: 2_200, information_schema: 13_000 } as const
+/** OIDs from here on belong to datasets. */
+const FIRST_OWN_OID = 16_384
+const FIRST_FUNCTION_OID = 900_000
+const OID_OF_PG_CLASS = 1_259
+const HEAP = 2
+
+/** Writes the statements that create the catalogue over the declarations of datasets. No row of it depends on data. */
+export function catalogueStatements(entries: readonly CatalogEntry[]): readonly string[] {
+  const relations = linesOf(RELATIONS).map(readRelation)
+  const oids = oidsOf(entries)
+  return [
+    ...Object.values(SCHEMAS).map((schema) => `CREATE SCHEMA ${schema}`),
+    ...relations.map(
+      ({ schema, name, columns }) =>
+        `CREATE TABLE ${SCHEMAS[schema]}.${name} ` +
+        `(${columns.map(([column, type]) => `"${column}" ${typeIn(type)}`).join(', ')})`,
+    ),
+    ...serverFacts(relations),
+    ...entries.flatMap((entry) =>
+      tableFacts(entry, must(oids.get(entry.dataset.id), 'the OID of a dataset')),
+    ),
+  ]
+}
+
+interface Relation {
+  readonly schema: SchemaName
+  readonly name: string
+  readonly oid: number
+  readonly kind: string
+  readonly columns: readonly (readonly [name: string, type: string])[]
+}
+
+function linesOf(text: string): readonly string[] {
+  return text.trim().split('\n')
+}
+
+function readRelation(line: string): Relation {
+  const [, schema, name, oid, kind, columns] = must(
+    /^(\w+)\.(\w+) (\d+) (\w): (.*)$/.exec(line) ?? undefined,
+    'a relation of PostgreSQL',
+  )
+  const pairs = must(columns, 'its columns').split(', ')
+  return {
+    schema: schema as SchemaName,
+    name: must(name, 'its name'),
+    oid: Number(oid),
+    kind: must(kind, 'its kind'),
+    columns: pairs.map((pair) => pair.split(' ') as unknown as readonly [string, string]),
+  }
+}
+
+const EVALUATED: Readonly<Record<string, string>> = {
+  ...{ bool: 'BOOLEAN', int2: 'SMALLINT', int4: 'INTEGER', int8: 'BIGINT' },
+  ...{ float4: 'FLOAT', float8: 'DOUBLE', timestamptz: 'TIMESTAMP', interval: 'INTERVAL' },
+  ...{ oid: 'UINTEGER', xid: 'UINTEGER', regtype: 'UINTEGER', regproc: 'UINTEGER' },
+  ...{ int2vector: 'SMALLINT[]', _int2: 'SMALLINT[]', oidvector: 'UINTEGER[]', _oid: 'UINTEGER[]' },
+  ...{ _text: 'VARCHAR[]', _name: 'VARCHAR[]', _char: 'VARCHAR[]', _aclitem: 'VARCHAR[]' },
+  ...{ _float4: 'FLOAT[]', _float8: 'DOUBLE[]', _bool: 'BOOLEAN[]' },
+}
+
+/** The evaluator's type for a type of PostgreSQL. */
+function typeIn(type: string): string {
+  return EVALUATED[type] ?? 'VARCHAR'
+}
+
+/** OIDs that stay the same while others are registered, so that tools can remember them. */
+function oidsOf(entries: readonly CatalogEntry[]): ReadonlyMap<string, number> {
+  const oids = new Map<string, number>()
+  const taken = new Set<number>()
+  for (const { dataset } of entries) {
+    let oid = FIRST_OWN_OID + (crc32(dataset.id) % 2 ** 29)
+    while (taken.has(oid)) oid += 1
+    taken.add(oid)
+    oids.set(dataset.id, oid)
+  }
+  return oids
+}
+
+function literal(value: Value): string {
+  if (value === null) return 'NULL'
+  return typeof value === 'string' ? `'${value.replaceAll("'", "''")}'` : String(value)
+}
+
+/** Writes the statement that adds rows with the same columns to a relation. */
+function insert(relation: string, rows: readonly Row[], schema: SchemaName = 'pg_catalog'): string[] {
+  const [first] = rows
+  if (first === undefined) return []
+  const columns = Object.keys(first)
+  const values = rows.map((row) => `(${columns.map((column) => literal(row[column] ?? null)).join(', ')})`)
+  const names = columns.map((column) => `"${column}"`).join(', ')
+  return [`INSERT INTO ${SCHEMAS[schema]}.${relation} (${names}) VALUES ${values.join(', ')}`]
+}
+
+/** What every database of the service has. */
+function serverFacts(relations: readonly Relation[]): readonly string[] {
+  const databases = [DATABASE, DUMMY_DATABASE].map((datname, index) => ({
+    ...{
+      oid: FIRST_OWN_OID - 2 + index,
+      datname,
+      datdba: OWNER,
+      encoding: 6,
+      datcollate: 'C',
+      datctype: 'C',
+    },
+    ...{ datistemplate: false, datallowconn: true, datconnlimit: -1, dattablespace: 1_663 },
+    datlocprovider: 'c',
+  }))
+  const role = {
+    rolname: 'sotto',
+    rolsuper: false,
+    rolinherit: true,
+    rolcreaterole: false,
+    rolcreatedb: false,
+  }
+  const rights = {
+    rolcanlogin: false,
+    rolreplication: false,
+    rolbypassrls: false,
+    rolconnlimit: -1,
+    oid: OWNER,
+  }
+  return [
+    ...insert(
+      'pg_namespace',
+      Object.entries(NAMESPACES).map(([nspname, oid]) => ({ oid, nspname, nspowner: OWNER })),
+    ),
+    ...insert('pg_database', databases),
+    ...insert('pg_roles', [{ ...role, ...rights }]),
+    ...insert('pg_authid', [{ ...role, ...rights }]),
+    ...insert('pg_user', [{ usename: 'sotto', usesysid: OWNER, usecreatedb: false, usesuper: false }]),
+    ...insert('pg_am', [{ oid: HEAP, amname: 'heap', amtype: 't' }]),
+    ...insert('pg_tablespace', [{ oid: 1_663, spcname: 'pg_default', spcowner: OWNER }]),
+    ...insert(
+      'pg_collation',
+      [100, 950].map((oid) => ({ oid, collname: oid === 100 ? 'default' : 'C', collnamespace: 11 })),
+    ),
+    ...insert('pg_timezone_names', [{ name: 'UTC', abbrev: 'UTC', is_dst: false }]),
+    ...insert(
+      'pg_settings',
+      createSettings('')
+        .all()
+        .map(([name, setting]) => ({
+          name,
+          setting,
+          reset_val: setting,
+          boot_val: setting,
+          vartype: 'string',
+        })),
+    ),
+    ...typeFacts(),
+    ...insert(
+      'pg_class',
+      relations.map(({ schema, name, oid, kind, columns }) => ({
+        ...{ oid, relname: name, relnamespace: NAMESPACES[schema], relkind: kind },
+        ...commonOfClass(columns.length),
+      })),
+    ),
+    ...insert(
+      'schemata',
+      Object.keys(NAMESPACES).map((name) => ({
+        ...{ catalog_name: DATABASE, schema_name: name, schema_owner: 'sotto' },
+      })),
+      'information_schema',
+    ),
+  ]
+}
+
+const commonOfClass = (columns: number) => ({
+  ...{ relowner: OWNER, relam: HEAP, reltablespace: 0, relpages: 0, reltuples: -1, relhasindex: false },
+  ...{ relisshared: false, relpersistence: 'p', relnatts: columns, relchecks: 0, relhasrules: false },
+  ...{ relhastriggers: false, relhassubclass: false, relrowsecurity: false, relforcerowsecurity: false },
+  ...{ relispopulated: true, relreplident: 'd', relispartition: false, reltoastrelid: 0, reltype: 0 },
+  ...{ reloftype: 0, relfilenode: 0, relallvisible: 0 },
+})
+
+const COLLATED: readonly string[] = ['name', 'text', 'bpchar', 'varchar']
+
+function typeFacts(): readonly string[] {
+  const types = linesOf(TYPES).map((line) => line.split(' '))
+  const functions = [...new Set(types.flatMap((each) => [each[10] ?? '', each[11] ?? '']))]
+  const oidOfFunction = (name = '') => FIRST_FUNCTION_OID + functions.indexOf(name)
+  return [
+    ...insert(
+      'pg_proc',
+      functions.map((proname) => ({
+        ...{ oid: oidOfFunction(proname), proname, pronamespace: 11, proowner: OWNER, prokind: 'f' },
+      })),
+    ),
+    ...insert(
+      'pg_type',
+      types.map(([oid, name = '', size, byValue, kind = 'b', category = 'U', preferred, ...others]) => {
+        const [delimiter = ',', element, array, input, receive, alignment = 'i', storage = 'p'] = others
+        return {
+          ...{ oid: Number(oid), typname: name, typnamespace: 11, typowner: OWNER, typlen: Number(size) },
+          ...{
+            typbyval: byValue === 't',
+            typtype: kind,
+            typcategory: category,
+            typispreferred: preferred === 't',
+          },
+          ...{ typisdefined: true, typdelim: delimiter, typrelid: 0, typelem: Number(element) },
+          ...{ typarray: Number(array), typinput: oidOfFunction(input), typreceive: oidOfFunction(receive) },
+          ...{ typalign: alignment, typstorage: storage, typnotnull: false, typbasetype: 0, typtypmod: -1 },
+          ...{ typndims: 0, typcollation: COLLATED.includes(name) ? 100 : 0 },
+        }
+      }),
+    ),
+  ]
+}
+
+const SIZES: ReadonlyMap<number, number> = new Map([
+  [OID.bool, 1],
+  [OID.date, 4],
+  [OID.text, -1],
+])
+
+/** What the catalogue says of one dataset. */
+function tableFacts({ declaration, dataset }: CatalogEntry, oid: number): readonly string[] {
+  const { id, title } = dataset
+  const columns = declaration.columns.map((column, index) => ({
+    column,
+    number: index + 1,
+    type: typeOfCompared(column.type),
+    isNullable: dataset.columns[index]?.nullable ?? true,
+  }))
+  const described = { classoid: OID_OF_PG_CLASS, objoid: oid }
+  const place = { table_catalog: DATABASE, table_schema: 'public', table_name: id }
+  return [
+    ...insert('pg_class', [
+      { oid, relname: id, relnamespace: NAMESPACES.public, relkind: 'r', ...commonOfClass(columns.length) },
+    ]),
+    ...insert('pg_tables', [
+      { schemaname: 'public', tablename: id, tableowner: 'sotto', hasindexes: false, hasrules: false },
+    ]),
+    ...insert(
+      'pg_attribute',
+      columns.map(({ column, number, type, isNullable }) => ({
+        ...{
+          attrelid: oid,
+          attname: column.name,
+          atttypid: type,
+          attlen: SIZES.get(type) ?? 8,
+          attnum: number,
+        },
+        ...{
+          attndims: 0,
+          attcacheoff: -1,
+          atttypmod: -1,
+          attbyval: type !== OID.text,
+          attnotnull: !isNullable,
+        },
+        ...{ atthasdef: false, atthasmissing: false, attidentity: '', attgenerated: '', attisdropped: false },
+        ...{ attislocal: true, attinhcount: 0, attcollation: type === OID.text ? 100 : 0, attstorage: 'p' },
+        ...{ attstattarget: -1, attcompression: '', attalign: 'd' },
+      })),
+    ),
+    ...insert('pg_description', [
+      { ...described, objsubid: 0, description: title },
+      ...columns.map(({ column, number }) => ({
+        ...described,
+        objsubid: number,
+        description: commentOf(column),
+      })),
+    ]),
+    ...insert(
+      'tables',
+      [{ ...place, table_type: 'BASE TABLE', is_insertable_into: 'NO', is_typed: 'NO' }],
+      'information_schema',
+    ),
+    ...insert(
+      'table_privileges',
+      [{ ...place, grantor: 'sotto', grantee: 'PUBLIC', privilege_type: 'SELECT', is_grantable: 'NO' }],
+      'information_schema',
+    ),
+    ...insert(
+      'columns',
+      columns.map(({ column, number, type, isNullable }) => ({
+        ...{ ...place, column_name: column.name, ordinal_position: number },
+        ...{ is_nullable: isNullable ? 'YES' : 'NO', data_type: SQL_NAMES.get(type) ?? nameOfType(type) },
+        ...{ udt_catalog: DATABASE, udt_schema: 'pg_catalog', udt_name: nameOfType(type) },
+        ...{ is_identity: 'NO', is_generated: 'NEVER', is_updatable: 'NO', dtd_identifier: String(number) },
+        ...{ numeric_precision: type === OID.int8 ? 64 : type === OID.float8 ? 53 : null },
+        ...{ numeric_precision_radix: type === OID.int8 || type === OID.float8 ? 2 : null },
+        numeric_scale: type === OID.int8 ? 0 : null,
+        datetime_precision: type === OID.timestamptz ? 6 : type === OID.date ? 0 : null,
+      })),
+      'information_schema',
+    ),
+  ]
+}
+
+function nameOfType(type: number): string {
+  return must(
+    Object.entries(OID).find(([, oid]) => oid === type),
+    'a type',
+  )[0]
+}
+
+type DeclaredColumn = CatalogEntry['declaration']['columns'][number]
+
+/** The comment of a column: its description and its public bounds. */
+function commentOf(column: DeclaredColumn): string {
+  const facts = boundsOf(column)
+  const unit = 'unit' in column && column.unit !== undefined ? `in ${column.unit}` : undefined
+  const { description } = column as { readonly description?: string }
+  return [description, facts, unit].filter((each) => each !== undefined).join('; ')
+}
+
+function boundsOf(column: DeclaredColumn): string {
+  switch (column.type) {
+    case 'integer':
+    case 'number':
+    case 'date':
+    case 'timestamp':
+      return `${column.type} from ${column.lower} to ${column.upper}${'step' in column ? `, step ${column.step}` : ''}`
+    case 'category':
+      return `one of ${column.categories.join(', ')}`
+    case 'boolean':
+      return 'boolean'
+    case 'string':
+      return 'free text'
+    case 'identifier':
+      return 'identifier: COUNT(DISTINCT ...) counts people, and no other question can use it'
+  }
+}

@@ -1,0 +1,263 @@
+import { randomUUID } from 'node:crypto'
+import { DEFAULT_SIZE } from '../../../schemas/datasets/dummy.ts'
+import { describePrice } from '../../answers/documents/costs.ts'
+import type { ResultColumn } from '../../answers/sql/result.ts'
+import {
+  answerStatement,
+  askParsed,
+  columnsBeforehand,
+  practiseStatement,
+  rowsOfStatement,
+} from '../../answers/sql/statement.ts'
+import type { Dataset } from '../../core/dataset/dataset.ts'
+import { requireBalances } from '../../http/access/permitted-datasets.ts'
+import { mayUse, type Principal } from '../../http/access/principal.ts'
+import { noAmount } from '../../privacy/accounting.ts'
+import { defined } from '../../privacy/defined.ts'
+import { Refusal } from '../../privacy/refusal.ts'
+import { WireError } from '../errors.ts'
+import type { WireParts } from '../parts.ts'
+import type { Report, WireColumn } from '../protocol/backend.ts'
+import type { Command } from '../statements/command.ts'
+import type { WireValue } from '../values/encode.ts'
+import { columnOfCells, OID, wireColumn } from '../values/oids.ts'
+import type { SessionState } from './state.ts'
+
+/** The result of a statement. */
+export type Result =
+  | {
+      readonly kind: 'rows'
+      readonly columns: readonly WireColumn[]
+      readonly rows: readonly (readonly WireValue[])[]
+      /** Tag of the end, without the number of rows. */
+      readonly tag: string
+      readonly notices: readonly Report[]
+    }
+  | { readonly kind: 'done'; readonly tag: string; readonly notices: readonly Report[] }
+
+/** The run of one statement. */
+export interface Run {
+  /** The text with the statement. */
+  readonly text: string
+  readonly arrivedAtMs: number
+  /** Aborted once the client has disconnected or has cancelled the statement. */
+  readonly givenUp: AbortSignal
+}
+
+/** Executes a statement. Only a question about rows may cost anything. */
+export async function execute(
+  parts: WireParts,
+  state: SessionState,
+  command: Command,
+  run: Run,
+): Promise<Result> {
+  switch (command.kind) {
+    case 'question':
+      return answerQuestion(parts, state, command, run)
+    case 'catalogue': {
+      const principal = await state.principal()
+      const found = await state.catalogue(principal, command.sql, run.givenUp)
+      return { kind: 'rows', ...found, tag: 'SELECT', notices: [] }
+    }
+    case 'set': {
+      const { name, values, local, returns } = command
+      const value = values?.join(', ')
+      if (local && state.status() === 'I' && !returns)
+        return done('SET', [warning('25P01', 'SET LOCAL has an effect within a transaction only.')])
+      state.report(state.settings.set(name, value, local))
+      return returns ? oneRow('set_config', value ?? '') : done('SET')
+    }
+    case 'show':
+      return show(parts, state, command.name)
+    case 'reset-all':
+      state.report(state.settings.reset())
+      return done('RESET')
+    case 'transaction':
+      return transaction(state, command)
+    case 'discard':
+      if (command.all) {
+        state.report(state.settings.reset())
+        state.deallocate(undefined)
+      }
+      return done(command.tag)
+    case 'deallocate':
+      state.deallocate(command.name)
+      return done(command.name === undefined ? 'DEALLOCATE ALL' : 'DEALLOCATE')
+    case 'refused':
+      throw new Refusal(...command.refused)
+  }
+}
+
+/** Describes the columns of the rows of a statement; undefined if it has none. It costs nothing and reads no data. */
+export async function columnsOfCommand(
+  parts: WireParts,
+  state: SessionState,
+  command: Command,
+  { text, givenUp }: Omit<Run, 'arrivedAtMs'>,
+): Promise<readonly WireColumn[] | undefined> {
+  switch (command.kind) {
+    case 'question': {
+      const principal = await state.principal()
+      const dataset = requireTable(parts, principal, command.tables)
+      // The price has no influence on the columns.
+      const asking = { terms: { epsilon: 1 }, dataset, principal: principal.name }
+      const asked = await askParsed(text, command.statement, asking)
+      return shownColumns(state, columnsBeforehand(asked)).map(({ column }) => columnOfCells(column))
+    }
+    case 'catalogue':
+      return (await state.catalogue(await state.principal(), command.sql, givenUp)).columns
+    case 'show':
+      return (await show(parts, state, command.name)).columns
+    case 'set':
+      return command.returns ? [wireColumn('set_config', OID.text)] : undefined
+    case 'refused':
+      throw new Refusal(...command.refused)
+    default:
+      return undefined
+  }
+}
+
+/** The columns that the session shows, each with its place in the rows. */
+function shownColumns(state: SessionState, columns: readonly ResultColumn[]) {
+  const halfWidths = new Set(columns.flatMap(({ halfWidthColumn }) => halfWidthColumn ?? []))
+  return columns
+    .map((column, place) => ({ column, place }))
+    .filter(({ column }) => state.settings.showsHalfWidths() || !halfWidths.has(column.name))
+}
+
+async function answerQuestion(
+  parts: WireParts,
+  state: SessionState,
+  { tables, statement }: Extract<Command, { kind: 'question' }>,
+  { text, arrivedAtMs, givenUp }: Run,
+): Promise<Result> {
+  const principal = await state.principal()
+  if (principal.role !== 'analyst')
+    throw new Refusal('forbidden', `Questions need the role analyst. The key has the role ${principal.role}.`)
+  const dataset = requireTable(parts, principal, tables)
+  const asking = { terms: state.settings.terms(), dataset, principal: principal.name }
+  const { asked, document } = await parts.versionUses.during(dataset, async () => {
+    const asked = await askParsed(text, statement, asking)
+    const caller = defined({
+      principal: principal.name,
+      arrivedAtMs,
+      givenUp,
+      requestId: randomUUID(),
+      maxStoredBytes: principal.quota?.storedBytesPerDataset,
+      spending: state.settings.spending(),
+    })
+    if (!state.isDummy) return { asked, document: await answerStatement(parts, asked, caller) }
+    const balances = await requireBalances(parts.ledger, principal, dataset.id)
+    const size = DEFAULT_SIZE
+    return { asked, document: await practiseStatement(parts, asked, { ...caller, size }, balances) }
+  })
+  const { rows } = rowsOfStatement(asked, document.body, parts.limits)
+  // Types must not depend on the noise, which is not settled before the answer: inference may change it.
+  const shown = shownColumns(state, columnsBeforehand(asked))
+  return {
+    kind: 'rows',
+    columns: shown.map(({ column }) => columnOfCells(column)),
+    rows: rows.map((row) => shown.map(({ place }) => row[place] ?? null)),
+    tag: 'SELECT',
+    notices: state.isDummy ? [] : [await costOf(parts, principal, dataset, document)],
+  }
+}
+
+/** @throws WireError if there is no such dataset, or the principal may not use it */
+function requireTable({ catalog }: WireParts, principal: Principal, tables: readonly string[]): Dataset {
+  const [table = ''] = tables
+  for (const each of tables) {
+    const entry = mayUse(principal, each) ? catalog.get(each) : undefined
+    if (entry !== undefined) return entry.dataset
+  }
+  throw new WireError('42P01', `There is no dataset "${table}" that you may use.`, {
+    hint: 'pg_catalog.pg_tables lists the datasets.',
+  })
+}
+
+type Amounts = Readonly<Record<string, number>>
+
+/** A notice with what an answer cost and what is left. */
+async function costOf(
+  { ledger }: WireParts,
+  principal: Principal,
+  { id, accounting }: Dataset,
+  { body, replayed }: { readonly body: string; readonly replayed: boolean },
+): Promise<Report> {
+  // A replay states what was left when it was paid for.
+  const shown = replayed
+    ? describePrice(noAmount(accounting), await requireBalances(ledger, principal, id))
+    : JSON.parse(body)
+  const { cost, budget, allotment }: Shown = shown
+  const paid = replayed ? 'replayed at no cost' : `cost ${amountText(cost)}`
+  const whose = allotment === undefined ? 'of the budget' : 'of your allotment'
+  const message = `${paid}; ${amountText((allotment ?? budget).remaining)} ${whose} left`
+  return { severity: 'NOTICE', code: '00000', message }
+}
+
+interface Shown {
+  readonly cost: Amounts
+  readonly budget: { readonly remaining: Amounts }
+  readonly allotment?: { readonly remaining: Amounts }
+}
+
+function amountText(amounts: Amounts): string {
+  const stated = Object.entries(amounts).filter(([unit, amount]) => amount > 0 || unit !== 'delta')
+  return stated.map(([unit, amount]) => `${unit} ${amount}`).join(' and ')
+}
+
+async function show(parts: WireParts, state: SessionState, name: string) {
+  const { settings } = state
+  if (name.toLowerCase() === 'all') {
+    const columns = ['name', 'setting', 'description'].map((each) => wireColumn(each, OID.text))
+    const rows = settings.all().map(([each, value]) => [each, value, ''])
+    return { kind: 'rows', columns, rows, tag: 'SHOW', notices: [] } as const
+  }
+  if (name.toLowerCase() === 'sotto.accounting') return oneRow(name, await accountingOf(parts, state), 'SHOW')
+  return oneRow(name, settings.show(name), 'SHOW')
+}
+
+/** The accounting of each dataset, such as `census: basic`. */
+async function accountingOf({ catalog }: WireParts, state: SessionState): Promise<string> {
+  const principal = await state.principal()
+  const permitted = catalog.list().filter(({ dataset }) => mayUse(principal, dataset.id))
+  return permitted.map(({ dataset: { id, accounting } }) => `${id}: ${accounting}`).join(', ')
+}
+
+function transaction(state: SessionState, { act, tag }: Extract<Command, { kind: 'transaction' }>): Result {
+  const status = state.status()
+  switch (act) {
+    case 'begin':
+      if (status !== 'I') return done(tag, [warning('25001', 'There is a transaction in progress already.')])
+      state.settings.begin()
+      state.setStatus('T')
+      return done(tag)
+    case 'commit':
+    case 'rollback': {
+      if (status === 'I') return done(tag, [warning('25P01', 'There is no transaction in progress.')])
+      const isRolledBack = act === 'rollback' || status === 'E'
+      state.report(state.settings.end(isRolledBack))
+      state.setStatus('I')
+      return done(isRolledBack ? 'ROLLBACK' : tag)
+    }
+    case 'rollback-to':
+      if (status === 'E') state.setStatus('T')
+      return done(tag)
+    case 'savepoint':
+    case 'release':
+      return done(tag)
+  }
+}
+
+function done(tag: string, notices: readonly Report[] = []): Result {
+  return { kind: 'done', tag, notices }
+}
+
+function oneRow(name: string, value: string, tag = 'SELECT') {
+  const columns = [wireColumn(name, OID.text)]
+  return { kind: 'rows', columns, rows: [[value]], tag, notices: [] } as const
+}
+
+function warning(code: string, message: string): Report {
+  return { severity: 'WARNING', code, message }
+}

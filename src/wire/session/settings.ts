@@ -1,0 +1,254 @@
+import type { Spending } from '../../answers/charge.ts'
+import { didYouMean } from '../../privacy/did-you-mean.ts'
+import { SERVER_VERSION } from '../catalogue/names.ts'
+import { WireError } from '../errors.ts'
+
+/** A setting of a session: its default, and the values that it takes. */
+interface Setting {
+  readonly standard: string
+  /** Returns the value as it is shown; undefined for one that the setting does not take. */
+  readonly read?: (value: string) => string | undefined
+  readonly rule?: string
+  /** True if clients are told the value, and each change of it. */
+  readonly reported?: true
+  /** False for a fact of the service. */
+  readonly isFixed?: true
+}
+
+const fixed = (standard: string, reported?: true): Setting => ({
+  standard,
+  isFixed: true,
+  ...(reported && { reported }),
+})
+const ignored = (standard: string): Setting => ({ standard })
+const only = (standard: string, pattern: RegExp, rule: string): Setting => ({
+  standard,
+  reported: true,
+  read: (value) => (pattern.test(value) ? standard : undefined),
+  rule,
+})
+const either = (standard: string, ...others: readonly string[]): Setting => ({
+  standard,
+  read: (value) => [standard, ...others].find((each) => each === value.toLowerCase()),
+  rule: `must be ${[standard, ...others].join(' or ')}`,
+})
+const positive: Setting = {
+  standard: '',
+  read: (value) => (value === '' || (isDecimal(value) && Number(value) > 0) ? value : undefined),
+  rule: 'must be a decimal number greater than 0, or empty',
+}
+
+function isDecimal(value: string): boolean {
+  return value.length <= 40 && /^(\d+(\.\d*)?|\.\d+)(e[+-]?\d{1,3})?$/i.test(value)
+}
+
+function readSwitch(value: string): string | undefined {
+  if (/^(on|true|yes|1)$/i.test(value)) return 'on'
+  return /^(off|false|no|0)$/i.test(value) ? 'off' : undefined
+}
+
+/** Settings by their name in lower-case letters. The prefix `sotto.` is that of the service's own. */
+const SETTINGS: Readonly<Record<string, Setting>> = {
+  'sotto.epsilon': positive,
+  'sotto.half_width': positive,
+  'sotto.spending': either('replay-only', 'allow'),
+  'sotto.half_widths': { standard: 'off', read: readSwitch, rule: 'must be on or off' },
+  server_version: fixed(SERVER_VERSION, true),
+  server_version_num: fixed('150018'),
+  server_encoding: fixed('UTF8', true),
+  client_encoding: only('UTF8', /^'?(utf-?8|unicode|sql_ascii)'?$/i, 'must be UTF8'),
+  datestyle: only('ISO, MDY', /^iso/i, 'must be ISO'),
+  standard_conforming_strings: only('on', /^(on|true|1)$/i, 'must be on'),
+  timezone: { standard: 'UTC', reported: true },
+  application_name: { standard: '', reported: true },
+  integer_datetimes: fixed('on', true),
+  intervalstyle: { standard: 'postgres', reported: true },
+  is_superuser: fixed('off', true),
+  session_authorization: { standard: '', isFixed: true, reported: true },
+  default_transaction_read_only: { ...ignored('on'), reported: true },
+  in_hot_standby: fixed('off', true),
+  transaction_read_only: ignored('on'),
+  transaction_isolation: ignored('read committed'),
+  default_transaction_isolation: ignored('read committed'),
+  transaction_deferrable: ignored('off'),
+  search_path: ignored('"$user", public'),
+  bytea_output: ignored('hex'),
+  client_min_messages: ignored('notice'),
+  escape_string_warning: ignored('on'),
+  backslash_quote: ignored('safe_encoding'),
+  enable_seqscan: ignored('on'),
+  extra_float_digits: ignored('1'),
+  geqo: ignored('on'),
+  idle_in_transaction_session_timeout: ignored('0'),
+  idle_session_timeout: ignored('0'),
+  jit: ignored('off'),
+  lc_collate: fixed('C'),
+  lc_ctype: fixed('C'),
+  lc_messages: ignored('C'),
+  lc_monetary: ignored('C'),
+  lc_numeric: ignored('C'),
+  lc_time: ignored('C'),
+  lock_timeout: ignored('0'),
+  max_identifier_length: fixed('63'),
+  max_index_keys: fixed('32'),
+  block_size: fixed('8192'),
+  quote_all_identifiers: ignored('off'),
+  row_security: ignored('on'),
+  ssl_renegotiation_limit: ignored('0'),
+  statement_timeout: ignored('0'),
+  synchronize_seqscans: ignored('on'),
+  synchronous_commit: ignored('on'),
+  tcp_keepalives_idle: ignored('0'),
+  work_mem: ignored('4MB'),
+}
+
+/** Other spellings of settings. */
+const ALIASES: Readonly<Record<string, string>> = {
+  'transaction isolation level': 'transaction_isolation',
+  'session authorization': 'session_authorization',
+  names: 'client_encoding',
+}
+
+/** How PostgreSQL spells settings whose names have capital letters. Clients look for these. */
+const SPELLINGS: Readonly<Record<string, string>> = {
+  datestyle: 'DateStyle',
+  intervalstyle: 'IntervalStyle',
+  timezone: 'TimeZone',
+}
+
+const LONGEST_VALUE = 1_000
+const MOST_OWN_SETTINGS = 100
+
+/** The settings of a session. */
+export interface Settings {
+  /** @throws WireError for an unknown name */
+  show(name: string): string
+  /**
+   * Sets a value, or the default.
+   * @param local true if it ends with the transaction
+   * @returns the settings that clients are told of, with their new values
+   * @throws WireError for an unknown name and for a value that the setting does not take
+   */
+  set(name: string, value: string | undefined, local?: boolean): readonly (readonly [string, string])[]
+  /** Returns to the values of the start. */
+  reset(): readonly (readonly [string, string])[]
+  /** All settings that clients are told of. */
+  reported(): readonly (readonly [string, string])[]
+  /** All settings. */
+  all(): readonly (readonly [string, string])[]
+  /** Notes the beginning of a transaction. */
+  begin(): void
+  /** Ends a transaction: all its settings end if it was rolled back, otherwise its local ones. */
+  end(isRolledBack: boolean): readonly (readonly [string, string])[]
+  /** The fields of a request beside its statement. */
+  terms(): { readonly epsilon?: number; readonly accuracy?: { readonly halfWidth: number } }
+  spending(): Spending
+  showsHalfWidths(): boolean
+}
+
+/** Returns the canonical name of a setting, as the table has it. */
+function canonical(name: string): string {
+  const folded = name.toLowerCase()
+  return ALIASES[folded] ?? folded
+}
+
+/** Creates the settings of a session of a user. */
+export function createSettings(user: string): Settings {
+  const start = new Map<string, string>([['session_authorization', user]])
+  let values = new Map(start)
+  let before: Map<string, string> | undefined
+  const locals = new Set<string>()
+
+  const currentOf = (name: string, from: ReadonlyMap<string, string> = values) =>
+    from.get(name) ?? (Object.hasOwn(SETTINGS, name) ? SETTINGS[name]?.standard : undefined)
+  const shownName = (name: string) => SPELLINGS[name] ?? name
+  const reportedNames = Object.keys(SETTINGS).filter((name) => SETTINGS[name]?.reported)
+  const report = (names: readonly string[]) =>
+    names.flatMap((name) =>
+      SETTINGS[name]?.reported ? [[shownName(name), currentOf(name) ?? ''] as const] : [],
+    )
+
+  const changed = (earlier: ReadonlyMap<string, string>) =>
+    report(reportedNames.filter((name) => currentOf(name) !== currentOf(name, earlier)))
+
+  const replace = (by: Map<string, string>) => {
+    const earlier = values
+    values = by
+    return changed(earlier)
+  }
+
+  return {
+    show(name) {
+      const value = currentOf(canonical(name))
+      if (value === undefined) throw unknownSetting(name)
+      return value
+    },
+    set(written, value, local = false) {
+      const name = canonical(written)
+      const read = readValue(name, written, value, values)
+      const earlier = values
+      values = new Map(values)
+      if (read === undefined) values.delete(name)
+      else values.set(name, read)
+      // The one that was set last applies.
+      if (name === 'sotto.epsilon') values.delete('sotto.half_width')
+      if (name === 'sotto.half_width') values.delete('sotto.epsilon')
+      if (local) locals.add(name)
+      return changed(earlier)
+    },
+    reset: () => replace(new Map(start)),
+    reported: () => report(reportedNames),
+    all: () => Object.keys(SETTINGS).map((name) => [shownName(name), currentOf(name) ?? ''] as const),
+    begin() {
+      before ??= new Map(values)
+    },
+    end(isRolledBack) {
+      if (before === undefined) return []
+      const after = isRolledBack ? new Map(before) : new Map(values)
+      for (const name of locals) {
+        const value = before.get(name)
+        if (value === undefined) after.delete(name)
+        else after.set(name, value)
+      }
+      before = undefined
+      locals.clear()
+      return replace(after)
+    },
+    terms() {
+      const epsilon = currentOf('sotto.epsilon')
+      const halfWidth = currentOf('sotto.half_width')
+      if (epsilon) return { epsilon: Number(epsilon) }
+      if (halfWidth) return { accuracy: { halfWidth: Number(halfWidth) } }
+      return {}
+    },
+    spending: () => (currentOf('sotto.spending') === 'allow' ? 'allow' : 'replay-only'),
+    showsHalfWidths: () => currentOf('sotto.half_widths') === 'on',
+  }
+}
+
+/** Reads a value of a setting; undefined for the default. */
+function readValue(
+  name: string,
+  written: string,
+  value: string | undefined,
+  values: ReadonlyMap<string, string>,
+): string | undefined {
+  const setting = Object.hasOwn(SETTINGS, name) ? SETTINGS[name] : undefined
+  if (setting === undefined) {
+    // As in PostgreSQL, names with a prefix belong to extensions and drivers.
+    if (!name.includes('.') || name.startsWith('sotto.')) throw unknownSetting(written)
+    if (values.size > MOST_OWN_SETTINGS)
+      throw new WireError('54000', `A session has at most ${MOST_OWN_SETTINGS} settings of its own.`)
+  }
+  if (setting?.isFixed) throw new WireError('55P02', `The parameter "${written}" cannot be changed.`)
+  if (value === undefined) return undefined
+  const read = setting?.read === undefined ? value : setting.read(value)
+  if (read === undefined || read.length > LONGEST_VALUE)
+    throw new WireError('22023', `The parameter "${written}" ${setting?.rule ?? 'is too long'}.`)
+  return read
+}
+
+function unknownSetting(name: string): WireError {
+  const advice = didYouMean(name, Object.keys(SETTINGS))
+  return new WireError('42704', `There is no parameter "${name}"${advice}.`)
+}

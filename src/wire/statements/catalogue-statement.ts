@@ -1,0 +1,307 @@
+import type { Node } from 'libpg-query'
+import { deparseSync } from 'pgsql-deparser'
+import { Refusal } from '../../privacy/refusal.ts'
+import { BUILT_IN, OWN_FUNCTIONS } from '../catalogue/functions.ts'
+import { MACRO_PREFIX, SCHEMAS } from '../catalogue/names.ts'
+import { eachNode } from './parameters.ts'
+
+type Fields = Record<string, unknown>
+
+/** True for a statement that names no table, or only those of the catalogue. */
+export function isAboutCatalogue(tree: Node): boolean {
+  const own = ownTables(tree)
+  return tablesIn(tree).every(
+    ({ schemaname, relname = '' }) =>
+      schemaname === 'pg_catalog' ||
+      schemaname === 'information_schema' ||
+      (schemaname === undefined && (own.has(relname) || relname.startsWith('pg_'))),
+  )
+}
+
+interface Table {
+  schemaname?: string
+  readonly relname?: string
+}
+
+function tablesIn(tree: Node): readonly Table[] {
+  const tables: Table[] = []
+  eachNode(tree, ({ RangeVar: table }) => {
+    if (table !== undefined) tables.push(table as Table)
+  })
+  return tables
+}
+
+/** Names of the common table expressions of a statement. */
+function ownTables(tree: Node): ReadonlySet<string> {
+  const own = new Set<string>()
+  eachNode(tree, ({ CommonTableExpr: named }) => {
+    const { ctename } = (named ?? {}) as { readonly ctename?: string }
+    if (ctename !== undefined) own.add(ctename)
+  })
+  return own
+}
+
+/** Parts of PostgreSQL's syntax that a statement about the catalogue can do without. */
+const REFUSED: readonly string[] = ['IntoClause', 'LockingClause', 'ParamRef', 'XmlExpr', 'JsonFuncExpr']
+
+/**
+ * Writes a statement about the catalogue in the dialect of its evaluator. It names relations and functions of the catalogue
+ * only.
+ * @throws Refusal `sql-not-supported`
+ */
+export function catalogueSql(tree: Node): string {
+  nameColumns(tree)
+  const own = ownTables(tree)
+  for (const table of tablesIn(tree)) {
+    if (table.schemaname === undefined && own.has(table.relname ?? '')) continue
+    table.schemaname =
+      table.schemaname === 'information_schema' ? SCHEMAS.information_schema : SCHEMAS.pg_catalog
+  }
+  eachNode(tree, (node) => {
+    for (const [kind, rewrite] of Object.entries(REWRITES)) {
+      const fields = node[kind]
+      if (typeof fields === 'object' && fields !== null) rewrite(node, fields as Fields)
+    }
+    for (const kind of [...REFUSED, 'intoClause', 'lockingClause'])
+      if (node[kind] !== undefined && kind !== 'ParamRef')
+        throw new Refusal('sql-not-supported', 'This syntax is not supported about the catalogue.')
+  })
+  return deparseSync(tree)
+}
+
+/** Gives the columns of all SELECT lists the names that PostgreSQL gives them. */
+function nameColumns(tree: Node): void {
+  eachNode(tree, ({ SelectStmt: select }) => {
+    const { targetList = [] } = (select ?? {}) as { readonly targetList?: readonly Fields[] }
+    for (const { ResTarget: target } of targetList as readonly { readonly ResTarget?: Fields }[])
+      if (target !== undefined && target.name === undefined) {
+        const name = columnName(target.val)
+        if (name !== undefined) target.name = name
+      }
+  })
+}
+
+/** Name of the column of an expression, as PostgreSQL's FigureColname chooses it; undefined for `*`. */
+function columnName(expression: unknown): string | undefined {
+  const [[kind, fields] = ['', {}]] = Object.entries((expression ?? {}) as Readonly<Record<string, Fields>>)
+  switch (kind) {
+    case 'ColumnRef':
+      return nameOf((fields.fields as Node[]).at(-1))
+    case 'FuncCall':
+      return nameOf((fields.funcname as Node[]).at(-1))
+    case 'TypeCast': {
+      const inner = columnName(fields.arg)
+      return inner === undefined || inner === UNNAMED
+        ? nameOf(((fields.typeName as Fields).names as Node[]).at(-1))
+        : inner
+    }
+    case 'CollateClause':
+      return columnName(fields.arg)
+    case 'CaseExpr':
+      return columnName(fields.defresult) === UNNAMED ? 'case' : (columnName(fields.defresult) ?? 'case')
+    case 'CoalesceExpr':
+      return 'coalesce'
+    case 'SQLValueFunction':
+      return String(fields.op).replace('SVFOP_', '').toLowerCase()
+    case 'SubLink': {
+      const { SelectStmt: select } = (fields.subselect ?? {}) as { readonly SelectStmt?: Fields }
+      const [first] = (select?.targetList ?? []) as readonly { readonly ResTarget?: Fields }[]
+      if (fields.subLinkType === 'EXISTS_SUBLINK') return 'exists'
+      return (first?.ResTarget?.name as string | undefined) ?? columnName(first?.ResTarget?.val)
+    }
+    case 'A_Indirection':
+      return columnName(fields.arg)
+    default:
+      return UNNAMED
+  }
+}
+
+const UNNAMED = '?column?'
+
+type Rewrite = (node: Fields, fields: Fields) => void
+
+const REWRITES: Readonly<Record<string, Rewrite>> = {
+  TypeCast: rewriteCast,
+  FuncCall: rewriteCall,
+  A_Expr: rewriteOperator,
+  SQLValueFunction: rewriteValueFunction,
+  RangeFunction: nameFunctionColumn,
+  CollateClause: (node, { arg }) => replace(node, arg),
+  ColumnRef: (_, column) => {
+    const fields = (column.fields ?? []) as Node[]
+    if (fields.length === 3) column.fields = fields.slice(1)
+  },
+}
+
+/** Puts another node in the place of one. The visit goes on below it. */
+function replace(node: Fields, by: unknown): void {
+  for (const kind of Object.keys(node)) delete node[kind]
+  Object.assign(node, by)
+  for (const [kind, rewrite] of Object.entries(REWRITES)) {
+    const fields = node[kind]
+    if (typeof fields === 'object' && fields !== null) rewrite(node, fields as Fields)
+  }
+}
+
+const text = (sval: string) => ({ String: { sval } })
+const constant = (sval: string) => ({ A_Const: { sval: { sval } } })
+const call = (name: string, ...args: readonly unknown[]) => ({
+  FuncCall: { funcname: [text(name)], args, funcformat: 'COERCE_EXPLICIT_CALL' },
+})
+
+function rewriteCall(node: Fields, fields: Fields): void {
+  const names = (fields.funcname ?? []) as Node[]
+  const name = nameOf(names.at(-1)) ?? ''
+  if (name === 'format') {
+    replace(node, call('concat', ...formatted((fields.args ?? []) as readonly unknown[])))
+    return
+  }
+  if (name.startsWith(MACRO_PREFIX) || OF_EVALUATOR.includes(name)) return
+  if (OWN_FUNCTIONS.has(name) || name === 'pg_get_keywords') fields.funcname = [text(MACRO_PREFIX + name)]
+  else if (BUILT_IN.has(name)) {
+    fields.funcname = [text(name === 'btrim' ? 'trim' : name)]
+    if (fields.funcformat === 'COERCE_SQL_SYNTAX' && !['extract'].includes(name))
+      fields.funcformat = 'COERCE_EXPLICIT_CALL'
+  } else
+    throw new Refusal('sql-not-supported', `There is no function "${name}" about the catalogue.`, [], {
+      unknownFunction: name,
+    })
+}
+
+/** The column of `generate_series(...) AS s` is named `s`. */
+function nameFunctionColumn(_: Fields, { alias }: Fields): void {
+  const named = alias as { readonly aliasname?: string; colnames?: readonly unknown[] } | undefined
+  if (named?.aliasname !== undefined) named.colnames ??= [text(named.aliasname)]
+}
+
+/** The parts of a text that `format` puts together. */
+function formatted([pattern, ...values]: readonly unknown[]): readonly unknown[] {
+  const { A_Const: given } = (pattern ?? {}) as {
+    readonly A_Const?: { readonly sval?: { readonly sval?: string } }
+  }
+  const waiting = [...values]
+  const quote = { '%s': undefined, '%I': 'quote_ident', '%L': 'quote_literal' } as const
+  return (given?.sval?.sval ?? '').split(/(%[sIL])/).map((part) => {
+    if (part !== '%s' && part !== '%I' && part !== '%L') return constant(part)
+    const value = waiting.shift() ?? constant('')
+    const quoted = quote[part]
+    return quoted === undefined ? value : call(quoted, value)
+  })
+}
+
+/** Functions of the evaluator that stand for operators. */
+const OF_EVALUATOR: readonly string[] = [
+  'regexp_matches',
+  'like_escape',
+  'not_like_escape',
+  'ilike_escape',
+  'not_ilike_escape',
+]
+
+const VALUE_FUNCTIONS: Readonly<Record<string, string>> = {
+  SVFOP_CURRENT_ROLE: 'current_user',
+  SVFOP_CURRENT_USER: 'current_user',
+  SVFOP_USER: 'current_user',
+  SVFOP_SESSION_USER: 'current_user',
+  SVFOP_CURRENT_CATALOG: 'current_database',
+  SVFOP_CURRENT_SCHEMA: 'current_schema',
+}
+
+function rewriteValueFunction(node: Fields, { op = '' }: Fields): void {
+  replace(node, call(VALUE_FUNCTIONS[String(op)] ?? 'now'))
+}
+
+/** LIKE as functions of the evaluator. There, a backslash means nothing unless it is stated. */
+const LIKES: Readonly<Record<string, string>> = {
+  '~~': 'like_escape',
+  '!~~': 'not_like_escape',
+  '~~*': 'ilike_escape',
+  '!~~*': 'not_ilike_escape',
+}
+
+/** The pattern of LIKE, and its escape character. */
+function patternOf(pattern: unknown): readonly unknown[] {
+  const { FuncCall: escaped } = (pattern ?? {}) as { readonly FuncCall?: Fields }
+  const isEscaped = nameOf(((escaped?.funcname ?? []) as Node[]).at(-1)) === 'like_escape'
+  return isEscaped ? (escaped?.args as readonly unknown[]) : [pattern, constant('\\')]
+}
+
+function rewriteOperator(node: Fields, fields: Fields): void {
+  const name = nameOf(((fields.name ?? []) as Node[]).at(-1)) ?? ''
+  fields.name = [text(name)]
+  const like = LIKES[name]
+  if (like !== undefined) {
+    replace(node, call(like, fields.lexpr, ...patternOf(fields.rexpr)))
+    return
+  }
+  if (fields.kind !== 'AEXPR_OP') return
+  const { lexpr, rexpr } = fields
+  const isNegated = name.startsWith('!')
+  if (!['~', '!~', '~*', '!~*'].includes(name)) return
+  const flags = name.endsWith('*') ? [constant('i')] : []
+  const match = call('regexp_matches', lexpr, rexpr, ...flags)
+  replace(node, isNegated ? { BoolExpr: { boolop: 'NOT_EXPR', args: [match] } } : match)
+}
+
+/** Types of identifiers in the catalogue, with what they name. */
+const REGISTERED: Readonly<Record<string, string>> = {
+  regclass: 'class',
+  regtype: 'type',
+  regproc: 'function',
+  regprocedure: 'function',
+  regnamespace: 'namespace',
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  ...{ name: 'varchar', char: 'varchar', bpchar: 'varchar', text: 'varchar', cstring: 'varchar' },
+  ...{ int2vector: 'varchar', oidvector: 'varchar', regrole: 'varchar', xid: 'uinteger', oid: 'uinteger' },
+  ...{
+    information_schema: 'varchar',
+    sql_identifier: 'varchar',
+    character_data: 'varchar',
+    yes_or_no: 'varchar',
+  },
+  ...{ cardinal_number: 'int4', timestamptz: 'timestamp', json: 'varchar', jsonb: 'varchar' },
+}
+
+function rewriteCast(node: Fields, fields: Fields): void {
+  const typeName = (fields.typeName ?? {}) as Fields
+  const name = nameOf(((typeName.names ?? []) as Node[]).at(-1)) ?? ''
+  const kind = REGISTERED[name]
+  const isArray = Array.isArray(typeName.arrayBounds)
+  if (kind !== undefined && !isArray) {
+    replace(node, registered(kind, fields.arg))
+    return
+  }
+  const list = isArray ? listOf(fields.arg) : undefined
+  if (list !== undefined) fields.arg = list
+  typeName.names = [text(TYPES[name] ?? name)]
+  delete typeName.typmods
+  typeName.typemod = -1
+}
+
+/** A constant, or a text that is put together, names something; a column holds an OID, which is shown as a name. */
+function registered(kind: string, argument: unknown): unknown {
+  const { ColumnRef: column } = argument as { readonly ColumnRef?: unknown }
+  if (column === undefined) return call(`oid_of_${kind}`, castTo('varchar', argument))
+  return kind === 'type'
+    ? call('format_type', argument, { A_Const: { isnull: true } })
+    : call(`name_of_${kind}`, argument)
+}
+
+function castTo(type: string, arg: unknown) {
+  return { TypeCast: { arg, typeName: { names: [text(type)], typemod: -1 } } }
+}
+
+/** `'{a,b}'` as a list. */
+function listOf(argument: unknown): unknown {
+  const { A_Const: given } = argument as { readonly A_Const?: { readonly sval?: { readonly sval?: string } } }
+  const items = /^\{(.*)\}$/s.exec(given?.sval?.sval ?? '')?.[1]
+  if (items === undefined) return undefined
+  const elements = items === '' ? [] : items.split(',').map((each) => constant(each.replace(/^"|"$/g, '')))
+  return { A_ArrayExpr: { elements } }
+}
+
+function nameOf(node: Node | undefined): string | undefined {
+  return (node as { readonly String?: { readonly sval?: string } } | undefined)?.String?.sval
+}

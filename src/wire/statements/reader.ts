@@ -1,0 +1,197 @@
+import type {
+  DeallocateStmt,
+  DiscardStmt,
+  Node,
+  TransactionStmt,
+  VariableSetStmt,
+  VariableShowStmt,
+} from 'libpg-query'
+import { MAX_SQL_LENGTH } from '../../../schemas/answers/sql.ts'
+import { parseText, readSelect } from '../../answers/sql/parsing/parser.ts'
+import { Refusal } from '../../privacy/refusal.ts'
+import { catalogueSql, isAboutCatalogue } from './catalogue-statement.ts'
+import type { Command, ReadCommand, RefusalParts, TransactionAct } from './command.ts'
+import { bindParameters, dropPlainCasts, eachNode, type Literal, parametersIn } from './parameters.ts'
+
+/** Largest length of a text of statements. Tools read the catalogue by long statements. */
+export const MAX_TEXT_LENGTH = 16_384
+
+/**
+ * Reads the statements of a text. A statement that is not supported is read as its refusal.
+ * @param values values of the parameters
+ * @throws Refusal `invalid-request` if the text is no SQL
+ * @throws ParserFailure for a text that the parser failed on
+ */
+export function readCommands(text: string, values: readonly Literal[] = []): readonly ReadCommand[] {
+  if (text.length > MAX_TEXT_LENGTH)
+    throw new Refusal('sql-not-supported', `A statement has at most ${MAX_TEXT_LENGTH} characters.`)
+  if (/^[\s;]*$/.test(text)) return []
+  return parseText(text).map((node) => {
+    bindParameters(node, values)
+    const facts = { parameters: parametersIn(node), tables: tablesIn(node) }
+    try {
+      return { ...facts, command: readCommand(text, node) }
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      return { ...facts, command: { kind: 'refused', refused: partsOf(error) } }
+    }
+  })
+}
+
+function tablesIn(tree: Node): readonly string[] {
+  const tables: string[] = []
+  eachNode(tree, ({ RangeVar: table }) => {
+    const { relname } = (table ?? {}) as { readonly relname?: string }
+    if (relname !== undefined) tables.push(relname)
+  })
+  return tables
+}
+
+function partsOf({ code, message, errors, facts }: Refusal): RefusalParts {
+  return [code, message, errors, facts]
+}
+
+function readCommand(text: string, node: Node): Command {
+  const [[kind, fields] = ['', {}]] = Object.entries(node)
+  switch (kind) {
+    case 'SelectStmt':
+      return readQuery(text, node)
+    case 'VariableSetStmt':
+      return readSet(fields as VariableSetStmt)
+    case 'VariableShowStmt':
+      return { kind: 'show', name: (fields as VariableShowStmt).name ?? '' }
+    case 'TransactionStmt':
+      return readTransaction(fields as TransactionStmt)
+    case 'DiscardStmt':
+      return readDiscard(fields as DiscardStmt)
+    case 'DeallocateStmt': {
+      const { name } = fields as DeallocateStmt
+      return name === undefined ? { kind: 'deallocate' } : { kind: 'deallocate', name }
+    }
+    default:
+      throw new Refusal('sql-not-supported', `${nameOfStatement(kind)} is not supported. ${WHAT_IS}`)
+  }
+}
+
+const WHAT_IS =
+  'Send SELECT, SET, SHOW, RESET, BEGIN, COMMIT or ROLLBACK: rows can neither be changed nor copied.'
+
+/** `CreateStmt` -> `CREATE`, `CopyStmt` -> `COPY`. */
+function nameOfStatement(kind: string): string {
+  const [first = 'This statement'] = /^[A-Z][a-z]+/.exec(kind) ?? []
+  return first.toUpperCase()
+}
+
+function readQuery(text: string, node: Node): Command {
+  const setting = readSetConfig(node)
+  if (setting !== undefined) return setting
+  if (isAboutCatalogue(node)) return { kind: 'catalogue', sql: catalogueSql(node) }
+  if (text.length > MAX_SQL_LENGTH)
+    throw new Refusal('sql-not-supported', `A question has at most ${MAX_SQL_LENGTH} characters.`)
+  dropPlainCasts(node)
+  withoutSchema(node)
+  return { kind: 'question', tables: tablesIn(node), statement: readSelect(text, node) }
+}
+
+/** Takes the schema off the names of tables and columns. All datasets are in one. */
+function withoutSchema(tree: Node): void {
+  eachNode(tree, (node) => {
+    const { RangeVar: table, ColumnRef: column } = node as {
+      readonly RangeVar?: { schemaname?: string; catalogname?: string }
+      readonly ColumnRef?: { fields?: Node[] }
+    }
+    if (table?.schemaname === SCHEMA) {
+      delete table.schemaname
+      delete table.catalogname
+    }
+    const { fields = [] } = column ?? {}
+    if (column !== undefined && fields.length === 3 && nameOf(fields[0]) === SCHEMA)
+      column.fields = fields.slice(1)
+  })
+}
+
+const SCHEMA = 'public'
+
+/** `SELECT set_config(name, value, is_local)`. */
+function readSetConfig(node: Node): Command | undefined {
+  const { SelectStmt: select } = node as {
+    readonly SelectStmt?: { readonly targetList?: readonly Node[]; readonly fromClause?: readonly Node[] }
+  }
+  const [only, second] = select?.targetList ?? []
+  const { ResTarget: target } = (only ?? {}) as { readonly ResTarget?: { readonly val?: Node } }
+  const { FuncCall: call } = (target?.val ?? {}) as {
+    readonly FuncCall?: { readonly funcname?: readonly Node[]; readonly args?: readonly Node[] }
+  }
+  if (second !== undefined || nameOf(call?.funcname?.at(-1)) !== 'set_config') return undefined
+  const [name, value, local] = (call?.args ?? []).map(constantText)
+  if (name === undefined || value === undefined)
+    throw new Refusal('sql-not-supported', 'set_config takes constants.')
+  return { kind: 'set', name, values: [value], local: local === 'true', returns: true }
+}
+
+function readSet({ kind, name = '', args = [], is_local: local = false }: VariableSetStmt): Command {
+  switch (kind) {
+    case 'VAR_RESET_ALL':
+      return { kind: 'reset-all' }
+    case 'VAR_RESET':
+    case 'VAR_SET_DEFAULT':
+      return { kind: 'set', name, local }
+    case 'VAR_SET_MULTI':
+      // SET TRANSACTION and SET SESSION CHARACTERISTICS. All transactions only read.
+      return { kind: 'set', name: 'transaction_isolation', values: ['read committed'], local }
+    case 'VAR_SET_VALUE':
+      return { kind: 'set', name, values: args.map(requireConstant), local }
+    default:
+      throw new Refusal('sql-not-supported', 'This form of SET is not supported.')
+  }
+}
+
+function requireConstant(node: Node): string {
+  const text = constantText(node)
+  if (text === undefined) throw new Refusal('sql-not-supported', 'A setting takes constants.')
+  return text
+}
+
+/** Text of a constant; undefined for another expression. The parser omits 0, false and the empty text. */
+function constantText(node: Node): string | undefined {
+  const { A_Const: constant, TypeCast: cast } = node as {
+    readonly A_Const?: {
+      readonly ival?: { readonly ival?: number }
+      readonly fval?: { readonly fval?: string }
+      readonly sval?: { readonly sval?: string }
+      readonly boolval?: { readonly boolval?: boolean }
+    }
+    readonly TypeCast?: { readonly arg?: Node }
+  }
+  if (cast?.arg !== undefined) return constantText(cast.arg)
+  if (constant?.ival !== undefined) return String(constant.ival.ival ?? 0)
+  if (constant?.fval !== undefined) return constant.fval.fval ?? ''
+  if (constant?.sval !== undefined) return constant.sval.sval ?? ''
+  return constant?.boolval === undefined ? undefined : String(constant.boolval.boolval ?? false)
+}
+
+const TRANSACTIONS: Readonly<Record<string, readonly [TransactionAct, string]>> = {
+  TRANS_STMT_BEGIN: ['begin', 'BEGIN'],
+  TRANS_STMT_START: ['begin', 'START TRANSACTION'],
+  TRANS_STMT_COMMIT: ['commit', 'COMMIT'],
+  TRANS_STMT_ROLLBACK: ['rollback', 'ROLLBACK'],
+  TRANS_STMT_SAVEPOINT: ['savepoint', 'SAVEPOINT'],
+  TRANS_STMT_RELEASE: ['release', 'RELEASE'],
+  TRANS_STMT_ROLLBACK_TO: ['rollback-to', 'ROLLBACK'],
+}
+
+function readTransaction({ kind = 'TRANS_STMT_BEGIN' }: TransactionStmt): Command {
+  const found = TRANSACTIONS[kind]
+  if (found === undefined) throw new Refusal('sql-not-supported', 'Two-phase transactions are not supported.')
+  const [act, tag] = found
+  return { kind: 'transaction', act, tag }
+}
+
+function readDiscard({ target = 'DISCARD_ALL' }: DiscardStmt): Command {
+  const what = target.replace('DISCARD_', '')
+  return { kind: 'discard', tag: `DISCARD ${what}`, all: what === 'ALL' }
+}
+
+function nameOf(node: Node | undefined): string | undefined {
+  return (node as { readonly String?: { readonly sval?: string } } | undefined)?.String?.sval
+}

@@ -1,0 +1,168 @@
+import { randomBytes, randomInt } from 'node:crypto'
+import { setTimeout } from 'node:timers/promises'
+import { Client } from 'pg'
+import { expect, test } from 'vitest'
+import { must } from '../../../src/privacy/must.ts'
+import { startTestService, testService } from '../service.ts'
+import { cancelPacket, int32, message, rawConnection, startPacket } from './hostile.ts'
+
+const DEADLINE_MS = 600
+
+const service = testService({ SOTTO_PG_PORT: '0' })
+const port = () => must(service.pgPort, "the port of PostgreSQL's protocol")
+
+const session = {
+  user: 'analyst',
+  database: 'sotto',
+  options: '-c sotto.epsilon=0.01 -c sotto.spending=allow',
+}
+const password = () => message('p', service.keyOf('analyst'))
+
+/** True if another client gets an answer. */
+async function answers(): Promise<boolean> {
+  const client = new Client({
+    host: '127.0.0.1',
+    port: port(),
+    user: 'analyst',
+    password: service.keyOf('analyst'),
+    database: 'sotto',
+  })
+  await client.connect()
+  const { rows } = await client.query('SELECT 1 AS one')
+  await client.end()
+  return rows[0].one === 1
+}
+
+/** Valid messages, to be damaged. */
+function validMessages(): readonly Buffer[] {
+  return [
+    message('Q', 'SELECT 1'),
+    message('P', '', 'SELECT $1::int', Buffer.from([0, 0])),
+    message('B', '', '', Buffer.from([0, 0, 0, 1]), int32(1), Buffer.from('1'), Buffer.from([0, 0])),
+    message('D', Buffer.from('P'), ''),
+    message('E', '', int32(0)),
+    message('C', Buffer.from('S'), ''),
+    message('S'),
+    message('H'),
+    message('F', Buffer.from([0, 0])),
+    message('d', Buffer.from('rows')),
+  ]
+}
+
+function damaged(valid: Buffer): Buffer {
+  const bytes = Buffer.from(valid)
+  switch (randomInt(5)) {
+    case 0:
+      return bytes.subarray(0, randomInt(bytes.length))
+    case 1:
+      bytes[randomInt(bytes.length)] = randomInt(256)
+      return bytes
+    case 2:
+      bytes.writeInt32BE(randomInt(-(2 ** 31), 2 ** 31), Math.min(1, bytes.length - 4))
+      return bytes
+    case 3:
+      return randomBytes(randomInt(1, 200))
+    default:
+      return Buffer.concat([bytes, bytes])
+  }
+}
+
+test('bytes that are no messages end their own connection only', async () => {
+  const attack = async (isSignedIn: boolean) => {
+    const raw = await rawConnection(port())
+    if (isSignedIn) {
+      raw.send(startPacket(session))
+      raw.send(password())
+    }
+    const messages = validMessages()
+    for (let count = randomInt(1, 8); count > 0; count -= 1)
+      raw.send(damaged(must(messages[randomInt(messages.length)], 'a message')))
+    raw.socket.end()
+    await raw.closed
+  }
+  for (let round = 0; round < 15; round += 1)
+    await Promise.all(Array.from({ length: 20 }, (_, index) => attack(index % 2 === 0)))
+  expect(await answers()).toBe(true)
+  expect(service.logLines.filter((line) => JSON.parse(line).level >= 50)).toEqual([])
+})
+
+test('a message that is too long is refused before it arrives', async () => {
+  const before = await rawConnection(port())
+  before.send(int32(2 ** 31 - 1))
+  expect((await before.closed).length).toBe(0)
+  const signedIn = await rawConnection(port())
+  signedIn.send(startPacket(session))
+  signedIn.send(password())
+  signedIn.send(Buffer.concat([Buffer.from('Q'), int32(2 ** 30)]))
+  expect((await signedIn.closed).toString()).toContain('08P01')
+})
+
+test('a client without a password learns nothing', async () => {
+  const raw = await rawConnection(port())
+  raw.send(startPacket(session))
+  raw.send(message('Q', 'SELECT 1'))
+  expect((await raw.closed).toString()).not.toContain('SELECT 1')
+})
+
+test('a cancelled question ends at its release instant, is paid for, and is replayed', async () => {
+  const { body } = await service
+    .as('custodian')
+    .post('/v1/datasets')
+    .send({
+      ...{ id: 'slow', title: 'Slow', source: { kind: 'population', rows: 500, seed: 'slow' } },
+      columns: [{ name: 'Age', type: 'integer', lower: 0, upper: 120, nullable: false }],
+      ...{
+        privacyUnit: { kind: 'row' },
+        neighbours: 'add-remove',
+        budget: { epsilon: 1, delta: 0 },
+        synthetic: true,
+      },
+      timing: { deadlineMs: DEADLINE_MS },
+    })
+  expect(body.id).toBe('slow')
+  const client = new Client({
+    host: '127.0.0.1',
+    port: port(),
+    password: service.keyOf('analyst'),
+    ...session,
+  })
+  await client.connect()
+  const startedMs = performance.now()
+  const asked = client.query('SELECT COUNT(*) FROM slow').then(
+    () => 'answered',
+    (error: { readonly code: string }) => error.code,
+  )
+  // The computation is over long before the deadline.
+  await setTimeout(DEADLINE_MS / 2)
+  const { processID, secretKey } = client as unknown as {
+    readonly processID: number
+    readonly secretKey: number
+  }
+  const wrong = await rawConnection(port())
+  wrong.send(cancelPacket(processID, secretKey ^ 1))
+  await wrong.closed
+  const right = await rawConnection(port())
+  right.send(cancelPacket(processID, secretKey))
+  await right.closed
+  expect(await asked).toBe('57014')
+  expect(performance.now() - startedMs).toBeGreaterThan(DEADLINE_MS - 20)
+  const spent = async () =>
+    (await service.as('analyst').get('/v1/datasets/slow/budget').expect(200)).body.spent.epsilon
+  expect(await spent()).toBe(0.01)
+  await client.query("SET sotto.spending = 'replay-only'")
+  expect((await client.query('SELECT COUNT(*) FROM slow')).rowCount).toBe(1)
+  expect(await spent()).toBe(0.01)
+  await client.end()
+})
+
+test('sessions end when the service stops', async () => {
+  const stopping = await startTestService({ SOTTO_PG_PORT: '0' })
+  const client = new Client({
+    ...{ host: '127.0.0.1', port: stopping.pgPort, user: 'analyst', database: 'sotto' },
+    password: stopping.keyOf('analyst'),
+  } as never)
+  const ended = new Promise<Error>((resolve) => client.on('error', resolve))
+  await client.connect()
+  await stopping.close()
+  expect(await ended).toMatchObject({ code: '57P01' })
+})

@@ -1,0 +1,269 @@
+import { copyFile, readFile, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { Client, type ClientConfig, DatabaseError } from 'pg'
+import Cursor from 'pg-cursor'
+import { afterEach, describe, expect, test } from 'vitest'
+import { temporaryFolder } from '../../folders.ts'
+import { startTestService, testService } from '../service.ts'
+
+const service = testService({ SOTTO_DEMO: 'true', SOTTO_PG_PORT: '0' })
+
+const clients: Client[] = []
+afterEach(async () => {
+  await Promise.all(clients.splice(0).map((each) => each.end()))
+})
+
+/** A client of the analyst, and the notices that it gets. */
+async function connect(changes: ClientConfig = {}) {
+  const client = new Client({
+    host: '127.0.0.1',
+    port: service.pgPort,
+    user: 'analyst',
+    password: service.keyOf('analyst'),
+    database: 'sotto',
+    ...changes,
+  })
+  const notices: (string | undefined)[] = []
+  client.on('notice', ({ message }) => notices.push(message))
+  client.on('error', () => undefined)
+  clients.push(client)
+  await client.connect()
+  return { client, notices }
+}
+
+const spender = (epsilon: number) =>
+  connect({ options: `-c sotto.epsilon=${epsilon} -c sotto.spending=allow` })
+
+async function spent(): Promise<unknown> {
+  const { body } = await service.as('analyst').get('/v1/datasets/census/budget').expect(200)
+  return body.spent
+}
+
+/** The error of a statement. */
+async function errorOf(statement: Promise<unknown>): Promise<DatabaseError> {
+  const error = await statement.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  )
+  expect(error).toBeInstanceOf(DatabaseError)
+  return error as DatabaseError
+}
+
+describe('a question', () => {
+  test('has the values of the JSON answer, which is replayed', async () => {
+    const { client, notices } = await spender(0.01)
+    const sql = 'SELECT "Sex", COUNT(*) AS n, AVG(Age) FROM public.census GROUP BY 1'
+    const { rows, fields, command, rowCount } = await client.query(sql)
+    expect([command, rowCount]).toEqual(['SELECT', 2])
+    expect(fields.map(({ name }) => name)).toEqual(['Sex', 'n', 'avg'])
+    expect(notices).toEqual([
+      expect.stringMatching(/^cost epsilon 0.01; epsilon [\d.]+ .*of the budget left$/),
+    ])
+    const before = await spent()
+    const asked = { sql: sql.replace('public.', ''), epsilon: 0.01 }
+    const { body } = await service.as('analyst').post('/v1/datasets/census/sql').send(asked).expect(200)
+    expect(body.answer.cost.epsilon).toBe(0)
+    expect(rows.map(Object.values)).toEqual(body.rows.map(([sex, n, , mean]: unknown[]) => [sex, n, mean]))
+    await client.query('SET sotto.half_widths = on')
+    const wide = await client.query({ text: sql, rowMode: 'array' })
+    expect(wide.fields.map(({ name }) => name)).toEqual(
+      body.columns.map(({ name }: { name: string }) => name),
+    )
+    expect(wide.rows).toEqual(body.rows)
+    expect(notices.at(-1)).toMatch(/^replayed at no cost; epsilon 9.99 /)
+    expect(await spent()).toEqual(before)
+  })
+
+  test('costs nothing unless spending is allowed, and says what it would cost', async () => {
+    const { client } = await connect()
+    const sql = 'SELECT COUNT(*) FROM census WHERE Age > 41'
+    const priceless = await errorOf(client.query(sql))
+    expect(priceless.hint).toMatch(/SET sotto\.epsilon = 0\.1/)
+    const before = await spent()
+    await client.query('SET sotto.epsilon = 0.02')
+    const refused = await errorOf(client.query(sql))
+    expect(refused).toMatchObject({
+      code: '25006',
+      message: expect.stringContaining('epsilon 0.02'),
+      hint: expect.stringContaining("SET sotto.spending = 'allow'"),
+    })
+    expect(await spent()).toEqual(before)
+    // For one transaction only.
+    await client.query("BEGIN; SET LOCAL sotto.spending = 'allow'")
+    const paid = await client.query(sql)
+    await client.query('COMMIT')
+    expect(await client.query(sql)).toMatchObject({ rows: paid.rows })
+    expect(await errorOf(client.query(`${sql} AND Sex = 'F'`))).toMatchObject({ code: '25006' })
+  })
+
+  test('is never answered from the allotment by a release of somebody else unless spending is allowed', async () => {
+    const shared = {
+      title: 'Shared',
+      source: { kind: 'population', rows: 1_000, seed: 'shared' },
+      sharing: true,
+    }
+    const { body } = await service.as('custodian').get('/v1/datasets/census').expect(200)
+    const { neighbours, accounting, privacyUnit, columns, timing } = body
+    await service
+      .register({
+        ...{ id: 'shared', ...shared, neighbours, accounting, privacyUnit, columns, timing },
+        budget: { epsilon: 1, delta: 0 },
+      })
+      .expect(201)
+    const query = { kind: 'count', epsilon: 0.1 }
+    await service.asColleague().post('/v1/datasets/shared/queries').send(query).expect(200)
+    const { client } = await connect({ options: '-c sotto.epsilon=0.1' })
+    expect(await errorOf(client.query('SELECT COUNT(*) FROM shared'))).toMatchObject({ code: '25006' })
+    const spending = await service.as('analyst').get('/v1/datasets/shared/budget')
+    expect(JSON.stringify(spending.body)).not.toContain('"spentOnShared":{"epsilon":0.1')
+  })
+
+  test('is refused with its place and an alternative', async () => {
+    const { client } = await spender(0.01)
+    expect(await errorOf(client.query('SELECT\n  nope FROM census'))).toMatchObject({
+      position: '10',
+      code: '42804',
+      message: expect.stringContaining('line 2, column 3'),
+    })
+    expect(await errorOf(client.query('SELECT * FROM census'))).toMatchObject({
+      code: '0A000',
+      hint: expect.stringContaining('sotto_dummy'),
+    })
+    expect(await errorOf(client.query('SELEC 1'))).toMatchObject({ code: '42601', position: '1' })
+    expect(await errorOf(client.query('COPY census TO STDOUT'))).toMatchObject({ code: '0A000' })
+    expect(await errorOf(client.query('SELECT COUNT(*) FROM absent'))).toMatchObject({ code: '42P01' })
+  })
+})
+
+describe('prepared statements', () => {
+  test('bind parameters as constants', async () => {
+    const { client } = await spender(0.01)
+    const { rows: written } = await client.query(
+      "SELECT COUNT(*) FROM census WHERE Age BETWEEN 20 AND 30 AND Sex = 'M'",
+    )
+    const text = 'SELECT COUNT(*) FROM census WHERE Age BETWEEN $1 AND $2::int AND Sex = $3'
+    const before = await spent()
+    const { rows } = await client.query({ text, values: [20, 30, 'M'], name: 'counted' })
+    expect(rows).toEqual(written)
+    expect(await spent()).toEqual(before)
+    const injected = await errorOf(client.query(text, [20, 30, "M' OR Sex = 'F"]))
+    expect(injected.message).toContain('Sex')
+    expect(await errorOf(client.query(text, ['x', 30, 'M']))).toMatchObject({ code: '22023' })
+  })
+
+  test('send rows in portions, and go on after an error', async () => {
+    const { client } = await spender(0.01)
+    const sql = 'SELECT Sex, Married, COUNT(*) FROM census GROUP BY Sex, Married ORDER BY 1, 2'
+    const { rows } = await client.query(sql)
+    const cursor = client.query(new Cursor(sql))
+    const portions = [await cursor.read(3), await cursor.read(3), await cursor.read(100)]
+    expect(portions.map(({ length }) => length).slice(0, 2)).toEqual([3, Math.min(3, rows.length - 3)])
+    expect(portions.flat()).toEqual(rows)
+    await cursor.close()
+    await errorOf(client.query('SELECT nope FROM census WHERE Age = $1', [1]))
+    expect((await client.query('SELECT $1::int AS one', [1])).rows).toEqual([{ one: 1 }])
+  })
+})
+
+describe('a session', () => {
+  test('needs an API key of its user', async () => {
+    const wrong = async (changes: ClientConfig) => errorOf(connect(changes))
+    expect(await wrong({ password: 'nonsense' })).toMatchObject({ code: '28P01' })
+    expect(await wrong({ password: service.keyOf('custodian') })).toMatchObject({ code: '28P01' })
+    expect(await wrong({ database: 'other' })).toMatchObject({ code: '3D000' })
+    const { client } = await connect({ user: 'custodian', password: service.keyOf('custodian') })
+    expect(await errorOf(client.query('SELECT COUNT(*) FROM census'))).toMatchObject({ code: '42501' })
+  })
+
+  test('takes the key as a password where it was made before SCRAM', async () => {
+    const { body } = await service.as('custodian').post('/v1/keys').send({ name: 'older', role: 'analyst' })
+    expect(JSON.stringify(body)).not.toContain('storedKey')
+    const one = async () =>
+      (await connect({ user: 'older', password: body.key })).client.query('SELECT 1 AS one')
+    expect((await one()).rows).toEqual([{ one: 1 }])
+    const file = path.join(service.dataDirectory, 'keys.json')
+    const stored = JSON.parse(await readFile(file, 'utf8'))
+    for (const key of stored.keys) if (key.name === 'older') delete key.scram
+    await writeFile(file, JSON.stringify(stored), { mode: 0o600 })
+    expect((await one()).rows).toEqual([{ one: 1 }])
+  })
+
+  test('ends once its key is deleted', async () => {
+    const created = await service.as('custodian').post('/v1/keys').send({ name: 'leaver', role: 'analyst' })
+    const { key, id } = created.body
+    const { client } = await connect({ user: 'leaver', password: key })
+    expect((await client.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }])
+    await service.as('custodian').delete(`/v1/keys/${id}`).expect(204)
+    expect(await errorOf(client.query('SELECT 1'))).toMatchObject({ code: '28000', severity: 'FATAL' })
+  })
+
+  test('sees the datasets of its key only, and nothing of the evaluator', async () => {
+    const created = await service
+      .as('custodian')
+      .post('/v1/keys')
+      .send({ name: 'limited', role: 'analyst', datasets: ['shared'] })
+    const { client } = await connect({ user: 'limited', password: created.body.key })
+    const names = async (sql: string) => (await client.query({ text: sql, rowMode: 'array' })).rows.flat()
+    expect(await names('SELECT relname FROM pg_class WHERE relnamespace = 2200')).toEqual(['shared'])
+    expect(await names('SELECT table_name FROM information_schema.tables')).toEqual(['shared'])
+    expect(await names('SELECT DISTINCT table_name FROM information_schema.columns')).toEqual(['shared'])
+    expect(await names("SELECT 'census'::regclass::oid")).toEqual([null])
+    expect(await errorOf(client.query('SELECT COUNT(*) FROM census'))).toMatchObject({ code: '42P01' })
+    for (const unknown of [
+      "read_text('/etc/passwd')",
+      'duckdb_settings()',
+      "getenv('HOME')",
+      "query('SELECT 1')",
+    ]) {
+      expect(await errorOf(client.query(`SELECT * FROM ${unknown}`))).toMatchObject({ code: '42883' })
+      expect(await errorOf(client.query(`SELECT ${unknown}`))).toMatchObject({ code: '42883' })
+    }
+    await errorOf(client.query('SELECT * FROM pg_catalog."/etc/passwd"'))
+    await errorOf(client.query('SELECT 1 FROM (WITH "/etc/passwd" AS (SELECT 1) SELECT 1) a, "/etc/passwd"'))
+  })
+
+  test('has settings and transactions', async () => {
+    const { client } = await connect()
+    await client.query("SET statement_timeout = '5s'; SET application_name TO 'tool'")
+    expect((await client.query('SHOW statement_timeout')).rows).toEqual([{ statement_timeout: '5s' }])
+    await client.query('BEGIN READ ONLY')
+    await errorOf(client.query('SHOW nothing'))
+    expect(await errorOf(client.query('SELECT 1'))).toMatchObject({ code: '25P02' })
+    expect(await client.query('COMMIT')).toMatchObject({ command: 'ROLLBACK' })
+    await client.query('DISCARD ALL')
+    expect((await client.query('SHOW statement_timeout')).rows).toEqual([{ statement_timeout: '0' }])
+    expect(await errorOf(client.query("SET client_encoding = 'LATIN1'"))).toMatchObject({ code: '22023' })
+    expect(await errorOf(client.query('SET sotto.epsilon = -1'))).toMatchObject({ code: '22023' })
+  })
+
+  test('of the dummy database answers from made-up rows at no cost', async () => {
+    const before = await spent()
+    const { client } = await connect({ database: 'sotto_dummy', options: '-c sotto.epsilon=0.5' })
+    const { rows } = await client.query('SELECT COUNT(*) FROM census')
+    expect(Math.abs(rows[0].count - 1_000)).toBeLessThan(200)
+    expect(await spent()).toEqual(before)
+  })
+
+  test('is encrypted with the certificate of the service', async () => {
+    const folder = temporaryFolder()
+    const certificates = path.resolve(import.meta.dirname, '../../http/certificates')
+    await copyFile(path.join(certificates, 'first.crt'), path.join(folder, 'tls.crt'))
+    await copyFile(path.join(certificates, 'first.key'), path.join(folder, 'tls.key'))
+    const encrypted = await startTestService({
+      SOTTO_PG_PORT: '0',
+      SOTTO_TLS_CERT: path.join(folder, 'tls.crt'),
+      SOTTO_TLS_KEY: path.join(folder, 'tls.key'),
+    })
+    try {
+      const { client } = await connect({
+        port: encrypted.pgPort,
+        password: encrypted.keyOf('analyst'),
+        ssl: { rejectUnauthorized: false },
+      } as ClientConfig)
+      expect((await client.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }])
+      await client.end()
+    } finally {
+      await encrypted.close()
+    }
+  })
+})
