@@ -34,8 +34,13 @@ export async function signIn(parts: WireParts, signing: Signing): Promise<() => 
   const digest =
     verifiers === undefined ? await digestOfPassword(signing) : await digestByScram(signing, verifiers)
   const principalNow = digest === undefined ? undefined : principalOfKey(parts, digest, user)
-  if (principalNow === undefined || (await principalNow()) === undefined) {
-    parts.authenticator.countRefused?.(address)
+  const refused = () => parts.authenticator.countRefused?.(address)
+  const principal = await principalNow?.().catch((error: unknown) => {
+    if (error instanceof WireError) refused()
+    throw error
+  })
+  if (principalNow === undefined || principal === undefined) {
+    refused()
     throw new WireError('28P01', `The password is no API key of "${user}".`, { fatal: true })
   }
   return async () => {
@@ -94,14 +99,13 @@ async function digestByScram(
 }
 
 /** Reads the principal of a key, if it has the name of the user. */
-function principalOfKey({ keys, authenticator }: WireParts, digest: string, user: string) {
+function principalOfKey({ keys }: WireParts, digest: string, user: string) {
   return async (): Promise<Principal | undefined> => {
     try {
       const principal = await keys.authenticateDigest(digest)
       return principal?.name === user ? principal : undefined
     } catch (error) {
       if (!(error instanceof Refusal) || error.code !== 'unauthenticated') throw error
-      authenticator.countRefused?.('')
       throw new WireError('28000', error.message, { fatal: true })
     }
   }

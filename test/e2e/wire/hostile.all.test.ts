@@ -1,8 +1,11 @@
 import { randomBytes, randomInt } from 'node:crypto'
+import { copyFile } from 'node:fs/promises'
+import path from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { Client } from 'pg'
 import { expect, test } from 'vitest'
 import { must } from '../../../src/privacy/must.ts'
+import { temporaryFolder } from '../../folders.ts'
 import { startTestService, testService } from '../service.ts'
 import { cancelPacket, int32, message, rawConnection, startPacket } from './hostile.ts'
 
@@ -165,4 +168,28 @@ test('sessions end when the service stops', async () => {
   await client.connect()
   await stopping.close()
   expect(await ended).toMatchObject({ code: '57P01' })
+})
+
+test('a session is encrypted with the certificate of the service', async () => {
+  const folder = temporaryFolder()
+  const certificates = path.resolve(import.meta.dirname, '../../http/certificates')
+  await copyFile(path.join(certificates, 'first.crt'), path.join(folder, 'tls.crt'))
+  await copyFile(path.join(certificates, 'first.key'), path.join(folder, 'tls.key'))
+  const encrypted = await startTestService({
+    SOTTO_PG_PORT: '0',
+    SOTTO_TLS_CERT: path.join(folder, 'tls.crt'),
+    SOTTO_TLS_KEY: path.join(folder, 'tls.key'),
+  })
+  try {
+    const client = new Client({
+      ...{ host: '127.0.0.1', port: encrypted.pgPort, user: 'analyst', database: 'sotto' },
+      password: encrypted.keyOf('analyst'),
+      ssl: { rejectUnauthorized: false },
+    } as never)
+    await client.connect()
+    expect((await client.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }])
+    await client.end()
+  } finally {
+    await encrypted.close()
+  }
 })

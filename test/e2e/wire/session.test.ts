@@ -1,10 +1,9 @@
-import { copyFile, readFile, writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { Client, type ClientConfig, DatabaseError } from 'pg'
 import Cursor from 'pg-cursor'
 import { afterEach, describe, expect, test } from 'vitest'
-import { temporaryFolder } from '../../folders.ts'
-import { startTestService, testService } from '../service.ts'
+import { testService } from '../service.ts'
 
 const service = testService({ SOTTO_DEMO: 'true', SOTTO_PG_PORT: '0' })
 
@@ -242,28 +241,5 @@ describe('a session', () => {
     const { rows } = await client.query('SELECT COUNT(*) FROM census')
     expect(Math.abs(rows[0].count - 1_000)).toBeLessThan(200)
     expect(await spent()).toEqual(before)
-  })
-
-  test('is encrypted with the certificate of the service', async () => {
-    const folder = temporaryFolder()
-    const certificates = path.resolve(import.meta.dirname, '../../http/certificates')
-    await copyFile(path.join(certificates, 'first.crt'), path.join(folder, 'tls.crt'))
-    await copyFile(path.join(certificates, 'first.key'), path.join(folder, 'tls.key'))
-    const encrypted = await startTestService({
-      SOTTO_PG_PORT: '0',
-      SOTTO_TLS_CERT: path.join(folder, 'tls.crt'),
-      SOTTO_TLS_KEY: path.join(folder, 'tls.key'),
-    })
-    try {
-      const { client } = await connect({
-        port: encrypted.pgPort,
-        password: encrypted.keyOf('analyst'),
-        ssl: { rejectUnauthorized: false },
-      } as ClientConfig)
-      expect((await client.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }])
-      await client.end()
-    } finally {
-      await encrypted.close()
-    }
   })
 })
