@@ -3,12 +3,12 @@ import { type GridColumn, isGrid, type QueryableColumn } from '../../core/datase
 import { valueOfIndex } from '../../core/dataset/grid-value.ts'
 import type { GroupKey } from '../../core/planner/language/aggregate.ts'
 import { columnNamed } from '../../core/planner/language/columns.ts'
-import { type CellLabel, planGrouping } from '../../core/planner/language/grouping.ts'
+import type { CellLabel } from '../../core/planner/language/grouping.ts'
 import { entry } from '../../privacy/must.ts'
 import { isFunction } from './computed.ts'
 import { computedColumn, needsComputing } from './computed-columns.ts'
-import { type GroupingExpression, isGroupingFunction } from './grouping.ts'
-import { keyOf } from './keys.ts'
+import { isGroupingFunction } from './grouping.ts'
+import { type CellValues, valuesOfCells } from './keys.ts'
 import type { ComparisonOperator, Expression } from './parsing/statement.ts'
 import { compileHaving } from './post-processing.ts'
 import type { Slots } from './row-values.ts'
@@ -260,22 +260,20 @@ function isOfCells(expression: Expression): boolean {
  * truth value.
  */
 function overCells({ scope, place }: Context, expression: Expression, truth: boolean): QueryPredicate {
-  const keys: GroupingExpression[] = []
+  scope.countComputed(expression.at)
+  const found: CellValues[] = []
   const slots: Slots = (part) => {
     if (part.kind === 'call' && !isGroupingFunction(part.name) && !isFunction(part.name))
       throw scope.unsupported(part.at, NO_FUNCTIONS)
-    const key = keyOf(scope, part)
-    if (keys.push(key) > 1)
+    const values = valuesOfCells(scope, part)
+    if (found.push(values) > 1)
       throw scope.unsupported(part.at, 'a condition compares one column with constants.')
-    return { key: 0, type: key.type }
+    return { key: 0, type: values.type }
   }
   const condition = compileHaving(scope, slots, expression)
-  const { column, cellOf } = entry(keys, 0)
-  const { key, labels } = planGrouping(column, scope.dataset, 'where')
-  const holds = labels.map(
-    (label) => condition({ keys: [cellOf(label)], measured: [], totals: noTotals }) === truth,
-  )
-  return place(rowsInCells(scope, key, labels, holds, expression.at), expression.at)
+  const { grouping, values } = entry(found, 0)
+  const holds = values.map((value) => condition({ keys: [value], measured: [], totals: noTotals }) === truth)
+  return place(rowsInCells(scope, grouping.key, grouping.labels, holds, expression.at), expression.at)
 }
 
 function noTotals(): never {
@@ -321,7 +319,7 @@ function rowsInCells(
 }
 
 /** Largest number of ranges that a condition becomes. */
-const MOST_RANGES = 400
+const MOST_RANGES = 1_000
 
 /** A condition that no row satisfies. */
 function never(column: string): QueryPredicate {

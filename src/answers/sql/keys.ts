@@ -1,5 +1,5 @@
 import { type GridColumn, isGrid, isNumeric, isTemporal } from '../../core/dataset/dataset.ts'
-import { planGrouping } from '../../core/planner/language/grouping.ts'
+import { type Grouping, planGrouping } from '../../core/planner/language/grouping.ts'
 import { decimalFromNumber } from '../../privacy/decimal.ts'
 import { divideRoundingDown, greatestCommonDivisor } from '../../privacy/rational.ts'
 import { compileValue } from './computed.ts'
@@ -13,7 +13,7 @@ import {
   MOST_BINS,
 } from './grouping.ts'
 import type { ArithmeticOperator, Expression } from './parsing/statement.ts'
-import type { Slots } from './row-values.ts'
+import type { Cell, CellType, Slots } from './row-values.ts'
 import { columnOf, numberOf, type Scope } from './scope.ts'
 
 /*
@@ -51,14 +51,50 @@ function functionOfCells(scope: Scope, expression: Expression): GroupingExpressi
     throw scope.unsupported(expression.at, 'this needs a column: constants are not computed.')
   const cellOf: GroupingExpression['cellOf'] = (label) =>
     computed.valueFor({ keys: [base.cellOf(label)], measured: [], totals: noTotals })
-  const { labels } = planGrouping(base.column, scope.dataset, 'keys')
-  const cells = labels.map((label) => JSON.stringify(cellOf(label)))
-  const repeated = cells.findIndex((cell, place) => cells.indexOf(cell) < place)
-  if (repeated >= 0) {
-    const rule = `this gives ${cells[repeated]} for several groups of ${base.name}. Group by ${base.name} itself.`
-    throw scope.unsupported(expression.at, rule)
+  const { labels } = cellsOf(scope, base, expression.at)
+  const known = new Set<string>()
+  for (const label of labels) {
+    const cell = JSON.stringify(cellOf(label))
+    if (known.has(cell)) {
+      const rule = `this gives ${cell} for several groups of ${base.name}. Group by ${base.name} itself.`
+      throw scope.unsupported(expression.at, rule)
+    }
+    known.add(cell)
   }
   return { ...base, type: computed.type, cellOf }
+}
+
+/** Largest number of cells of a column that a function is computed for. */
+const MOST_CELLS = 10_000
+
+/** The cells of a column, and the value of an expression in each. */
+export interface CellValues {
+  readonly grouping: Grouping
+  readonly type: CellType
+  readonly values: readonly Cell[]
+}
+
+/**
+ * Computes an expression for every cell of its column, once for each statement.
+ * @throws Refusal as {@link keyOf} does, and `query-does-not-fit` for a column with too many cells
+ */
+export function valuesOfCells(scope: Scope, expression: Expression): CellValues {
+  return scope.once(JSON.stringify(expression, withoutPlace), () => {
+    const key = keyOf(scope, expression)
+    const grouping = cellsOf(scope, key, expression.at)
+    return { grouping, type: key.type, values: grouping.labels.map(key.cellOf) }
+  })
+}
+
+function withoutPlace(name: string, part: unknown): unknown {
+  return name === 'at' ? undefined : part
+}
+
+function cellsOf(scope: Scope, { column, name }: GroupingExpression, at: number): Grouping {
+  const grouping = planGrouping(column, scope.dataset, 'keys')
+  if (grouping.labels.length <= MOST_CELLS) return grouping
+  const rule = `this has ${grouping.labels.length} values; at most ${MOST_CELLS} are supported. Compare ${name} with constants.`
+  throw scope.misfit(at, rule)
 }
 
 function noTotals(): never {
@@ -216,7 +252,7 @@ function cellsOfSteps(scope: Scope, { at }: Expression, { column, at: valueAt }:
   const isSame = (one: Exact, other: Exact) =>
     one.value.numerator === other.value.numerator && one.value.denominator === other.value.denominator
   const [starts, values]: [bigint[], number[]] = [[], []]
-  let start = column.lowerIndex
+  let [start, width] = [column.lowerIndex, 1n]
   while (start <= column.upperIndex) {
     const here = valueAt(start)
     starts.push(start)
@@ -225,12 +261,16 @@ function cellsOfSteps(scope: Scope, { at }: Expression, { column, at: valueAt }:
       const rule = `this has more than ${MOST_BINS} values. Group by wider steps, such as FLOOR(${column.name} / 1000.0) * 1000.`
       throw scope.misfit(at, rule)
     }
+    // Steps are mostly as wide as the one before, so the search begins at its end.
+    const probes = [start + width - 1n, start + width]
     let [last, beyond] = [start, column.upperIndex + 1n]
     while (beyond - last > 1n) {
-      const middle = (last + beyond) / 2n
-      if (isSame(valueAt(middle), here)) last = middle
-      else beyond = middle
+      const probe = probes.pop() ?? (last + beyond) / 2n
+      if (probe <= last || probe >= beyond) continue
+      if (isSame(valueAt(probe), here)) last = probe
+      else beyond = probe
     }
+    width = beyond - start
     start = beyond
   }
   return binned(column, starts, values, values.every(Number.isInteger) ? 'integer' : 'number')

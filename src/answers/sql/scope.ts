@@ -20,11 +20,21 @@ export interface Scope {
   readonly tables: NamedTables
   /** Translates a condition to the rows where it is TRUE. */
   readonly condition: (expression: Expression) => QueryPredicate
+  /**
+   * Counts a condition that is computed for every cell of a column, which takes time.
+   * @throws Refusal `sql-not-supported` for too many in one statement
+   */
+  readonly countComputed: (at: number) => void
+  /** Computes what is asked for several times under a name once. */
+  readonly once: <Result>(name: string, compute: () => Result) => Result
   /** Creates the refusal of a part that the service does not support. */
   readonly unsupported: (at: number | undefined, rule: string) => Refusal
   /** Creates the refusal of a part that does not fit the dataset. */
   readonly misfit: (at: number, rule: string) => Refusal
 }
+
+/** Largest number of conditions that are computed for every cell of a column. */
+const MOST_COMPUTED = 20
 
 /**
  * @param conditionOf translates the conditions of computed columns
@@ -37,12 +47,28 @@ export function openScope(
   conditionOf: (scope: Scope, expression: Expression) => QueryPredicate,
 ): Scope {
   const misfit = (at: number, rule: string) => refusePart(text, at, 'query-does-not-fit', rule)
+  const unsupported = (at: number | undefined, rule: string) =>
+    refusePart(text, at, 'sql-not-supported', rule)
+  let computed = 0
+  const known = new Map<string, unknown>()
   const scope: Scope = {
     condition: (expression) => conditionOf(scope, expression),
+    once: <Result>(name: string, compute: () => Result) => {
+      if (!known.has(name)) known.set(name, compute())
+      return known.get(name) as Result
+    },
+    countComputed: (at) => {
+      computed += 1
+      if (computed > MOST_COMPUTED)
+        throw unsupported(
+          at,
+          `at most ${MOST_COMPUTED} conditions on functions are supported in a statement.`,
+        )
+    },
     text,
     dataset,
     tables: namedTables(statement, dataset, misfit),
-    unsupported: (at, rule) => refusePart(text, at, 'sql-not-supported', rule),
+    unsupported,
     misfit,
   }
   return scope

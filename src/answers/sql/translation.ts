@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { type QueryPredicate, requestTerms } from '../../../schemas/answers/query.ts'
+import { MAX_BATCH_QUERIES, type QueryPredicate, requestTerms } from '../../../schemas/answers/query.ts'
 import type { Dataset } from '../../core/dataset/dataset.ts'
 import { defined } from '../../privacy/defined.ts'
 import { entry } from '../../privacy/must.ts'
@@ -82,6 +82,10 @@ export function translate(text: string, select: Select, dataset: Dataset, nowMs:
   if (having !== undefined) requireNoTotals(scope, statement)
   if (measures.length === 0) throw refuseWithoutAggregate(scope, statement)
   const queries = assembleQueries(scope, groupings, measures, where)
+  if (queries.length > MAX_BATCH_QUERIES) {
+    const rule = `the statement means ${queries.length} queries; at most ${MAX_BATCH_QUERIES} are supported. Send several statements.`
+    throw scope.unsupported(undefined, rule)
+  }
   const divides = outputs.some(
     ({ target, slot }) =>
       'computed' in slot &&

@@ -1,9 +1,10 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { loadParser } from '../../../src/answers/sql/parsing/parser.ts'
+import { normalForm } from '../../../src/core/planner/identity/normal-form.ts'
 import { plan } from '../../../src/core/planner/plan.ts'
 import { noiseReport, reporter } from '../../../src/core/planner/report.ts'
 import { datasetOf } from '../../engines/fixture.ts'
-import { COLUMNS, meaningOf, queryOf, refusalOf, translated, visits } from './translated.ts'
+import { COLUMNS, meaningOf, queriesOf, queryOf, refusalOf, translated, visits } from './translated.ts'
 
 beforeAll(loadParser)
 
@@ -179,6 +180,39 @@ describe('conditions', () => {
     ["seen < TIMESTAMP '2024-03-01'", { column: 'seen', op: '<', value: '2024-03-01' }],
     ['age > 3 -- a comment', AGES],
     [
+      "date_trunc('month', day) = '2024-02-01'",
+      { column: 'day', op: 'between', lower: '2024-02-01', upper: '2024-02-29' },
+    ],
+    ['EXTRACT(year FROM day) < 2024', { op: 'and', predicates: [missing('day'), not(missing('day'))] }],
+    ["Region LIKE '%o%th'", { column: 'Region', op: 'in', values: ['North', 'South'] }],
+    ["Region NOT ILIKE '_o%'", { column: 'Region', op: '=', value: "O'Hara" }],
+    [
+      'FLOOR(age / 4.0) IN (0, 2)',
+      {
+        op: 'or',
+        predicates: [
+          { column: 'age', op: 'between', lower: 0, upper: 3 },
+          { column: 'age', op: 'between', lower: 8, upper: 11 },
+        ],
+      },
+    ],
+    // The time is 2026-11-27 21:30:15.25 UTC.
+    ["day >= now() - interval '30 days'", { column: 'day', op: '>', value: '2026-10-28' }],
+    ['day < CURRENT_DATE - 1', { column: 'day', op: '<', value: '2026-11-26' }],
+    [
+      "day >= date_trunc('month', now() - interval '9 months')",
+      { column: 'day', op: '>=', value: '2026-02-01' },
+    ],
+    [
+      "seen > now() - '1 hour 30 minutes'::interval",
+      { column: 'seen', op: '>', value: '2026-11-27T20:00:15Z' },
+    ],
+    [
+      "seen >= TO_TIMESTAMP('2024-02-28 00:00:00.000000', 'YYYY-MM-DD HH24:MI:SS.US')",
+      { column: 'seen', op: '>=', value: '2024-02-28T00:00:00Z' },
+    ],
+    ["day > DATE '2024-03-31' - interval '1 month'", { column: 'day', op: '>', value: '2024-02-29' }],
+    [
       '(age > 3 OR (member OR age IS NULL)) AND NOT (age > 5 OR member)',
       {
         op: 'and',
@@ -191,6 +225,49 @@ describe('conditions', () => {
     ],
   ])('%s', (condition, where) => {
     expect(meaningOf(select('COUNT(*)', `WHERE ${condition}`))).toEqual({ kind: 'count', where })
+  })
+})
+
+test('notes say which time now() is, and that the statement is another question later', () => {
+  const { notes } = translated(select('COUNT(*)', "WHERE seen > now() - interval '1 day'"))
+  expect(notes[0]).toMatch(/^now\(\) is 2026-11-27T21:30:15Z\. .*another question/)
+})
+
+describe('several queries', () => {
+  const kindsOf = (sql: string) => queriesOf(select(sql)).map(({ kind }) => kind)
+  test.each([
+    ['COUNT(*), COUNT(age)', ['count', 'count']],
+    ['COUNT(*), AVG(age), COUNT(age), SUM(age)', ['count', 'groupBy']],
+    ['SUM(age), SUM(LEAST(age, 3))', ['sum', 'sum']],
+    ['COUNT(*), MIN(age), CORR(age, cost), STDDEV(cost)', ['correlation', 'groupBy', 'minimum']],
+    ['COUNT(*) FILTER (WHERE age > 3), SUM(cost) FILTER (WHERE NOT age <= 3)', ['groupBy']],
+    ['AVG(CASE WHEN member THEN 1 ELSE 0 END)', ['proportion']],
+    [
+      'AVG(CASE WHEN member THEN 1 ELSE 0 END), AVG(CASE WHEN age > 3 THEN 1 ELSE 0 END), COUNT(*)',
+      ['groupBy'],
+    ],
+  ])('%s', (values, kinds) => {
+    expect(kindsOf(values)).toEqual(kinds)
+  })
+
+  test('are the same in any order of the columns, keys and aggregates', () => {
+    const forms = (sql: string) =>
+      queriesOf(sql).map((query) => normalForm(plan(query, visits, { maxCells: 1_000 })))
+    const parts = [
+      'COUNT(*)',
+      'AVG(cost)',
+      'SUM(age) FILTER (WHERE age > 3)',
+      "COUNT(*) FILTER (WHERE Region LIKE 'N%')",
+    ]
+    const sql = (values: readonly string[], keys: string) => select(values.join(', '), `GROUP BY ${keys}`)
+    const one = forms(sql(parts, 'member, Visits'))
+    expect(one).toHaveLength(3)
+    expect(forms(sql(parts.toReversed(), 'Visits, member'))).toEqual(one)
+  })
+
+  test('are at most as many as a batch has', () => {
+    const many = Array.from({ length: 101 }, (_, place) => `COUNT(*)FILTER(WHERE cost<${place / 4 - 10})`)
+    expect(refusalOf(select(many.join())).errors[0]?.rule).toContain('100')
   })
 })
 
@@ -210,6 +287,23 @@ describe('groups', () => {
     ['width_bucket(age, 5, 15, 2)', { column: 'age', edges: [0, 5, 10, 15, 20] }],
     ['width_bucket(age, -10, 30, 4)', { column: 'age', edges: [0, 10, 20, 20] }],
     ['width_bucket(age, ARRAY[7.5])', { column: 'age', edges: [0, 8, 20] }],
+    ['FLOOR(age / 8.0) * 8', { column: 'age', edges: [0, 8, 16, 20] }],
+    ['age / 8 * 8', { column: 'age', edges: [0, 8, 16, 20] }],
+    ['10 - CEIL(cost / 2.5)', { column: 'cost', edges: [-5, -4.75, -2.25, 0.25, 2.75, 5] }],
+    [
+      'floor(extract(epoch from seen)/172800)*172800',
+      {
+        column: 'seen',
+        edges: [
+          '2024-02-27T00:00:00Z',
+          '2024-02-29T00:00:00Z',
+          '2024-03-02T00:00:00Z',
+          '2024-03-02T23:00:00Z',
+        ],
+      },
+    ],
+    ["CAST(date_trunc('month', day) AS date)", { column: 'day', by: 'month' }],
+    ['upper(Region)', 'Region'],
     ['width_bucket(cost, -2, 2, 3)', { column: 'cost', edges: [-5, -2, -0.5, 0.75, 2, 5] }],
   ])('by %s', (key, column) => {
     expect(meaningOf(select(`${key}, COUNT(*)`, `GROUP BY ${key}`))).toEqual({ kind: 'histogram', column })
