@@ -100,6 +100,14 @@ test('asks about groups, batches, sessions, SQL and made-up rows', async () => {
   expect(again).toMatchObject({ id: session.id, replayed: true })
   const sql = await census.sql('SELECT Sex, COUNT(*) AS n FROM census GROUP BY Sex', { epsilon: 0.1 })
   expect(sql.rows[0]).toMatchObject({ Sex: expect.any(String), n: expect.any(Number) })
+  const parts =
+    "SELECT COUNT(*) FILTER (WHERE Sex = 'F') AS f, COUNT(*) FILTER (WHERE Sex = 'M') AS m FROM census"
+  const several = await census.sql(parts, { epsilon: 0.01 })
+  expect(several.answer).toMatchObject({
+    price: { epsilon: 0.01 },
+    answers: [{ kind: 'count' }, { kind: 'count' }],
+  })
+  expect(several.rows[0]).toMatchObject({ f: expect.any(Number), m: expect.any(Number) })
   expect(await spent()).not.toEqual(before)
   const practice = await client.dataset('census', { on: 'dummy', rows: 200 }).count({ epsilon: 1 })
   expect(practice).toMatchObject({ dummy: true, id: undefined })

@@ -413,6 +413,12 @@ def test_sql(population: sotto.Dataset) -> None:
     assert answer.query["kind"] == "groupBy"
     assert population.group_by("Sex").agg(n=sotto.count(), age=sotto.mean("Age")).run(epsilon=1).replayed
     assert population.preview("SELECT COUNT(*) FROM population", half_width=10, use="fresh").half_width == 10
+    statement = "SELECT COUNT(*) FILTER (WHERE Sex = 'F') AS women, MIN(Age) AS a FROM population"
+    several = population.sql(statement, epsilon=1)
+    assert isinstance(several.answer, sotto.Batch)
+    assert several.price.epsilon == 2
+    assert list(several.to_frame().columns) == ["women", "women_half_width", "a", "a_rank_half_width"]
+    assert "price of all" in repr(several)
     with pytest.raises(sotto.Problem) as caught:
         population.sql("SELECT p.Age FROM population p JOIN population q ON TRUE", epsilon=1)
     assert caught.value.field == "sql"

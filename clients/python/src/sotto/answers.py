@@ -497,6 +497,8 @@ class Batch(Sequence[Any]):
         self.plan: str | None = document.get("plan")
         """How the queries were planned: `together`, so that their answers agree, or `separate`."""
         self.budget_left = Amount(**document["budget"]["remaining"])
+        self.dummy: bool = document.get("dummy", False)
+        """True if the answers are over made-up rows, for practice."""
         shared = {name: document[name] for name in ("dataset", "datasetVersion", "budget", "dummy") if name in document}
         self.answers = [
             read_answer({**shared, **part, "cost": part["price"]}, question, replayed)
