@@ -4,11 +4,12 @@ import { describe, expect, test } from 'vitest'
 import type { Column, Dataset } from '../../../src/core/dataset/dataset.ts'
 import {
   type DummyDeclaration,
+  type DummyValue,
   dummyDeclaration,
   dummyKey,
   requireFewValues,
 } from '../../../src/datasets/dummy/declaration.ts'
-import { type DummyValue, dummyRows } from '../../../src/datasets/dummy/rows.ts'
+import { dummyRows } from '../../../src/datasets/dummy/rows.ts'
 import { dummyText } from '../../../src/datasets/dummy/text.ts'
 import { datasetOf, column as declared } from '../../engines/fixture.ts'
 import { clinic, declaration } from './declarations.ts'
