@@ -160,7 +160,7 @@ export const aggregates: fc.Arbitrary<readonly string[]> = fc.uniqueArray(
           'cost',
           'Visits',
           'age - 2 * cost',
-          'cost / 5',
+          'cost / 4',
           'COALESCE(age, 3)',
           'CASE WHEN age > 3 THEN cost WHEN member THEN 1.5 END',
           'EXTRACT(HOUR FROM seen)',

@@ -105,6 +105,8 @@ export const QUESTIONS: readonly Readonly<Record<string, unknown>>[] = [
   { kind: 'topGroups', keys: ['Occupation', { column: 'day', by: 'year', to: '2024' }], k: 3, epsilon: 0.1 },
   { kind: 'noisyMax', candidates: { column: 'Occupation' }, k: 2, gap: true, noise: 'gumbel', epsilon: 0.1 },
   { kind: 'noisyMax', candidates: { column: { column: 'day', by: 'hour' } }, epsilon: 0.1 },
+  { kind: 'histogram', column: { column: 'day', by: 'week', timeZone: 'America/New_York' }, epsilon: 0.1 },
+  { kind: 'sum', column: 'case when Age < 18 then 0 else Age - 17 end', epsilon: 0.1 },
   { kind: 'contributionProfile', epsilon: 0.1 },
   {
     kind: 'marginals',

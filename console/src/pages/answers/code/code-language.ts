@@ -100,7 +100,7 @@ export const PYTHON: Language = {
   combination: (op, parts) => parts.map((part) => `(${part})`).join(op === 'and' ? ' & ' : ' | '),
   negation: (part, isOperand) => (isOperand ? `~${part}` : `~(${part})`),
   calendar: (column, by, ends) => {
-    const given = ends.map(([name, value]) => `${name === 'from' ? 'from_' : name}=${value}`)
+    const given = ends.map(([name, value]) => `${name === 'from' ? 'from_' : snake(name)}=${value}`)
     return `${column}.by(${[by, ...given].join(', ')})`
   },
   cells: (text) => text,

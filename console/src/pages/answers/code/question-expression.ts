@@ -100,11 +100,11 @@ function candidatesText({ column, predicates }: AskedQuestion, language: Languag
 /** Returns the expression of a column that groups rows. */
 function groupingText(grouping: unknown, language: Language): string | undefined {
   if (!isRecord(grouping)) return language.text(String(grouping))
-  const { column, edges, by, from, to } = grouping
+  const { column, edges, by, from, to, timeZone } = grouping
   const subject = columnText(column, language)
   if (Array.isArray(edges)) return `${subject}.bins(${language.json(edges)})`
   if (typeof by !== 'string') return undefined
-  const ends = Object.entries({ from, to }).filter(([, value]) => value !== undefined)
+  const ends = Object.entries({ from, to, timeZone }).filter(([, value]) => value !== undefined)
   return language.calendar(
     subject,
     language.text(by),

@@ -96,6 +96,14 @@ function PeriodFields({ column, grouping, onChange }: PeriodFieldsProps) {
             onChange={(text) => onChange(withField(calendar, end, text || undefined))}
           />
         ))}
+      {calendar !== undefined && column.type === 'timestamp' && (
+        <TextField
+          label="Time zone"
+          placeholder="UTC"
+          value={calendar.timeZone ?? ''}
+          onChange={(text) => onChange(withField(calendar, 'timeZone', text || undefined))}
+        />
+      )}
     </>
   )
 }
