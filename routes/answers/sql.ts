@@ -7,7 +7,6 @@ import { practiceQuery } from '../../schemas/datasets/dummy.ts'
 import { jsonText } from '../../schemas/values.ts'
 import type { AnswerDependencies } from '../../src/answers/answer.ts'
 import type { DummyDependencies } from '../../src/answers/practice.ts'
-import type { SqlPool } from '../../src/answers/sql/pool.ts'
 import {
   answerStatement,
   askStatement,
@@ -15,7 +14,8 @@ import {
   previewStatement,
   rowsOfStatement,
   shownStatement,
-} from '../../src/answers/sql/statement.ts'
+} from '../../src/answers/sql/asked-statement.ts'
+import type { SqlPool } from '../../src/answers/sql/pool.ts'
 import type { Catalog } from '../../src/datasets/catalog/catalog.ts'
 import type { VersionUses } from '../../src/datasets/catalog/version-uses.ts'
 import { requireBalances, requireDataset } from '../../src/http/access/permitted-datasets.ts'

@@ -13,7 +13,7 @@ import type { CellLabel } from '../../core/planner/language/grouping.ts'
 import { decimalFromNumber } from '../../privacy/decimal.ts'
 import { divideRoundingUp } from '../../privacy/rational.ts'
 import type { Call, Expression } from './parsing/statement.ts'
-import type { Cell, CellType } from './row-values.ts'
+import type { Cell, CellType } from './rows/row-values.ts'
 import { columnOf, numberOf, type Scope } from './scope.ts'
 
 /** An expression by which rows are grouped. */

@@ -2,7 +2,6 @@ import { type GridColumn, isGrid, isNumeric, isTemporal } from '../../core/datas
 import { type Grouping, planGrouping } from '../../core/planner/language/grouping.ts'
 import { decimalFromNumber } from '../../privacy/decimal.ts'
 import { divideRoundingDown, greatestCommonDivisor } from '../../privacy/rational.ts'
-import { compileValue } from './computed.ts'
 import { computedColumn, needsComputing } from './computed-columns.ts'
 import {
   binned,
@@ -13,7 +12,8 @@ import {
   MOST_BINS,
 } from './grouping.ts'
 import type { ArithmeticOperator, Expression } from './parsing/statement.ts'
-import type { Cell, CellType, Slots } from './row-values.ts'
+import { compileValue } from './rows/computed.ts'
+import type { Cell, CellType, Slots } from './rows/row-values.ts'
 import { columnOf, numberOf, type Scope } from './scope.ts'
 
 /*

@@ -11,23 +11,23 @@ import {
   type PlacedMeasure,
   placeMeasure,
 } from './assembly.ts'
-import { compileValue, halfWidthOf, isFunction, totalOf } from './computed.ts'
 import { conditionOf, type Placing } from './conditions.ts'
-import { createGroupFilter } from './excluded-groups.ts'
 import { type GroupingExpression, isGroupingFunction } from './grouping.ts'
 import { keyOf } from './keys.ts'
 import { type Measure, measureOf } from './measures.ts'
 import { notesOf } from './notes.ts'
 import type { Call, Expression, Select, Statement, Target } from './parsing/statement.ts'
 import { refusePart } from './place.ts'
-import { compileHaving, sliceOf, sortGroups } from './post-processing.ts'
-import { type Answered, groupsOf, type ResultColumn } from './result.ts'
-import { halfWidthUnit, isWhole, type StatedNoise, typeOf } from './result-types.ts'
-import { rewritten } from './rewritten.ts'
-import { type Cell, type Group, isNoisy, type Slot, type Slots, valueIn } from './row-values.ts'
+import { rewritten } from './rewriting/rewritten.ts'
+import { resolveTimes } from './rewriting/times.ts'
+import { contains, nameOf, unwrapped } from './rewriting/wrappers.ts'
+import { compileValue, halfWidthOf, isFunction, totalOf } from './rows/computed.ts'
+import { createGroupFilter } from './rows/excluded-groups.ts'
+import { compileHaving, sliceOf, sortGroups } from './rows/post-processing.ts'
+import { type Answered, groupsOf, type ResultColumn } from './rows/result.ts'
+import { halfWidthUnit, isWhole, type StatedNoise, typeOf } from './rows/result-types.ts'
+import { type Cell, type Group, isNoisy, type Slot, type Slots, valueIn } from './rows/row-values.ts'
 import { columnOf, declaredName, isColumn, openScope, type Scope } from './scope.ts'
-import { resolveTimes } from './times.ts'
-import { contains, nameOf, unwrapped } from './wrappers.ts'
 
 /** A statement as queries, and its rows as post-processing of their answers. */
 export interface Translation {

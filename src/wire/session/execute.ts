@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { DEFAULT_SIZE } from '../../../schemas/datasets/dummy.ts'
 import { describePrice } from '../../answers/documents/costs.ts'
-import type { ResultColumn } from '../../answers/sql/result.ts'
 import {
   answerStatement,
   askParsed,
   columnsBeforehand,
   practiseStatement,
   rowsOfStatement,
-} from '../../answers/sql/statement.ts'
+} from '../../answers/sql/asked-statement.ts'
+import type { ResultColumn } from '../../answers/sql/rows/result.ts'
 import type { Dataset } from '../../core/dataset/dataset.ts'
 import { requireBalances } from '../../http/access/permitted-datasets.ts'
 import { mayUse, type Principal } from '../../http/access/principal.ts'

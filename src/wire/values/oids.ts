@@ -1,4 +1,4 @@
-import type { CellType } from '../../answers/sql/row-values.ts'
+import type { CellType } from '../../answers/sql/rows/row-values.ts'
 import type { WireColumn } from '../protocol/backend.ts'
 
 /** OIDs of PostgreSQL's types, by their name in pg_type. */

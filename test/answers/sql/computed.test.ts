@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from 'vitest'
+import { rowsOfStatement } from '../../../src/answers/sql/asked-statement.ts'
 import { loadParser } from '../../../src/answers/sql/parsing/parser.ts'
-import { rowsOfStatement } from '../../../src/answers/sql/statement.ts'
 import { accuracy } from '../../../src/core/mechanisms/mechanism.ts'
 import { halfWidthBound, noiseOf } from '../../../src/core/mechanisms/noise/combined-noise.ts'
 import type { AdditivePlan } from '../../../src/core/planner/additive/shape.ts'

@@ -1,9 +1,9 @@
-import { parseInstant } from '../../core/dataset/iso-time.ts'
-import { entry } from '../../privacy/must.ts'
-import type { ComparisonOperator, Expression, SortKey, Statement } from './parsing/statement.ts'
+import { parseInstant } from '../../../core/dataset/iso-time.ts'
+import { entry } from '../../../privacy/must.ts'
+import type { ComparisonOperator, Expression, SortKey, Statement } from '../parsing/statement.ts'
+import { literalOf, numberOf, type Scope } from '../scope.ts'
 import { patternOf } from './pattern.ts'
 import { type Cell, type CellType, type Group, type Slot, type Slots, valueIn } from './row-values.ts'
-import { literalOf, numberOf, type Scope } from './scope.ts'
 
 /** TRUE, FALSE, or null for unknown. */
 type Truth = boolean | null

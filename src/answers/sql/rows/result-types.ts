@@ -1,7 +1,7 @@
-import { type Dataset, isTemporal } from '../../core/dataset/dataset.ts'
-import { columnNamed } from '../../core/planner/language/columns.ts'
-import type { NoiseReport } from '../../core/planner/report-kinds.ts'
-import type { Measure } from './measures.ts'
+import { type Dataset, isTemporal } from '../../../core/dataset/dataset.ts'
+import { columnNamed } from '../../../core/planner/language/columns.ts'
+import type { NoiseReport } from '../../../core/planner/report-kinds.ts'
+import type { Measure } from '../measures.ts'
 import type { HalfWidthUnit } from './result.ts'
 import type { CellType } from './row-values.ts'
 

@@ -1,9 +1,9 @@
-import { dateText, instantText, parseDate, parseInstant } from '../../core/dataset/iso-time.ts'
-import { periodAt, startOf } from '../../core/planner/language/calendar.ts'
-import type { Refusal } from '../../privacy/refusal.ts'
-import { isUnit } from './grouping.ts'
-import type { CastType, Expression, Statement } from './parsing/statement.ts'
-import { instantOf } from './scope.ts'
+import { dateText, instantText, parseDate, parseInstant } from '../../../core/dataset/iso-time.ts'
+import { periodAt, startOf } from '../../../core/planner/language/calendar.ts'
+import type { Refusal } from '../../../privacy/refusal.ts'
+import { isUnit } from '../grouping.ts'
+import type { CastType, Expression, Statement } from '../parsing/statement.ts'
+import { instantOf } from '../scope.ts'
 import { mapParts } from './wrappers.ts'
 
 /*

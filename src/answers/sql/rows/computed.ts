@@ -1,4 +1,5 @@
-import type { ArithmeticOperator, Expression } from './parsing/statement.ts'
+import type { ArithmeticOperator, Expression } from '../parsing/statement.ts'
+import { numberOf, type Scope } from '../scope.ts'
 import {
   type Cell,
   type CellType,
@@ -9,7 +10,6 @@ import {
   type Slots,
   valueIn,
 } from './row-values.ts'
-import { numberOf, type Scope } from './scope.ts'
 
 /*
  * Values that are computed from the values of a group: arithmetic, rounding and casts. It is post-processing, and free. The

@@ -16,8 +16,8 @@ import { answerBatchOnDummy, answerOnDummy, type DummyDependencies } from '../pr
 import { type AssumedAdversary, preview, previewBatch } from '../preview.ts'
 import type { Select } from './parsing/statement.ts'
 import type { SqlPool } from './pool.ts'
-import type { Answered } from './result.ts'
-import type { StatedNoise } from './result-types.ts'
+import type { Answered } from './rows/result.ts'
+import type { StatedNoise } from './rows/result-types.ts'
 import { type Translation, translate } from './translation.ts'
 
 /** Time limit for parsing a statement. It takes less than a millisecond. */

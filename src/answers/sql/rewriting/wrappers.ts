@@ -1,8 +1,8 @@
-import { defined } from '../../privacy/defined.ts'
-import type { Refusal } from '../../privacy/refusal.ts'
-import { fold } from './identifiers.ts'
-import { isAggregate } from './measures.ts'
-import type { Expression, Select, SortKey, Statement, Subquery, Target } from './parsing/statement.ts'
+import { defined } from '../../../privacy/defined.ts'
+import type { Refusal } from '../../../privacy/refusal.ts'
+import { fold } from '../identifiers.ts'
+import { isAggregate } from '../measures.ts'
+import type { Expression, Select, SortKey, Statement, Subquery, Target } from '../parsing/statement.ts'
 
 /*
  * Tools wrap what they send: SELECT ... FROM (SELECT ...) AS source, or WITH source AS (SELECT ...). A wrapper is replaced by

@@ -1,4 +1,4 @@
-import type { Expression } from './parsing/statement.ts'
+import type { Expression } from '../parsing/statement.ts'
 
 /* The values that rows of a result are made from: those of one group, and what is computed from them. */
 

@@ -1,6 +1,6 @@
-import { defined } from '../../privacy/defined.ts'
-import { OF_SAMPLES } from './measures.ts'
-import type { Call, Expression } from './parsing/statement.ts'
+import { defined } from '../../../privacy/defined.ts'
+import { OF_SAMPLES } from '../measures.ts'
+import type { Call, Expression } from '../parsing/statement.ts'
 
 /*
  * Aggregates of constants and of CASE are other spellings of counts, shares, and aggregates with FILTER:

@@ -1,9 +1,9 @@
-import type { QueryPredicate } from '../../../schemas/answers/query.ts'
-import type { Dataset } from '../../core/dataset/dataset.ts'
-import type { GroupKey, Predicate } from '../../core/planner/language/aggregate.ts'
-import { type CellLabel, planGrouping } from '../../core/planner/language/grouping.ts'
-import { planPredicate } from '../../core/planner/language/predicate.ts'
-import type { GroupingExpression } from './grouping.ts'
+import type { QueryPredicate } from '../../../../schemas/answers/query.ts'
+import type { Dataset } from '../../../core/dataset/dataset.ts'
+import type { GroupKey, Predicate } from '../../../core/planner/language/aggregate.ts'
+import { type CellLabel, planGrouping } from '../../../core/planner/language/grouping.ts'
+import { planPredicate } from '../../../core/planner/language/predicate.ts'
+import type { GroupingExpression } from '../grouping.ts'
 
 /** The values of a column that the rows of a cell can have. */
 type Values =
