@@ -1,14 +1,13 @@
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { OpenAPIV3_1 } from 'openapi-types'
 import { beforeAll, expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { answer as answerSchema } from '../../../schemas/answers/answer.ts'
 import type { Role } from '../../../src/http/access/principal.ts'
 import { testService } from '../service.ts'
+import { operationsOf, ROLE_OF_SCHEME, schemaOf } from './operations.ts'
 
-const METRICS_KEY = 'key-of-the-operator'
-const service = testService({ SOTTO_DEMO: 'true', SOTTO_METRICS_KEY: METRICS_KEY })
+const service = testService({ SOTTO_DEMO: 'true' })
 let served = ''
 let document: OpenAPIV3_1.Document
 beforeAll(async () => {
@@ -16,46 +15,13 @@ beforeAll(async () => {
   document = parse(served)
 })
 
-const ROLE_OF_SCHEME: Record<string, Role> = {
-  analystKey: 'analyst',
-  custodianKey: 'custodian',
-  auditorKey: 'auditor',
-}
-
-type Operation = OpenAPIV3_1.OperationObject
-const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const
-
-function operations(): readonly { method: (typeof METHODS)[number]; path: string; operation: Operation }[] {
-  return Object.entries(document.paths ?? {}).flatMap(([template, item]) =>
-    METHODS.flatMap((method) => {
-      const operation = item?.[method]
-      return operation === undefined ? [] : [{ method, path: template, operation }]
-    }),
-  )
-}
-
-function parametersOf({ parameters = [] }: Operation): readonly OpenAPIV3_1.ParameterObject[] {
-  const shared: Readonly<Record<string, unknown>> = document.components?.parameters ?? {}
-  return parameters.map(
-    (part) =>
-      ('$ref' in part ? shared[part.$ref.split('/').at(-1) ?? ''] : part) as OpenAPIV3_1.ParameterObject,
-  )
-}
-
-function schemaOf(part: unknown): Record<string, unknown> {
-  const { $ref, ...schema } = part as { $ref?: string }
-  if ($ref === undefined) return schema
-  const name = $ref.split('/').at(-1) ?? ''
-  return schemaOf(document.components?.schemas?.[name])
-}
-
 test('openapi.yaml is what the code generates (npm run openapi writes it)', async () => {
   expect(await readFile(resolve(import.meta.dirname, '../../../openapi.yaml'), 'utf8')).toBe(served)
 })
 
 test('it is OpenAPI 3.1 and lists every operation', () => {
   expect(document.openapi).toBe('3.1.0')
-  expect(operations().map(({ method, path: template }) => `${method} ${template}`)).toEqual([
+  expect(operationsOf(document).map(({ method, path: template }) => `${method} ${template}`)).toEqual([
     'get /healthz',
     'get /v1/',
     'get /readyz',
@@ -140,7 +106,7 @@ test('problems and most parameters are stated once, and every reference leads to
   const shared = new Set(
     Object.values(document.components?.parameters ?? {}).map((part) => Object(part).name),
   )
-  const inline = operations().flatMap(({ operation: { parameters = [], responses = {} } }) => [
+  const inline = operationsOf(document).flatMap(({ operation: { parameters = [], responses = {} } }) => [
     ...parameters.flatMap((part) => ('name' in part && !shared.has(part.name) ? [JSON.stringify(part)] : [])),
     ...Object.entries(responses).flatMap(([status, part]) =>
       status.endsWith('XX') && !('$ref' in part) ? [status] : [],
@@ -155,7 +121,7 @@ test('problems and most parameters are stated once, and every reference leads to
 })
 
 test('every operation has a unique operationId in camelCase', () => {
-  const ids = operations().map(({ operation }) => operation.operationId)
+  const ids = operationsOf(document).map(({ operation }) => operation.operationId)
   expect(ids.filter((id) => !/^[a-z]+([A-Z][a-z]+)+$/.test(id ?? ''))).toEqual([])
   expect(new Set(ids).size).toBe(ids.length)
   expect(ids).toEqual(
@@ -164,7 +130,7 @@ test('every operation has a unique operationId in camelCase', () => {
 })
 
 test('a role may call exactly the operations that list its key', async () => {
-  for (const { method, path: template, operation } of operations()) {
+  for (const { method, path: template, operation } of operationsOf(document)) {
     const listed = (operation.security ?? []).flatMap((scheme) => Object.keys(scheme))
     if (!listed.some((scheme) => scheme in ROLE_OF_SCHEME)) continue
     const path = template.replace('{id}', '0'.repeat(32)).replace(/\{\w+\}/g, 'nowhere')
@@ -179,7 +145,7 @@ test('a role may call exactly the operations that list its key', async () => {
 
 test('everyone may preview, and custodians may evaluate', () => {
   const rolesOf = (id: string) => {
-    const { operation } = operations().find((each) => each.operation.operationId === id) ?? {}
+    const { operation } = operationsOf(document).find((each) => each.operation.operationId === id) ?? {}
     return operation?.security?.flatMap((scheme) => Object.keys(scheme).map((name) => ROLE_OF_SCHEME[name]))
   }
   for (const id of ['previewQuery', 'previewBatch', 'previewSession'])
@@ -200,7 +166,7 @@ test('a preview is the same for every role', async () => {
 })
 
 test('a response without a body is documented without content', () => {
-  const withdraw = operations().find(({ operation }) => operation.operationId === 'withdrawDataset')
+  const withdraw = operationsOf(document).find(({ operation }) => operation.operationId === 'withdrawDataset')
   expect(withdraw?.operation.responses?.['204']).toEqual({ description: 'The dataset was withdrawn.' })
 })
 
@@ -214,123 +180,13 @@ test('no field is marked as read-only', () => {
   expect(served).not.toContain('readOnly')
 })
 
-test("every operation's example works with the key of its role", async () => {
-  // Operations that others depend on come first, deletions last.
-  const order = (method: string, template: string) =>
-    method === 'delete' ? 3 : template.includes('releases') ? 2 : method === 'post' ? 0 : 1
-  const inOrder = [...operations()].sort((a, b) => order(a.method, a.path) - order(b.method, b.path))
-  await mkdir(resolve(service.dataDirectory, 'survey'))
-  await writeFile(resolve(service.dataDirectory, 'survey/staff.csv'), 'age\n30\n')
-  let uploaded = ''
-  let ingestion = ''
-  let marginals = ''
-  let ended: Promise<unknown> | undefined
-  for (const { method, path: template, operation } of inOrder) {
-    const parameters = parametersOf(operation)
-    const exampleOf = (name: string): string => {
-      const example = schemaOf(parameters.find((parameter) => parameter.name === name)?.schema ?? {}).example
-      expect(example, `${template} has an example for ${name}`).toBeDefined()
-      return String(example)
-    }
-    if (operation.operationId === 'stopIngestion') ({ id: ingestion, ended } = await startIngestion())
-    if (operation.operationId === 'getReleaseTables') marginals = await releaseOfMarginals()
-    // The ids of uploads and ingestions are random. Only a release of marginals has tables.
-    const idOf = (name: string) => {
-      if (name === 'source') return uploaded
-      if (name === 'ingestion') return ingestion
-      return name === 'id' && operation.operationId === 'getReleaseTables' ? marginals : exampleOf(name)
-    }
-    const path = template.replace(/\{(\w+)\}/g, (_, name: string) => idOf(name))
-    const needed = parameters.filter(({ in: place, required }) => place === 'query' && required)
-    const query = new URLSearchParams(needed.map(({ name }): [string, string] => [name, exampleOf(name)]))
-    const filled = needed.length === 0 ? path : `${path}?${query}`
-    const scheme = Object.keys(operation.security?.[0] ?? {})[0]
-    const role = scheme === undefined ? undefined : ROLE_OF_SCHEME[scheme]
-    const request = service.as(role ?? 'analyst')[method](filled)
-    if (scheme === 'metricsKey') request.set('authorization', `Bearer ${METRICS_KEY}`)
-    else if (role === undefined) request.unset('authorization')
-    const content = (operation.requestBody as OpenAPIV3_1.RequestBodyObject | undefined)?.content
-    const form = content?.['multipart/form-data']
-    const schema = schemaOf((form ?? content?.['application/json'])?.schema ?? {})
-    if (content !== undefined) expect(schema.examples, `${template} has an example body`).toHaveLength(1)
-    const body = content === undefined ? undefined : (schema.examples as readonly object[])[0]
-    for (const [name, text] of Object.entries(form === undefined ? {} : (body ?? {})))
-      request.attach(name, Buffer.from(text), 'example.csv')
-    const response = await (body === undefined || form !== undefined ? request : request.send(body))
-    if (operation.operationId === 'uploadSource') uploaded = response.body.id
-    expect(response.status, `${method} ${filled}: ${response.text}`).toBeLessThan(300)
-    if (response.status === 201) expect(response.headers.location, filled).toMatch(/^\/v1\//)
-  }
-  await ended
-})
-
-async function releaseOfMarginals(): Promise<string> {
-  const query = { kind: 'marginals', columns: ['Sex', 'Married'], ways: 1, epsilon: 0.01 }
-  return (await service.ask('census', query).expect(200)).body.id
-}
-
-/** Starts a registration whose source takes minutes. */
-async function startIngestion(): Promise<{ readonly id: string; readonly ended: Promise<unknown> }> {
-  const custodian = service.as('custodian')
-  const registration = {
-    id: 'visits-of-many',
-    title: 'A source that takes minutes',
-    source: { kind: 'visits', people: 1_000_000, rows: 10_000_000, seed: 'endless' },
-    privacyUnit: { kind: 'person', column: 'patient_id', maxRows: 20 },
-    neighbours: 'add-remove',
-    budget: { epsilon: 1 },
-  }
-  const ended = custodian
-    .post('/v1/datasets')
-    .send(registration)
-    .then(({ body }) => body)
-  const list = async () => (await custodian.get('/v1/ingestions').expect(200)).body.ingestions
-  await expect.poll(list).toHaveLength(1)
-  const [{ id }] = await list()
-  return { id, ended }
-}
-
-test('every kind of query has a working example', async () => {
-  const examples = operations().flatMap(({ path: template, operation }) => {
-    const content = (operation.requestBody as OpenAPIV3_1.RequestBodyObject | undefined)?.content
-    const named = content?.['application/json']?.examples ?? {}
-    return Object.entries(named).map(([name, example]) => ({ template, name, example }))
-  })
-  const queries = examples.filter(({ template }) => template === '/v1/datasets/{dataset}/queries')
-  expect(queries.map(({ name }) => name)[0]).toBe('contingency')
-  expect(queries.length).toBeGreaterThan(12)
-  // The allotment of an example before would not pay for all of them.
-  const { name } = (await service.as('analyst').get('/v1/me').expect(200)).body
-  await service.as('custodian').delete(`/v1/datasets/census/analysts/${name}/allotment`)
-  for (const { template, name, example } of examples) {
-    if (!('value' in example)) throw new Error('an example has a value')
-    const response = await service
-      .as('analyst')
-      .post(template.replace('{dataset}', 'census'))
-      .send(example.value)
-    expect(response.status, `${name}: ${response.text}`).toBe(200)
-    if (template !== '/v1/datasets/{dataset}/queries') continue
-    // The stored document matches the schema of the response, and so does its replay.
-    const { id, kind } = answerSchema.parse(response.body)
-    expect(kind).toBe(name)
-    const release = await service.as('analyst').get(`/v1/releases/${id}`).expect(200)
-    const { cost } = answerSchema.parse(release.body)
-    const replay = await service.ask('census', example.value)
-    expect(answerSchema.parse(replay.body)).toEqual({
-      ...release.body,
-      cost: { epsilon: 0, delta: 0 },
-      price: cost,
-    })
-  }
-})
-
 test('each word has one meaning: none of its other names is on the wire, and its fields have one type', () => {
   const types = new Map<string, Set<string>>()
   const visit = (value: unknown): void => {
     if (typeof value !== 'object' || value === null) return
     if ('properties' in value && typeof value.properties === 'object')
       for (const [name, property] of Object.entries(value.properties ?? {})) {
-        const { type = 'object' } = schemaOf(property)
+        const { type = 'object' } = schemaOf(document, property)
         types.set(name, (types.get(name) ?? new Set()).add(String(type)))
       }
     for (const each of Object.values(value)) visit(each)
@@ -360,7 +216,7 @@ test('every time in a response has one form, and every tag is a reader and a top
   expect(schemas.KeyRequest).toMatchObject({ properties: { expiresAt: { format: 'date-time' } } })
   expect(inQueries, 'from and to of GET /v1/releases').toBe(true)
   const tags = document.tags?.map(({ name }) => name) ?? []
-  for (const { operation } of operations())
+  for (const { operation } of operationsOf(document))
     for (const tag of operation.tags ?? []) {
       expect(tags).toContain(tag)
       expect(tag).toMatch(/^(Analysts|Custodians|Auditors|Operators): /)
