@@ -98,19 +98,11 @@ async function evaluate(
   }, TIMEOUT_MS)
   givenUp.addEventListener('abort', interrupt, { once: true })
   try {
-    const reader = await connection.streamAndReadUntil(sql, MOST_ROWS)
+    await requireSmall(connection, sql)
+    const reader = await connection.runAndReadAll(sql)
     const types = reader.columnTypes()
     const columns = reader.columnNames().map((name, index) => wireColumn(name, typeOf(types[index])))
-    let characters = 0
-    const rows = reader.getRows().map((row) =>
-      row.map((value) => {
-        if (typeof value === 'string') characters += value.length
-        if (characters > MOST_CHARACTERS)
-          throw new WireError('54000', 'The result of the statement about the catalogue is too large.')
-        return wireValueOf(value)
-      }),
-    )
-    return { columns, rows }
+    return { columns, rows: reader.getRows().map((row) => row.map(wireValueOf)) }
   } catch (error) {
     if (error instanceof WireError) throw error
     if (late) throw new WireError('57014', 'The statement about the catalogue took too long.')
@@ -121,10 +113,28 @@ async function evaluate(
   }
 }
 
+/**
+ * Requires that a result is small, as the evaluator adds it up within its memory limit: rows that are read are copied out of it.
+ * @throws WireError if the result is too large
+ */
+async function requireSmall(connection: DuckDBConnection, sql: string): Promise<void> {
+  const { columnCount } = await connection.prepare(sql)
+  const columns = Array.from({ length: columnCount }, (_, index) => `c${index}`)
+  const lengths = columns.map((column) => `coalesce(length(CAST(${column} AS VARCHAR)), 0)`).join(' + ')
+  const measured = `SELECT count(*), sum(${lengths}) FROM (${sql}) AS result(${columns.join(', ')})`
+  const [[rows, characters] = []] = (await connection.runAndReadAll(measured)).getRows()
+  if (Number(rows) > MOST_ROWS || Number(characters) > MOST_CHARACTERS) throw tooLarge()
+}
+
+function tooLarge(): WireError {
+  return new WireError('54000', 'The result of the statement about the catalogue is too large.')
+}
+
 /** The evaluator knows public facts only, so that its messages reveal nothing. */
 function catalogueError(error: unknown): WireError {
   const message = error instanceof Error ? error.message : ''
   const [first = ''] = message.split('\n')
+  if (first.startsWith('Out of Memory')) return tooLarge()
   const sqlState = /Table with name .* does not exist/.test(message)
     ? '42P01'
     : /(Scalar|Table|Aggregate) Function with name .* does not exist/.test(message)

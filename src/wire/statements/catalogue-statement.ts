@@ -42,7 +42,10 @@ function ownTables(tree: Node): ReadonlySet<string> {
 }
 
 /** Parts of PostgreSQL's syntax that a statement about the catalogue can do without. */
-const REFUSED: readonly string[] = ['IntoClause', 'LockingClause', 'ParamRef', 'XmlExpr', 'JsonFuncExpr']
+const REFUSED: readonly string[] = [
+  ...['InsertStmt', 'UpdateStmt', 'DeleteStmt', 'MergeStmt'],
+  ...['intoClause', 'lockingClause', 'XmlExpr', 'JsonFuncExpr'],
+]
 
 /**
  * Writes a statement about the catalogue in the dialect of its evaluator. It names relations and functions of the catalogue
@@ -62,8 +65,8 @@ export function catalogueSql(tree: Node): string {
       const fields = node[kind]
       if (typeof fields === 'object' && fields !== null) rewrite(node, fields as Fields)
     }
-    for (const kind of [...REFUSED, 'intoClause', 'lockingClause'])
-      if (node[kind] !== undefined && kind !== 'ParamRef')
+    for (const kind of REFUSED)
+      if (node[kind] !== undefined)
         throw new Refusal('sql-not-supported', 'This syntax is not supported about the catalogue.')
   })
   return deparseSync(tree)

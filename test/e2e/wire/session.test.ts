@@ -221,6 +221,21 @@ describe('a session', () => {
     await errorOf(client.query('SELECT 1 FROM (WITH "/etc/passwd" AS (SELECT 1) SELECT 1) a, "/etc/passwd"'))
   })
 
+  test('attack: statements about the catalogue change nothing, and their results fill no memory', async () => {
+    const { client } = await connect()
+    const changing = 'WITH gone AS (DELETE FROM pg_class RETURNING oid) SELECT oid FROM gone'
+    expect((await errorOf(client.query(changing))).code).toBe('0A000')
+    // 2,000 rows of a million characters each.
+    let long = "SELECT replace('aaaaaaaaaa', 'a', 'aaaaaaaaaa') AS x"
+    for (let doubled = 0; doubled < 4; doubled += 1)
+      long = `SELECT replace(x, 'a', 'aaaaaaaaaa') AS x FROM (${long} LIMIT 1) t`
+    const before = process.memoryUsage().rss
+    const error = await errorOf(client.query(`SELECT x FROM (${long}) t, generate_series(1, 2000) s`))
+    expect(error.code).toBe('54000')
+    expect(process.memoryUsage().rss - before).toBeLessThan(1_000_000_000)
+    expect((await client.query('SELECT count(*) FROM pg_class')).rows).toHaveLength(1)
+  })
+
   test('has settings and transactions', async () => {
     const { client } = await connect()
     await client.query("SET statement_timeout = '5s'; SET application_name TO 'tool'")
