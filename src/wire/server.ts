@@ -179,6 +179,7 @@ async function serveClient(
         ...{ settings, isDummy, principal, left: left.signal },
         catalogue: (caller, sql, givenUp) =>
           catalogues.evaluate({ principal: caller, database, settings: settings.all() }, sql, givenUp),
+        describeCatalogue: (caller, sql, givenUp) => catalogues.describe(caller, sql, givenUp),
       },
       { inbox, output },
     )
@@ -222,6 +223,7 @@ function startSettings({ parameters }: Start, user: string): Settings {
       throw new WireError('22023', 'options: must be settings such as -c name=value', { fatal: true })
     settings.set(given.slice(0, at).replaceAll('-', '_'), given.slice(at + 1))
   }
+  settings.startHere()
   return settings
 }
 

@@ -12,6 +12,8 @@ export interface CatalogueCaller extends Omit<Variables, 'principal'> {
 /** Evaluators of the catalogue, one for each set of datasets that a principal may use. */
 export interface Catalogues {
   evaluate(caller: CatalogueCaller, sql: string, givenUp: AbortSignal): Promise<CatalogueRows>
+  /** Describes the columns of a statement. */
+  describe(principal: Principal, sql: string, givenUp: AbortSignal): Promise<CatalogueRows['columns']>
   close(): Promise<void>
 }
 
@@ -39,7 +41,8 @@ export function openCatalogues(catalog: Pick<Catalog, 'list'>): Catalogues {
     const [oldest] = evaluators
     if (evaluators.size > MOST_EVALUATORS && oldest !== undefined) {
       evaluators.delete(oldest[0])
-      void oldest[1].then((evaluator) => evaluator.close())
+      // One that was not opened is reported to those who wait for it.
+      oldest[1].then((evaluator) => evaluator.close()).catch(() => undefined)
     }
     return known
   }
@@ -48,6 +51,8 @@ export function openCatalogues(catalog: Pick<Catalog, 'list'>): Catalogues {
       const evaluator = await evaluatorOf(principal)
       return evaluator.evaluate(sql, { ...session, principal: principal.name }, givenUp)
     },
+    describe: async (principal, sql, givenUp) =>
+      (await evaluatorOf(principal)).describe(sql, principal.name, givenUp),
     async close() {
       for (const each of evaluators.values()) await (await each).close()
     },

@@ -24,6 +24,11 @@ export interface Evaluator {
    * @throws WireError for a statement that cannot be evaluated
    */
   evaluate(sql: string, variables: Variables, givenUp: AbortSignal): Promise<CatalogueRows>
+  /**
+   * Describes the columns of a statement, which is not evaluated.
+   * @throws WireError for a statement that cannot be evaluated
+   */
+  describe(sql: string, principal: string, givenUp: AbortSignal): Promise<CatalogueRows['columns']>
   close(): Promise<void>
 }
 
@@ -36,9 +41,9 @@ export interface Variables {
 
 /** Time limit for a statement. */
 const TIMEOUT_MS = 3_000
-/** Most rows of a result. */
-const MOST_ROWS = 50_000
-const MOST_CHARACTERS = 16_000_000
+/** Most values of a result, which are read in one turn of the event loop. */
+const MOST_VALUES = 200_000
+const MOST_CHARACTERS = 4_000_000
 
 /**
  * Opens an evaluator: an instance of DuckDB in memory, without access to files, whose settings cannot be changed.
@@ -67,6 +72,7 @@ export async function openEvaluator(setup: readonly string[]): Promise<Evaluator
         },
         { owner: variables.principal, signal: givenUp },
       ),
+    describe: (sql, owner, signal) => turns.run(() => describeColumns(connection, sql), { owner, signal }),
     async close() {
       await turns.idle()
       connection.disconnectSync()
@@ -98,10 +104,9 @@ async function evaluate(
   }, TIMEOUT_MS)
   givenUp.addEventListener('abort', interrupt, { once: true })
   try {
-    await requireSmall(connection, sql)
+    const columns = await describeColumns(connection, sql)
+    await requireSmall(connection, sql, columns.length)
     const reader = await connection.runAndReadAll(sql)
-    const types = reader.columnTypes()
-    const columns = reader.columnNames().map((name, index) => wireColumn(name, typeOf(types[index])))
     return { columns, rows: reader.getRows().map((row) => row.map(wireValueOf)) }
   } catch (error) {
     if (error instanceof WireError) throw error
@@ -117,13 +122,23 @@ async function evaluate(
  * Requires that a result is small, as the evaluator adds it up within its memory limit: rows that are read are copied out of it.
  * @throws WireError if the result is too large
  */
-async function requireSmall(connection: DuckDBConnection, sql: string): Promise<void> {
-  const { columnCount } = await connection.prepare(sql)
+async function requireSmall(connection: DuckDBConnection, sql: string, columnCount: number): Promise<void> {
   const columns = Array.from({ length: columnCount }, (_, index) => `c${index}`)
   const lengths = columns.map((column) => `coalesce(length(CAST(${column} AS VARCHAR)), 0)`).join(' + ')
   const measured = `SELECT count(*), sum(${lengths}) FROM (${sql}) AS result(${columns.join(', ')})`
   const [[rows, characters] = []] = (await connection.runAndReadAll(measured)).getRows()
-  if (Number(rows) > MOST_ROWS || Number(characters) > MOST_CHARACTERS) throw tooLarge()
+  if (Number(rows) * columnCount > MOST_VALUES || Number(characters) > MOST_CHARACTERS) throw tooLarge()
+}
+
+async function describeColumns(connection: DuckDBConnection, sql: string): Promise<readonly WireColumn[]> {
+  try {
+    const prepared = await connection.prepare(sql)
+    return Array.from({ length: prepared.columnCount }, (_, index) =>
+      wireColumn(prepared.columnName(index), typeOf(prepared.columnType(index))),
+    )
+  } catch (error) {
+    throw catalogueError(error)
+  }
 }
 
 function tooLarge(): WireError {

@@ -105,7 +105,7 @@ export async function columnsOfCommand(
       return shownColumns(state, columnsBeforehand(asked)).map(({ column }) => columnOfCells(column))
     }
     case 'catalogue':
-      return (await state.catalogue(await state.principal(), command.sql, givenUp)).columns
+      return state.describeCatalogue(await state.principal(), command.sql, givenUp)
     case 'show':
       return (await show(parts, state, command.name)).columns
     case 'set':
@@ -224,7 +224,10 @@ async function accountingOf({ catalog }: WireParts, state: SessionState): Promis
   return permitted.map(({ dataset: { id, accounting } }) => `${id}: ${accounting}`).join(', ')
 }
 
-function transaction(state: SessionState, { act, tag }: Extract<Command, { kind: 'transaction' }>): Result {
+function transaction(
+  state: SessionState,
+  { act, tag, savepoint }: Extract<Command, { kind: 'transaction' }>,
+): Result {
   const status = state.status()
   switch (act) {
     case 'begin':
@@ -241,10 +244,14 @@ function transaction(state: SessionState, { act, tag }: Extract<Command, { kind:
       return done(isRolledBack ? 'ROLLBACK' : tag)
     }
     case 'rollback-to':
+      state.report(state.settings.rollBackTo(savepoint))
       if (status === 'E') state.setStatus('T')
       return done(tag)
     case 'savepoint':
+      state.settings.save(savepoint)
+      return done(tag)
     case 'release':
+      state.settings.release(savepoint)
       return done(tag)
   }
 }

@@ -1,11 +1,10 @@
 import { setImmediate } from 'node:timers/promises'
-import type { Principal } from '../../http/access/principal.ts'
+import { mayUse, type Principal } from '../../http/access/principal.ts'
 import { logFailure } from '../../http/problem.ts'
 import { defined } from '../../privacy/defined.ts'
 import { must } from '../../privacy/must.ts'
 import { PROBLEMS } from '../../privacy/problems.ts'
 import { Refusal } from '../../privacy/refusal.ts'
-import type { CatalogueRows } from '../catalogue/evaluator.ts'
 import { noteUnknownFunction } from '../catalogue/unknown-functions.ts'
 import { describeError, WireError } from '../errors.ts'
 import type { WireParts } from '../parts.ts'
@@ -25,15 +24,11 @@ import {
   parameterTypesOf,
   placeholders,
 } from './portals.ts'
-import type { Settings } from './settings.ts'
 import type { SessionState } from './state.ts'
 
 /** A client that has signed in. */
-export interface SignedIn {
-  readonly settings: Settings
-  readonly isDummy: boolean
-  readonly principal: () => Promise<Principal>
-  readonly catalogue: (principal: Principal, sql: string, givenUp: AbortSignal) => Promise<CatalogueRows>
+export interface SignedIn
+  extends Pick<SessionState, 'settings' | 'isDummy' | 'principal' | 'catalogue' | 'describeCatalogue'> {
   /** Aborted once the client has disconnected. */
   readonly left: AbortSignal
 }
@@ -52,12 +47,13 @@ export interface Session {
 const MESSAGE_MS = 30_000
 const MOST_STATEMENTS = 500
 const MOST_PORTALS = 32
+const MOST_SUSPENDED = 4
 const HEADER_BYTES = 4
 
 /** Creates the session of a client. */
 export function createSession(
   parts: WireParts,
-  { settings, isDummy, principal, catalogue, left }: SignedIn,
+  { left, ...signedIn }: SignedIn,
   { inbox, output }: { readonly inbox: Inbox; readonly output: Output },
 ): Session {
   const statements = new Map<string, PreparedStatement>()
@@ -70,11 +66,9 @@ export function createSession(
   let running: { cancelled: boolean; readonly controller: AbortController } | undefined
   let ending = false
 
+  const { principal } = signedIn
   const state: SessionState = {
-    settings,
-    isDummy,
-    principal,
-    catalogue,
+    ...signedIn,
     status: () => status,
     setStatus(next) {
       status = next
@@ -165,8 +159,10 @@ export function createSession(
       output.add(send.portalSuspended())
       return
     }
+    portal.result = result.kind === 'rows' ? { ...result, rows: [] } : result
     const counted = result.kind === 'rows' && result.tag === 'SELECT'
     output.add(send.commandComplete(counted ? `SELECT ${portal.sent - before}` : result.tag))
+    portal.sent = 0
   }
 
   async function simpleQuery(text: string): Promise<void> {
@@ -200,7 +196,9 @@ export function createSession(
       if (first?.command.kind === 'refused') throw new Refusal(...first.command.refused)
       statements.set(name, { text, read: first, parameterTypes: parameterTypes.map((type) => type || 25) })
     } else {
-      const table = first.tables.map((each) => parts.catalog.get(each)).find((each) => each !== undefined)
+      const caller = await principal()
+      const permitted = first.tables.filter((each) => mayUse(caller, each))
+      const table = permitted.map((each) => parts.catalog.get(each)).find((each) => each !== undefined)
       const types = parameterTypesOf(first, parameterTypes, table?.dataset)
       const [described] = await read(text, placeholders(types))
       if (described?.command.kind === 'refused') throw new Refusal(...described.command.refused)
@@ -240,6 +238,8 @@ export function createSession(
       return
     }
     if (portal.result === undefined) {
+      if ([...portals.values()].filter(hasRowsLeft).length >= MOST_SUSPENDED)
+        throw new WireError('54000', `A session has at most ${MOST_SUSPENDED} portals with rows to send.`)
       portal.result = await runCounted(portal.read, portal.text)
       sendNotices(portal.result.notices)
     }
@@ -345,6 +345,7 @@ export function createSession(
         } catch (error) {
           await reportError(error)
         }
+        await output.flushIfMuch()
         // A client that sends many small messages must not keep others from their turn.
         await setImmediate()
       }
@@ -363,6 +364,10 @@ export function createSession(
       inbox.end()
     },
   }
+}
+
+function hasRowsLeft({ result, sent }: Portal): boolean {
+  return result?.kind === 'rows' && sent < result.rows.length
 }
 
 /** Returns the next message; undefined if the client has left, or the session ends. */

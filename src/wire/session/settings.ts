@@ -125,11 +125,13 @@ export interface Settings {
   show(name: string): string
   /**
    * Sets a value, or the default.
-   * @param local true if it ends with the transaction
+   * @param local true if it ends with the transaction. Outside of one it has no effect.
    * @returns the settings that clients are told of, with their new values
    * @throws WireError for an unknown name and for a value that the setting does not take
    */
   set(name: string, value: string | undefined, local?: boolean): readonly (readonly [string, string])[]
+  /** From now on, {@link reset} returns to the present values. */
+  startHere(): void
   /** Returns to the values of the start. */
   reset(): readonly (readonly [string, string])[]
   /** All settings that clients are told of. */
@@ -140,11 +142,27 @@ export interface Settings {
   begin(): void
   /** Ends a transaction: all its settings end if it was rolled back, otherwise its local ones. */
   end(isRolledBack: boolean): readonly (readonly [string, string])[]
+  /** Notes a savepoint of the transaction. */
+  save(savepoint: string): void
+  /** Forgets a savepoint and those after it. */
+  release(savepoint: string): void
+  /** Returns to the settings at a savepoint. */
+  rollBackTo(savepoint: string): readonly (readonly [string, string])[]
   /** The fields of a request beside its statement. */
   terms(): { readonly epsilon?: number; readonly accuracy?: { readonly halfWidth: number } }
   spending(): Spending
   showsHalfWidths(): boolean
 }
+
+type Values = ReadonlyMap<string, string>
+
+/** The values that apply, and those that will apply once the transaction is committed. */
+interface Levels {
+  readonly values: Values
+  readonly lasting: Values
+}
+
+const MOST_SAVEPOINTS = 100
 
 /** Returns the canonical name of a setting, as the table has it. */
 function canonical(name: string): string {
@@ -154,12 +172,12 @@ function canonical(name: string): string {
 
 /** Creates the settings of a session of a user. */
 export function createSettings(user: string): Settings {
-  const start = new Map<string, string>([['session_authorization', user]])
-  let values = new Map(start)
-  let before: Map<string, string> | undefined
-  const locals = new Set<string>()
+  let start: Values = new Map([['session_authorization', user]])
+  let now: Levels = { values: start, lasting: start }
+  /** The settings before the transaction, and at its savepoints, oldest first. */
+  let kept: readonly { readonly savepoint?: string; readonly levels: Levels }[] = []
 
-  const currentOf = (name: string, from: ReadonlyMap<string, string> = values) =>
+  const currentOf = (name: string, from: Values = now.values) =>
     from.get(name) ?? (Object.hasOwn(SETTINGS, name) ? SETTINGS[name]?.standard : undefined)
   const shownName = (name: string) => SPELLINGS[name] ?? name
   const reportedNames = Object.keys(SETTINGS).filter((name) => SETTINGS[name]?.reported)
@@ -168,14 +186,12 @@ export function createSettings(user: string): Settings {
       SETTINGS[name]?.reported ? [[shownName(name), currentOf(name) ?? ''] as const] : [],
     )
 
-  const changed = (earlier: ReadonlyMap<string, string>) =>
-    report(reportedNames.filter((name) => currentOf(name) !== currentOf(name, earlier)))
-
-  const replace = (by: Map<string, string>) => {
-    const earlier = values
-    values = by
-    return changed(earlier)
+  const replace = (by: Levels) => {
+    const earlier = now.values
+    now = by
+    return report(reportedNames.filter((name) => currentOf(name) !== currentOf(name, earlier)))
   }
+  const placeOf = (savepoint: string) => kept.findLastIndex((each) => each.savepoint === savepoint)
 
   return {
     show(name) {
@@ -185,34 +201,50 @@ export function createSettings(user: string): Settings {
     },
     set(written, value, local = false) {
       const name = canonical(written)
-      const read = readValue(name, written, value, values)
-      const earlier = values
-      values = new Map(values)
-      if (read === undefined) values.delete(name)
-      else values.set(name, read)
-      // The one that was set last applies.
-      if (name === 'sotto.epsilon') values.delete('sotto.half_width')
-      if (name === 'sotto.half_width') values.delete('sotto.epsilon')
-      if (local) locals.add(name)
-      return changed(earlier)
+      const read = readValue(name, written, value, now.values) ?? start.get(name)
+      const changed = (before: Values) => {
+        const after = new Map(before)
+        if (read === undefined) after.delete(name)
+        else after.set(name, read)
+        // The one that was set last applies.
+        if (name === 'sotto.epsilon') after.delete('sotto.half_width')
+        if (name === 'sotto.half_width') after.delete('sotto.epsilon')
+        return after
+      }
+      if (!local) return replace({ values: changed(now.values), lasting: changed(now.lasting) })
+      return kept.length === 0 ? [] : replace({ ...now, values: changed(now.values) })
     },
-    reset: () => replace(new Map(start)),
+    startHere() {
+      start = now.values
+    },
+    reset: () => replace({ values: start, lasting: start }),
     reported: () => report(reportedNames),
     all: () => Object.keys(SETTINGS).map((name) => [shownName(name), currentOf(name) ?? ''] as const),
     begin() {
-      before ??= new Map(values)
+      if (kept.length === 0) kept = [{ levels: now }]
     },
     end(isRolledBack) {
+      const [before] = kept
       if (before === undefined) return []
-      const after = isRolledBack ? new Map(before) : new Map(values)
-      for (const name of locals) {
-        const value = before.get(name)
-        if (value === undefined) after.delete(name)
-        else after.set(name, value)
-      }
-      before = undefined
-      locals.clear()
-      return replace(after)
+      kept = []
+      const { lasting } = isRolledBack ? before.levels : now
+      return replace({ values: lasting, lasting })
+    },
+    save(savepoint) {
+      if (kept.length > MOST_SAVEPOINTS)
+        throw new WireError('54000', `A transaction has at most ${MOST_SAVEPOINTS} savepoints.`)
+      if (kept.length > 0) kept = [...kept, { savepoint, levels: now }]
+    },
+    release(savepoint) {
+      const place = placeOf(savepoint)
+      if (place > 0) kept = kept.slice(0, place)
+    },
+    rollBackTo(savepoint) {
+      const place = placeOf(savepoint)
+      const found = kept[place]
+      if (found === undefined) throw new WireError('3B001', `There is no savepoint "${savepoint}".`)
+      kept = kept.slice(0, place + 1)
+      return replace(found.levels)
     },
     terms() {
       const epsilon = currentOf('sotto.epsilon')
@@ -231,7 +263,7 @@ function readValue(
   name: string,
   written: string,
   value: string | undefined,
-  values: ReadonlyMap<string, string>,
+  values: Values,
 ): string | undefined {
   const setting = Object.hasOwn(SETTINGS, name) ? SETTINGS[name] : undefined
   if (setting === undefined) {

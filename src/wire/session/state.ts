@@ -21,4 +21,10 @@ export interface SessionState {
   deallocate(name: string | undefined): void
   /** Evaluates a statement about the catalogue of the datasets that a principal may use. */
   catalogue(principal: Principal, sql: string, givenUp: AbortSignal): Promise<CatalogueRows>
+  /** Describes the columns of such a statement, which is not evaluated. */
+  describeCatalogue(
+    principal: Principal,
+    sql: string,
+    givenUp: AbortSignal,
+  ): Promise<CatalogueRows['columns']>
 }

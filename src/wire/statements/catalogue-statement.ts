@@ -1,5 +1,6 @@
 import type { Node } from 'libpg-query'
 import { deparseSync } from 'pgsql-deparser'
+import { parseText } from '../../answers/sql/parsing/parser.ts'
 import { Refusal } from '../../privacy/refusal.ts'
 import { BUILT_IN, OWN_FUNCTIONS } from '../catalogue/functions.ts'
 import { MACRO_PREFIX, SCHEMAS } from '../catalogue/names.ts'
@@ -69,7 +70,51 @@ export function catalogueSql(tree: Node): string {
       if (node[kind] !== undefined)
         throw new Refusal('sql-not-supported', 'This syntax is not supported about the catalogue.')
   })
-  return deparseSync(tree)
+  eachNode(tree, requirePlainNames)
+  const printed = deparseSync(tree)
+  requireAllowed(printed)
+  return printed
+}
+
+/** The printer does not quote names of these kinds. */
+function requirePlainNames({
+  CommonTableExpr,
+  JoinExpr,
+  NamedArgExpr,
+  WindowDef,
+  over,
+  windowClause,
+}: Fields) {
+  const windows = [over, ...((windowClause ?? []) as readonly Fields[]).map(({ WindowDef }) => WindowDef)]
+  const names = [CommonTableExpr, JoinExpr, NamedArgExpr, WindowDef, ...windows].flatMap((fields) => {
+    const { ctename, alias, name, refname } = (fields ?? {}) as Fields
+    const { aliasname, colnames = [] } = (alias ?? {}) as { readonly aliasname?: string; colnames?: Node[] }
+    return [ctename, name, refname, aliasname, ...colnames.map(nameOf)]
+  })
+  for (const each of names)
+    if (typeof each === 'string' && (!/^[a-z_][a-z0-9_]*$/i.test(each) || /^(duckdb|sqlite)_/i.test(each)))
+      throw new Refusal('sql-not-supported', `The name "${each}" is not supported about the catalogue.`)
+}
+
+/** Requires that a printed statement, as it will be read, names relations and functions of the evaluator's catalogue only. */
+function requireAllowed(printed: string): void {
+  const [tree, second] = parseText(printed)
+  const refuse = () => new Refusal('sql-not-supported', 'This syntax is not supported about the catalogue.')
+  if (tree === undefined || second !== undefined || !('SelectStmt' in tree)) throw refuse()
+  const own = ownTables(tree)
+  const schemas: readonly string[] = Object.values(SCHEMAS)
+  for (const { schemaname, relname = '' } of tablesIn(tree))
+    if (schemaname === undefined ? !own.has(relname) : !schemas.includes(schemaname)) throw refuse()
+  eachNode(tree, ({ FuncCall: called }) => {
+    const name = nameOf((((called ?? {}) as Fields).funcname as Node[] | undefined)?.at(-1))
+    if (called !== undefined && !isOfEvaluator(name ?? '')) throw refuse()
+  })
+}
+
+function isOfEvaluator(name: string): boolean {
+  return (
+    name.startsWith(MACRO_PREFIX) || OF_EVALUATOR.includes(name) || BUILT_IN.has(name) || name === 'btrim'
+  )
 }
 
 /** Gives the columns of all SELECT lists the names that PostgreSQL gives them. */
@@ -159,6 +204,9 @@ function rewriteCall(node: Fields, fields: Fields): void {
     replace(node, call('concat', ...formatted((fields.args ?? []) as readonly unknown[])))
     return
   }
+  const [, separator] = (fields.args ?? []) as readonly Fields[]
+  if (name === 'array_to_string' && JSON.stringify(separator ?? null).length > LONGEST_SEPARATOR)
+    throw new Refusal('sql-not-supported', 'The separator of array_to_string must be a short constant.')
   if (name.startsWith(MACRO_PREFIX) || OF_EVALUATOR.includes(name)) return
   if (OWN_FUNCTIONS.has(name) || name === 'pg_get_keywords') fields.funcname = [text(MACRO_PREFIX + name)]
   else if (BUILT_IN.has(name)) {
@@ -170,6 +218,9 @@ function rewriteCall(node: Fields, fields: Fields): void {
       unknownFunction: name,
     })
 }
+
+/** Length of a constant of some 20 characters as it is parsed. */
+const LONGEST_SEPARATOR = 100
 
 /** The column of `generate_series(...) AS s` is named `s`. */
 function nameFunctionColumn(_: Fields, { alias }: Fields): void {

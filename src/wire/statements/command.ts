@@ -19,7 +19,13 @@ export type Command =
     }
   | { readonly kind: 'show'; readonly name: string }
   | { readonly kind: 'reset-all' }
-  | { readonly kind: 'transaction'; readonly act: TransactionAct; readonly tag: string }
+  | {
+      readonly kind: 'transaction'
+      readonly act: TransactionAct
+      readonly tag: string
+      /** Empty without one. */
+      readonly savepoint: string
+    }
   | { readonly kind: 'discard'; readonly tag: string; readonly all: boolean }
   /** `name` is absent for all prepared statements. */
   | { readonly kind: 'deallocate'; readonly name?: string }

@@ -180,11 +180,14 @@ const TRANSACTIONS: Readonly<Record<string, readonly [TransactionAct, string]>> 
   TRANS_STMT_ROLLBACK_TO: ['rollback-to', 'ROLLBACK'],
 }
 
-function readTransaction({ kind = 'TRANS_STMT_BEGIN' }: TransactionStmt): Command {
+function readTransaction({
+  kind = 'TRANS_STMT_BEGIN',
+  savepoint_name: savepoint = '',
+}: TransactionStmt): Command {
   const found = TRANSACTIONS[kind]
   if (found === undefined) throw new Refusal('sql-not-supported', 'Two-phase transactions are not supported.')
   const [act, tag] = found
-  return { kind: 'transaction', act, tag }
+  return { kind: 'transaction', act, tag, savepoint }
 }
 
 function readDiscard({ target = 'DISCARD_ALL' }: DiscardStmt): Command {

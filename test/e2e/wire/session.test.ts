@@ -208,6 +208,9 @@ describe('a session', () => {
     expect(await names('SELECT DISTINCT table_name FROM information_schema.columns')).toEqual(['shared'])
     expect(await names("SELECT 'census'::regclass::oid")).toEqual([null])
     expect(await errorOf(client.query('SELECT COUNT(*) FROM census'))).toMatchObject({ code: '42P01' })
+    // The type of a parameter would tell that of a column.
+    const compared = 'SELECT COUNT(*) FROM census WHERE Age = $1'
+    expect(await errorOf(client.query(compared, ['x']))).toMatchObject({ code: '42P01' })
     for (const unknown of [
       "read_text('/etc/passwd')",
       'duckdb_settings()',
@@ -233,7 +236,38 @@ describe('a session', () => {
     const error = await errorOf(client.query(`SELECT x FROM (${long}) t, generate_series(1, 2000) s`))
     expect(error.code).toBe('54000')
     expect(process.memoryUsage().rss - before).toBeLessThan(1_000_000_000)
+    // Names that are printed as they are would be read as something else.
+    for (const injected of [
+      'SELECT rank() OVER "(), length(repeat($$x$$, 1000))" FROM pg_class LIMIT 1',
+      'WITH "x AS (SELECT * FROM duckdb_functions()), y" AS (SELECT 1) SELECT 1',
+      'SELECT 1 FROM (pg_class a JOIN pg_class b ON true) "j, duckdb_settings() s"',
+    ])
+      expect((await errorOf(client.query(injected))).code).toBe('0A000')
+    const nulls = Array.from({ length: 300 }, () => 'NULL').join(', ')
+    const wide = `SELECT ${nulls} FROM generate_series(1, 1000) s`
+    expect((await errorOf(client.query(wide))).code).toBe('54000')
     expect((await client.query('SELECT count(*) FROM pg_class')).rows).toHaveLength(1)
+  })
+
+  test('allows spending for as long as it says', async () => {
+    const { client } = await connect()
+    const spending = async () => (await client.query('SHOW sotto.spending')).rows[0]['sotto.spending']
+    await client.query("SELECT set_config('sotto.spending', 'allow', true)")
+    expect(await spending()).toBe('replay-only')
+    await client.query("BEGIN; SAVEPOINT a; SET sotto.spending = 'allow'")
+    expect(await spending()).toBe('allow')
+    await client.query('ROLLBACK TO a; COMMIT')
+    expect(await spending()).toBe('replay-only')
+    await client.query("BEGIN; SET LOCAL sotto.spending = 'allow'; RELEASE nothing; COMMIT")
+    expect(await spending()).toBe('replay-only')
+    await client.query("SET sotto.spending = 'allow'; BEGIN; SET LOCAL sotto.spending = 'replay-only'")
+    await client.query("SET sotto.spending = 'replay-only'; SET LOCAL sotto.spending = 'allow'; COMMIT")
+    expect(await spending()).toBe('replay-only')
+    await client.query('SET sotto.half_width = 5; BEGIN; SET LOCAL sotto.epsilon = 1; COMMIT')
+    expect((await client.query('SHOW sotto.half_width')).rows).toEqual([{ 'sotto.half_width': '5' }])
+    const started = await spender(0.01)
+    await started.client.query('SET sotto.epsilon = 1; DISCARD ALL')
+    expect((await started.client.query('SHOW sotto.epsilon')).rows).toEqual([{ 'sotto.epsilon': '0.01' }])
   })
 
   test('has settings and transactions', async () => {
