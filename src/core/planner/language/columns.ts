@@ -2,6 +2,7 @@ import { type Dataset, isQueryable, type QueryableColumn } from '../../dataset/d
 import { isJoined, parseJoinedColumn } from '../../dataset/joins.ts'
 import { derivedColumn } from './expressions/derive.ts'
 import { ExpressionError } from './expressions/parse.ts'
+import { type Formula, inputsOf } from './formula.ts'
 
 /*
  * The columns of a dataset by their names: the declared ones, and those that expressions stand for. A derived column is named by
@@ -52,11 +53,48 @@ function derive(dataset: Dataset, { declared }: Names, text: string): Named {
   }
   try {
     const column = derivedColumn(text, find)
-    return { column: declaredAs(dataset.derived ?? [], column) ?? declared.get(column.name) ?? column }
+    if (column.formula === undefined) return { column: declared.get(column.name) ?? column }
+    requireOneMeaning(column.name, column.formula, declared)
+    return { column: declaredAs(dataset.derived ?? [], column) ?? column }
   } catch (error) {
     if (!(error instanceof ExpressionError)) throw error
     return { rule: isName ? undefined : error.rule }
   }
+}
+
+/** Largest length of a name, as questions may state it. */
+const LONGEST_NAME = 2_000
+
+/**
+ * Formulas name their columns. A declared column whose name reads as an expression would stand for that expression, with other
+ * values than its bounds say.
+ * @throws ExpressionError for such a name
+ */
+function requireOneMeaning(name: string, formula: Formula, declared: Names['declared']): void {
+  if (name.length > LONGEST_NAME)
+    throw new ExpressionError(`must have at most ${LONGEST_NAME} characters when it is written out`)
+  const double = [name, ...inputsOf(formula)].find(
+    (each) => declared.has(each) && isExpression(each, declared),
+  )
+  if (double !== undefined)
+    throw new ExpressionError(`must not use ${double}, which is both an expression and the name of a column`)
+}
+
+/** True for a name that reads as an expression of other columns. */
+function isExpression(name: string, declared: Names['declared']): boolean {
+  try {
+    return derivedColumn(name, (part) => columnOf(part, name, declared)).formula !== undefined
+  } catch (error) {
+    if (!(error instanceof ExpressionError)) throw error
+    return false
+  }
+}
+
+function columnOf(part: string, whole: string, declared: Names['declared']): QueryableColumn {
+  if (part === whole) throw new ExpressionError('is a name')
+  const found = declared.get(part)
+  if (found !== undefined) return found
+  return derivedColumn(part, (inner) => columnOf(inner, part, declared))
 }
 
 /** A declared column with the values of an expression. */

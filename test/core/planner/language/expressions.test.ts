@@ -50,6 +50,24 @@ describe('a derived column', () => {
     expect(named(one)?.name).toBe(named(other)?.name)
   })
 
+  test('attack: is never computed from a column whose name reads as an expression with narrower bounds', () => {
+    const declaration = peopleDeclaration('add-remove')
+    const wide = { type: 'integer', lower: 0, upper: 1_000_000, step: 1, nullable: false } as const
+    const odd = ['Age + Balance', 'date(Visited)', 'Price - USD'].map((name) => ({ name, ...wide }))
+    const columns = [...declaration.columns, ...odd]
+    const tricky = declareDataset({ ...declaration, columns }, 'v1')
+    for (const text of [
+      'coalesce(Age + Balance, 0)',
+      'case when Member then Balance + Age else 0 end',
+      'Balance + Age',
+      'coalesce("Age + Balance", 0)',
+    ])
+      expect(columnNamed(tricky, text), text).toBeUndefined()
+    expect(columnNamed(tricky, 'Age + Balance')).toMatchObject({ upperIndex: 1_000_000n })
+    expect(columnNamed(tricky, 'coalesce("Price - USD", 0) + Age')).toMatchObject({ upperIndex: 1_000_120n })
+    expect(columnNamed(tricky, 'month(Visited)')).toBeDefined()
+  })
+
   test('is constant per person only if all its inputs are', () => {
     const constant = (text: string) => columnNamed(patients('add-remove'), text)?.constantPerPerson
     expect(constant("case when Sex = 'F' then Region end")).toBe(true)
