@@ -68,8 +68,9 @@ function written(scope: Scope, expression: Expression): string {
       return writtenLiteral(expression.value)
     case 'arithmetic': {
       const { op, left, right } = expression
-      if (op === '/') requireExactQuotient(scope, left, right)
-      return `(${written(scope, left)} ${op} ${written(scope, right)})`
+      const dividend = written(scope, left)
+      if (op === '/') requireExactQuotient(scope, left.kind === 'number' ? undefined : dividend, right)
+      return `(${dividend} ${op} ${written(scope, right)})`
     }
     case 'case':
       return writtenCase(scope, expression)
@@ -83,11 +84,14 @@ function written(scope: Scope, expression: Expression): string {
   }
 }
 
-/** The quotient of two integers is an integer in SQL. */
-function requireExactQuotient(scope: Scope, left: Expression, right: Expression): void {
+/**
+ * The quotient of two integers is an integer in SQL.
+ * @param dividend what is divided, as it is written; `undefined` for a number
+ */
+function requireExactQuotient(scope: Scope, dividend: string | undefined, right: Expression): void {
   if (right.kind !== 'number') throw scope.unsupported(right.at, 'columns are divided by constants only.')
   if (!Number.isInteger(Number(right.text)) || right.text.includes('.')) return
-  const column = left.kind === 'number' ? undefined : findColumn(scope.dataset, written(scope, left))
+  const column = dividend === undefined ? undefined : findColumn(scope.dataset, dividend)
   const isWhole = column === undefined || !('column' in column) || column.column.type === 'integer'
   if (isWhole)
     throw scope.unsupported(

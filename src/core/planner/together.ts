@@ -226,10 +226,10 @@ function columnsOfAll(queries: readonly AdditivePlan[]): readonly Grouping[] {
   const found = new Map<string, Grouping>()
   for (const [place, { groupings }] of queries.entries())
     for (const grouping of groupings) {
-      const { column, labels } = grouping
+      const { column } = grouping
       const other = found.get(column)
       if (other === undefined) found.set(column, grouping)
-      else if (JSON.stringify(labels) !== JSON.stringify(other.labels)) {
+      else if (!isDeepStrictEqual(grouping, other)) {
         const rule = `must divide ${column} into the same cells in all queries ${TOGETHER}`
         throw refuseQuery(`queries.${place}`, rule)
       }

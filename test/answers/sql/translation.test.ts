@@ -250,6 +250,39 @@ describe('several queries', () => {
     expect(kindsOf(values)).toEqual(kinds)
   })
 
+  test.each([
+    ['AVG(CASE WHEN member THEN Visits - age END)', { kind: 'mean', column: 'Visits - age' }],
+    ['MAX(CASE WHEN member THEN cost * 2 END)', { kind: 'maximum', column: '2 * cost' }],
+    ["COUNT(CASE WHEN member THEN 'x' END)", { kind: 'count' }],
+  ])('%s keeps its aggregate and its values', (value, expected) => {
+    expect(queriesOf(select(value))).toMatchObject([{ ...expected, where: { column: 'member' } }])
+  })
+
+  test.each([
+    'COUNT(DISTINCT CASE WHEN member THEN 1 END)',
+    'SUM(DISTINCT CASE WHEN member THEN 5 END)',
+    'COUNT(CASE WHEN member THEN NULL END)',
+  ])('%s is refused', (value) => {
+    expect(refusalOf(select(value)).code).toBe('sql-not-supported')
+  })
+
+  test('attack: short texts do not mean large expressions', () => {
+    const doubled = Array.from(
+      { length: 25 },
+      (_, place) => `w${place + 1} AS (SELECT x + x AS x FROM w${place})`,
+    )
+    const sql = `WITH w0 AS (SELECT age AS x FROM visits), ${doubled.join(', ')} SELECT AVG(x) FROM w25`
+    expect(refusalOf(sql).errors[0]?.rule).toContain('parts')
+    expect(refusalOf(select(`AVG(cost${'/1'.repeat(60)})`)).code).toBe('sql-not-supported')
+  })
+
+  test('a SELECT of WITH does not see those after it', () => {
+    const later = 'WITH a AS (SELECT * FROM visits), visits AS (SELECT * FROM visits WHERE age > 3)'
+    expect(queriesOf(`${later} SELECT COUNT(*) FROM a`)).toEqual([
+      expect.not.objectContaining({ where: expect.anything() }),
+    ])
+  })
+
   test('are the same in any order of the columns, keys and aggregates', () => {
     const forms = (sql: string) =>
       queriesOf(sql).map((query) => normalForm(plan(query, visits, { maxCells: 1_000 })))

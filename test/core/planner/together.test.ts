@@ -26,6 +26,7 @@ import { amountNumbers, lossOfAmount } from '../../../src/privacy/accounting.ts'
 import { entry, must } from '../../../src/privacy/must.ts'
 import { numberFromRational } from '../../../src/privacy/rational.ts'
 import { Refusal } from '../../../src/privacy/refusal.ts'
+import { column } from '../../engines/fixture.ts'
 import { referenceEngine, type StoredRow } from '../../engines/reference-engine.ts'
 import { PERSON, RANK } from '../../engines/reference-people.ts'
 import { rowOf } from './arbitraries.ts'
@@ -388,6 +389,14 @@ describe('queries that cannot be planned together', () => {
     const message = await refusalOf(wires)
     expect(message).toContain(rule)
     if (!message.startsWith('plan')) expect(message).toContain(together)
+  })
+
+  test('cells with the same names by another clock are others', async () => {
+    const seen = column.timestamp('Seen', '2024-01-01T00:00:00Z', '2024-12-31T00:00:00Z', { step: 3600n })
+    const dataset = { ...rows, columns: [...rows.columns, seen] }
+    const byMonth = { kind: 'histogram', column: { column: 'Seen', by: 'month' } }
+    const inTokyo = { kind: 'histogram', column: { column: 'Seen', by: 'month', timeZone: 'Asia/Tokyo' } }
+    expect(await refusalOf([byMonth, inTokyo], dataset)).toContain('must divide Seen into the same cells')
   })
 
   test('people are bounded in one way', async () => {

@@ -59,13 +59,16 @@ function aggregateOfCase(call: Call, { whens, otherwise }: Case): Expression | u
   const orZero = otherValue?.kind === 'number' && Number(otherValue.text) === 0
   const filtered = { ...call, filter: both(call.filter, only.condition) }
   if (call.name === 'sum' && (withoutOther || orZero))
-    return result.kind === 'number' ? times(result, countOf(filtered)) : { ...filtered, arguments: [result] }
+    return result.kind === 'number' && !call.distinct
+      ? times(result, countOf(filtered))
+      : { ...filtered, arguments: [result] }
   if (call.name === 'avg' && orZero && result.kind === 'number')
     return times(result, { ...call, arguments: [isTrue(only.condition)] })
-  if (!withoutOther || (result.kind === 'number' && call.name !== 'count')) return undefined
-  return result.kind === 'column' || result.kind === 'call'
-    ? { ...filtered, arguments: [result] }
-    : countOf(filtered)
+  if (!withoutOther) return undefined
+  const isLiteral = result.kind === 'number' || result.kind === 'text' || result.kind === 'boolean'
+  return isLiteral && call.name === 'count' && !call.distinct
+    ? countOf(filtered)
+    : { ...filtered, arguments: [result] }
 }
 
 function countOf(call: Call): Call {

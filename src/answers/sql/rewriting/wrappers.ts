@@ -34,7 +34,13 @@ export function unwrapped(select: Select, context: Unwrapping, around: Named = {
   if (joins.length > 0)
     throw context.refuse(from.at, 'a SELECT of WITH cannot be joined. Join the tables of the dataset in it.')
   // A SELECT of WITH sees those before it only.
-  const { [from.name]: _, ...others } = named
+  const entries = Object.entries(named)
+  const others = Object.fromEntries(
+    entries.slice(
+      0,
+      entries.findIndex(([name]) => name === from.name),
+    ),
+  )
   const aliased = { ...source, alias: from.alias ?? from.name }
   return wrap({ ...parts, joins }, unwrapped(source.select, context, others), aliased, context)
 }
@@ -224,6 +230,11 @@ function columnOver(
 function substituted(expression: Expression, columns: Columns): Expression {
   if (expression.kind === 'column') {
     const found = columnOver(columns, expression)
+    if (found !== undefined && sizeOf(found) > MOST_PARTS)
+      throw columns.refuse(
+        expression.at,
+        `with its subqueries this column has more than ${MOST_PARTS} parts.`,
+      )
     if (found !== undefined) return found
     const names = columns.targets.flatMap((target) => nameOf(target) ?? [])
     throw columns.refuse(
@@ -232,6 +243,24 @@ function substituted(expression: Expression, columns: Columns): Expression {
     )
   }
   return mapParts(expression, (part) => substituted(part, columns))
+}
+
+/** Largest number of parts of a column, with the columns of subqueries that it is made from. */
+const MOST_PARTS = 1_000
+
+const sizes = new WeakMap<Expression, number>()
+
+/** Number of the parts of an expression. A subexpression that occurs several times is visited once. */
+function sizeOf(expression: Expression): number {
+  const known = sizes.get(expression)
+  if (known !== undefined) return known
+  let size = 1
+  mapParts(expression, (part) => {
+    size += sizeOf(part)
+    return part
+  })
+  sizes.set(expression, size)
+  return size
 }
 
 /** Changes the parts of an expression or a statement. The depth of expressions is bounded by the syntax that is allowed. */
