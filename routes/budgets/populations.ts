@@ -215,7 +215,9 @@ const allotmentRoutes: FastifyPluginAsyncZod<PopulationsOptions> = async (app, {
     async (request, reply) => {
       const principal = principalOf(request)
       const { population: id } = request.params
-      const { spending } = await requireUsable(ledger, principal, id)
+      const head = await requireUsable(ledger, principal, id)
+      if (principal.role !== 'analyst') requireAllMembers(head, principal)
+      const { spending } = head
       const account = populationAccount(id)
       const shown =
         principal.role === 'analyst'
@@ -321,7 +323,7 @@ const chainRoutes: FastifyPluginAsyncZod<PopulationsOptions> = async (app, { led
     },
     async (request, reply) => {
       const { population: id } = request.params
-      await requireUsable(ledger, principalOf(request), id)
+      requireAllMembers(await requireUsable(ledger, principalOf(request), id), principalOf(request))
       return sendLines(reply, Readable.from(exportLines(ledger, populationAccount(id))))
     },
   )
@@ -420,6 +422,15 @@ async function requireUsable(ledger: Chain, principal: Principal, id: string): P
       `There is no population ${id}. GET /v1/populations lists those that you may use.`,
     )
   return head
+}
+
+/**
+ * Requires that a principal may use all datasets of a population, before it sees who spent on them and when.
+ * @throws Refusal `forbidden`
+ */
+function requireAllMembers({ members = [] }: LedgerHead, principal: Principal): void {
+  if (members.every(({ dataset }) => mayUse(principal, dataset))) return
+  throw new Refusal('forbidden', 'The population has datasets that the key is not permitted to use.')
 }
 
 function isUsable({ members = [] }: LedgerHead, principal: Principal): boolean {
