@@ -328,8 +328,8 @@ class DatasetOperations(ServiceOperations):
     ) -> Operation[Batch]:
         """Answer up to 100 queries for one charge, all or none. Queries about disjoint rows share a price.
 
-        Counts, sums and tables of them, of the same rows, are planned together where that costs less, unless `plan` says
-        otherwise.
+        Counts, sums and tables of them, of the same rows, are planned together where that costs less, unless `plan`
+        says otherwise.
         """
         bodies = _bodies(queries)
         body: Json = {"queries": bodies, **_terms(plan, objective, weights)}
