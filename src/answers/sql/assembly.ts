@@ -48,17 +48,14 @@ export function assembleQueries(
   const alike = Map.groupBy(numbered, ({ filter }) =>
     filter === undefined ? '' : normalText(filter, scope.dataset),
   )
-  const keys = groupings.toSorted((one, other) => (columnText(one) < columnText(other) ? -1 : 1))
   const queries = [...alike.values()].flatMap((each) => {
     const { filter } = entry(each, 0)
     const rows =
       filter === undefined || where === undefined ? (filter ?? where) : combine('and', [where, filter])
-    return ofRows(scope, keys, each, rows)
+    return ofRows(scope, groupings, each, rows)
   })
   return queries.toSorted((one, other) => (orderOf(one, scope) < orderOf(other, scope) ? -1 : 1))
 }
-
-const columnText = ({ part }: Placed<GroupingExpression>): string => JSON.stringify(part.column)
 
 /** A text by which queries are sorted, which is the same for queries that are spelled differently. */
 function orderOf({ query }: AssembledQuery, { dataset }: Scope): string {
@@ -104,8 +101,9 @@ function ofRows(
 /** Largest number of statistics of a query. */
 const MOST_STATISTICS = 8
 
-/** Divides measures into those that one query computes together. */
+/** Divides measures into those that one query computes together: all of them, in their order, if it can. */
 function apart(measures: readonly Numbered[], isGrouped: boolean): readonly (readonly Numbered[])[] {
+  if (goTogether(measures, isGrouped)) return [measures]
   const sets: Numbered[][] = []
   for (const measure of measures.toSorted((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1))) {
     const open = sets.find((set) => goTogether([...set, measure], isGrouped))
