@@ -1,6 +1,7 @@
 import { isGrid, isTemporal, type QueryableColumn } from '../../core/dataset/dataset.ts'
 import { findColumn } from '../../core/planner/language/columns.ts'
 import { columnText } from '../../core/planner/language/expressions/linear.ts'
+import { ExpressionError } from '../../core/planner/language/expressions/parse.ts'
 import { writtenLiteral, writtenPredicate } from '../../core/planner/language/expressions/written.ts'
 import { planPredicate } from '../../core/planner/language/predicate.ts'
 import { must } from '../../privacy/must.ts'
@@ -50,9 +51,18 @@ function namesIn(expression: Expression): ReadonlySet<string> {
  */
 export function computedColumn(scope: Scope, expression: Expression): QueryableColumn {
   if (expression.kind === 'column') return columnOf(scope, expression)
-  const found = findColumn(scope.dataset, written(scope, expression))
+  const found = foundColumn(scope, expression)
   if ('column' in found) return found.column
   throw scope.misfit(expression.at, `this expression ${found.rule ?? 'names no column'}.`)
+}
+
+function foundColumn(scope: Scope, expression: Expression): ReturnType<typeof findColumn> {
+  try {
+    return findColumn(scope.dataset, written(scope, expression))
+  } catch (error) {
+    if (error instanceof ExpressionError) return { rule: error.rule }
+    throw error
+  }
 }
 
 function written(scope: Scope, expression: Expression): string {

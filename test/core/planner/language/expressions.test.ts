@@ -4,7 +4,7 @@ import { isGrid } from '../../../../src/core/dataset/dataset.ts'
 import { type DatasetDeclaration, declareDataset } from '../../../../src/core/dataset/declaration.ts'
 import { valueOfIndex } from '../../../../src/core/dataset/grid-value.ts'
 import { normalForm } from '../../../../src/core/planner/identity/normal-form.ts'
-import { columnNamed } from '../../../../src/core/planner/language/columns.ts'
+import { columnNamed, findColumn } from '../../../../src/core/planner/language/columns.ts'
 import { plan } from '../../../../src/core/planner/plan.ts'
 import { thrownRefusal } from '../../../refusal.ts'
 import { patients, people, peopleDeclaration } from '../neighbours/people.ts'
@@ -66,6 +66,14 @@ describe('a derived column', () => {
     expect(columnNamed(tricky, 'Age + Balance')).toMatchObject({ upperIndex: 1_000_000n })
     expect(columnNamed(tricky, 'coalesce("Price - USD", 0) + Age')).toMatchObject({ upperIndex: 1_000_120n })
     expect(columnNamed(tricky, 'month(Visited)')).toBeDefined()
+  })
+
+  test.each([
+    [`Age * ${'9'.repeat(400)} > 5`, 'digits'],
+    ['Age * 1234567890.123456789 > 12345678901.123456789', 'digits'],
+    [[1, 2, 3, 4].map(() => "local(Visited, 'Asia/Tokyo') < '2024-02-01'").join(' or '), 'local'],
+  ])('%s is refused with a rule', (text, rule) => {
+    expect(findColumn(dataset, text)).toEqual({ rule: expect.stringContaining(rule) })
   })
 
   test('is constant per person only if all its inputs are', () => {

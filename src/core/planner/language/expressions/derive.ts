@@ -1,5 +1,5 @@
 import type { QueryPredicate } from '../../../../../schemas/answers/query.ts'
-import { numberFromDecimal } from '../../../../privacy/decimal.ts'
+import { decimalFromNumber, numberFromDecimal } from '../../../../privacy/decimal.ts'
 import { entry } from '../../../../privacy/must.ts'
 import { Refusal } from '../../../../privacy/refusal.ts'
 import {
@@ -30,12 +30,17 @@ import {
 import { type Condition, type Expression, ExpressionError, parseExpression } from './parse.ts'
 import { writtenLiteral, writtenPredicate } from './written.ts'
 
+/** The changes of a zone take long to find. */
+const MOST_ZONES = 3
+
 /**
  * Returns the column that an expression stands for: one that exists, or a new one whose name is the normal form of the
  * expression. Expressions with one normal form have the same values.
  * @throws ExpressionError for a text that is no expression, or one of the wrong types
  */
 export function derivedColumn(text: string, find: Find): QueryableColumn {
+  if ((text.match(/\blocal\s*\(/gi)?.length ?? 0) > MOST_ZONES)
+    throw new ExpressionError(`must use local at most ${MOST_ZONES} times`)
   return columnOf(parseExpression(text), find)
 }
 
@@ -251,10 +256,18 @@ function literalOf(expression: Expression, column: QueryableColumn, find: Find):
     case 'truth':
       return value.value
     case 'linear':
-      return numberFromDecimal(constantNano(expression, find), 9)
+      return exactNumber(constantNano(expression, find))
     case 'column':
       throw new ExpressionError(`must compare ${column.name} with a constant`)
   }
+}
+
+/** A constant of a comparison, which questions state as a number of JSON. */
+function exactNumber(nano: bigint): number {
+  const number = numberFromDecimal(nano, 9)
+  if (decimalFromNumber(number, 9) !== nano)
+    throw new ExpressionError('must compare with numbers of at most 15 digits')
+  return number
 }
 
 /** TRUE where a predicate holds. */

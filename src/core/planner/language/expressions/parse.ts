@@ -69,6 +69,8 @@ export class ExpressionError extends Error {
 
 const WORDS = new Set('and or not in between is null case when then else end true false'.split(' '))
 
+const LONGEST_NUMBER = 25
+
 /** Largest number of parts of an expression, so that no stack overflows. */
 const MOST_TOKENS = 400
 
@@ -195,6 +197,8 @@ export function parseExpression(text: string): Expression {
   const primary = (): Expression => {
     const number = take('number')
     if (number !== undefined) {
+      if (number.length > LONGEST_NUMBER)
+        throw new ExpressionError(`must have numbers of at most ${LONGEST_NUMBER} digits`)
       const nano = parseDecimal(number, 9)
       if (nano === undefined)
         throw new ExpressionError(`has the number ${number}, with more than 9 fractional digits`)

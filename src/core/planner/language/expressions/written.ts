@@ -4,7 +4,7 @@ import { isGrid, type QueryableColumn } from '../../../dataset/dataset.ts'
 import { valueOfIndex } from '../../../dataset/grid-value.ts'
 import type { Predicate } from '../aggregate.ts'
 import { columnText } from './linear.ts'
-import { writtenText } from './parse.ts'
+import { ExpressionError, writtenText } from './parse.ts'
 
 /** Writes a constant in an expression. */
 export function writtenLiteral(value: number | string | boolean): string {
@@ -15,8 +15,14 @@ export function writtenLiteral(value: number | string | boolean): string {
 
 /** Writes a predicate in an expression, with the operands of `and` and `or` in one order. */
 export function writtenPredicate(predicate: Predicate, find: (name: string) => QueryableColumn): string {
-  const value = (column: QueryableColumn, index: bigint) =>
-    writtenLiteral(isGrid(column) ? valueOfIndex(column, index) : String(index))
+  const value = (column: QueryableColumn, index: bigint) => {
+    const literal = isGrid(column) ? valueOfIndex(column, index) : String(index)
+    // It is read again as a number of JSON.
+    if (typeof literal === 'number' && isGrid(column))
+      if (decimalFromNumber(literal, 9) !== index * column.stepNano)
+        throw new ExpressionError(`must not compare ${column.name} with values of more than 15 digits`)
+    return writtenLiteral(literal)
+  }
   switch (predicate.kind) {
     case 'and':
     case 'or': {
