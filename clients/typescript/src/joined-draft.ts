@@ -47,7 +47,7 @@ export function joinedDraft(drafted: readonly DraftedTable[], open: string): Dra
         const [, index, rest = ''] = /^columns\.(\d+)(.*)$/.exec(field) ?? []
         if (index !== undefined)
           remarks[kind].push({ field: `columns.${Number(index) + offset}${rest}`, text })
-        // What is asked about the whole dataset is asked once.
+        // Questions about the whole dataset are those of the first table only.
         else if (place === 0 && kind === 'questions') remarks[kind].push({ field, text })
       }
   }

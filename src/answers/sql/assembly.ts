@@ -252,7 +252,7 @@ function statisticsOf(
   }
 }
 
-/** What to write for a measure that groups do not have. */
+/** Advice for an aggregate that cannot be computed for each group. */
 function adviceFor(measure: Measure): string {
   switch (measure.kind) {
     case 'minimum':

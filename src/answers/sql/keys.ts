@@ -1,6 +1,7 @@
 import { type GridColumn, isGrid, isNumeric, isTemporal } from '../../core/dataset/dataset.ts'
 import { type Grouping, planGrouping } from '../../core/planner/language/grouping.ts'
 import { decimalFromNumber } from '../../privacy/decimal.ts'
+import { must } from '../../privacy/must.ts'
 import { divideRoundingDown, greatestCommonDivisor } from '../../privacy/rational.ts'
 import { computedColumn, needsComputing } from './computed-columns.ts'
 import {
@@ -189,7 +190,9 @@ function partOfCall(scope: Scope, call: Extract<Expression, { kind: 'call' }>): 
   }
   if (!STEP_FUNCTIONS.includes(name) || first === undefined || second !== undefined) return undefined
   const of = partOf(scope, first)
-  return of && mapped(of, ({ value, whole }) => wholeOf(STEPS[name]?.(value) ?? 0n, whole))
+  return (
+    of && mapped(of, ({ value, whole }) => wholeOf(must(STEPS[name], 'a function of steps')(value), whole))
+  )
 }
 
 const floor = ({ numerator, denominator }: Fraction): bigint => divideRoundingDown(numerator, denominator)

@@ -11,7 +11,7 @@ import type {
   TypeName,
 } from 'libpg-query'
 import { defined } from '../../../privacy/defined.ts'
-import { entry } from '../../../privacy/must.ts'
+import { entry, must } from '../../../privacy/must.ts'
 import { type Refusal, refuseField } from '../../../privacy/refusal.ts'
 import { refusePart } from '../place.ts'
 import { intervalOf } from './interval.ts'
@@ -109,7 +109,7 @@ function readTables(reader: Reader, [node, second]: readonly Node[]): Pick<Selec
   const inFrom = fieldsOf(node, 'RangeSubselect')
   if (inFrom !== undefined) {
     const { subquery, alias } = inFrom
-    const at = firstPlace(subquery) ?? 0
+    const at = must(firstPlace(subquery), 'the place of a subquery')
     return { from: readSubquery(reader, subquery, at, alias?.aliasname), joins: [] }
   }
   const joins: TableJoin[] = []
