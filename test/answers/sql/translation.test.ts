@@ -567,6 +567,7 @@ describe('rows', () => {
 /** Refused statements, with ▸ at the place that the refusal names, and what it advises. */
 const REFUSED: Readonly<Record<string, readonly (readonly [marked: string, advice: string])[]>> = {
   'sql-not-supported': [
+    ['▸SELECT COUNT(*) FROM (SELECT FROM visits) v', 'must name columns'],
     ['SELECT COUNT(*) FROM visits, ▸other', 'JOIN'],
     ['SELECT COUNT(*) FROM visits CROSS JOIN ▸other', 'ON'],
     ['SELECT COUNT(*) FROM visits FULL ▸JOIN other ON TRUE', 'LEFT JOIN'],

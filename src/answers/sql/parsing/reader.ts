@@ -11,7 +11,7 @@ import type {
   TypeName,
 } from 'libpg-query'
 import { defined } from '../../../privacy/defined.ts'
-import { entry, must } from '../../../privacy/must.ts'
+import { entry } from '../../../privacy/must.ts'
 import { type Refusal, refuseField } from '../../../privacy/refusal.ts'
 import { refusePart } from '../place.ts'
 import { intervalOf } from './interval.ts'
@@ -109,7 +109,8 @@ function readTables(reader: Reader, [node, second]: readonly Node[]): Pick<Selec
   const inFrom = fieldsOf(node, 'RangeSubselect')
   if (inFrom !== undefined) {
     const { subquery, alias } = inFrom
-    const at = must(firstPlace(subquery), 'the place of a subquery')
+    const at = firstPlace(subquery)
+    if (at === undefined) throw reader.refuse(undefined, 'a SELECT in FROM must name columns.')
     return { from: readSubquery(reader, subquery, at, alias?.aliasname), joins: [] }
   }
   const joins: TableJoin[] = []
