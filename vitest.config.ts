@@ -19,7 +19,6 @@ export const REPLACES_MODULES = [
   'test/engines/duckdb/engine.cases.test.ts',
   'test/engines/duckdb/shared-scans.cases.test.ts',
   'test/engines/duckdb/queries.test.ts',
-  'test/studies/risk/limits.test.ts',
 ]
 
 // Each ledger and each process of a test loads its modules anew. Node keeps what it compiled, types removed.

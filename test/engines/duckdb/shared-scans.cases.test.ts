@@ -25,7 +25,7 @@ import { ingest } from '../../../src/engines/duckdb/ingestion/ingest.ts'
 import { EngineFailure } from '../../../src/engines/engine.ts'
 import type { printSharedScan, scanColumns } from '../../../src/engines/printing/shared-scan.ts'
 import type { readSharedScan } from '../../../src/engines/sql-result.ts'
-import { cases, describeOnce } from '../../cases.ts'
+import { ALL, cases, describeOnce } from '../../cases.ts'
 import { folderForAll } from '../../folders.ts'
 import { type SourceChange, withChangedSource } from '../../mutants/changed-source.ts'
 import { aggregate, aggregateOfPeople, columns, randomRows } from '../arbitraries.ts'
@@ -314,7 +314,7 @@ describeOnce('an aggregate beside one that fails', () => {
   })
 })
 
-describeOnce('mistakes in shared scans', () => {
+describe.runIf(ALL)('mistakes in shared scans', () => {
   const printing = (mistake: string, find: string, replace: string) => ({
     mistake,
     change: { file: 'engines/printing/shared-scan.ts', find, replace },

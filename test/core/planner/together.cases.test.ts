@@ -26,6 +26,7 @@ import { amountNumbers, lossOfAmount } from '../../../src/privacy/accounting.ts'
 import { entry, must } from '../../../src/privacy/must.ts'
 import { numberFromRational } from '../../../src/privacy/rational.ts'
 import { Refusal } from '../../../src/privacy/refusal.ts'
+import { cases, describeOnce } from '../../cases.ts'
 import { column } from '../../engines/fixture.ts'
 import { referenceEngine, type StoredRow } from '../../engines/reference-engine.ts'
 import { PERSON, RANK } from '../../engines/reference-people.ts'
@@ -120,7 +121,7 @@ describe('queries that are planned together', () => {
             lossOfAmount(priceTogether(together, 'basic'), price.deltaAtto).deltaAtto,
           ).toBeLessThanOrEqual(price.deltaAtto)
       }),
-      { numRuns: 12 },
+      { numRuns: cases(40) },
     )
   })
 
@@ -283,7 +284,7 @@ describe('queries that are planned together', () => {
             expect(numbersIn(found)).toEqual(numbersIn(JSON.stringify(truth.result)))
           }
         }),
-        { numRuns: 8 },
+        { numRuns: cases(40) },
       )
     },
   )
@@ -336,7 +337,7 @@ test.each(
           }
         }
       }),
-      { numRuns: 60 },
+      { numRuns: cases(300) },
     )
   },
 )
@@ -346,7 +347,7 @@ function numbersIn(text: string): unknown {
   return JSON.parse(text, (name, value) => (name === 'halfWidth' || name === 'interval' ? undefined : value))
 }
 
-describe('queries that cannot be planned together', () => {
+describeOnce('queries that cannot be planned together', () => {
   const together = 'where "plan" is "together"'
 
   test.each([
