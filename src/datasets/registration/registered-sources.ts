@@ -94,8 +94,8 @@ function refuseSource({ because }: SourceRefusal): Refusal {
     case 'registered-elsewhere':
       return new Refusal(
         'source-registered',
-        'The source is or was registered under another id. Both budgets would protect the same people. Use that id, ' +
-          'make both part of one population, or state why this one needs a budget of its own.',
+        'The source, or a table that it shows, is or was registered under another id. Both budgets would protect the same ' +
+          'people. Use that id, make both part of one population, or state why this one needs a budget of its own.',
         [{ field: 'separateBudget', rule: 'must state the reason for a second budget over the same source' }],
       )
   }

@@ -65,7 +65,9 @@ export async function checkAgain(session: Session, { prepare, check }: Transacti
 
 /** Facts about tables from the catalog of the database, each read in a transaction of its own. */
 export interface Lookups
-  extends Required<Pick<TableEngine, 'describe' | 'refusal' | 'dependsOn' | 'references' | 'reachable'>> {
+  extends Required<
+    Pick<TableEngine, 'describe' | 'refusal' | 'dependsOn' | 'relations' | 'references' | 'reachable'>
+  > {
   /** Returns true if the role may lock a table. */
   lockable(table: QualifiedName, signal?: AbortSignal): Promise<boolean>
 }
@@ -109,6 +111,11 @@ export function createLookups(
     },
     dependsOn: (table, other, signal) =>
       isTrue(printDependsOn(qualify(table, connection), qualify(other, connection)), signal),
+    relations: async (table, signal) => {
+      const server = (await isTrue(MAY_IDENTIFY, signal)) ? SYSTEM_IDENTIFIER : quoteLiteral(connection.name)
+      const rows = await ask(printRelations(qualify(table, connection), server), signal)
+      return rows.flat().map((text) => must(text ?? undefined, 'a relation'))
+    },
     references: async (table, signal) => {
       const rows = await ask(printReferences(qualify(table, connection)), signal)
       return rows.map((row) => {
@@ -206,17 +213,49 @@ function printMayWrite(table: QualifiedName): string {
  * foreign key, or as a table that inherits from it or is inherited by it, such as a partition.
  */
 function printDependsOn(table: QualifiedName, other: QualifiedName): string {
-  return `WITH RECURSIVE reached(oid) AS (
-    SELECT c.oid FROM pg_class c WHERE ${isTable(table)}
-    UNION
-    SELECT e.oid FROM reached r CROSS JOIN LATERAL (
-      SELECT d.refobjid FROM pg_rewrite w JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = w.oid
-      WHERE w.ev_class = r.oid AND d.refclassid = 'pg_class'::regclass
-      UNION ALL SELECT f.confrelid FROM pg_constraint f WHERE f.conrelid = r.oid AND f.contype = 'f'
-      UNION ALL SELECT h.inhparent FROM pg_inherits h WHERE h.inhrelid = r.oid
-      UNION ALL SELECT h.inhrelid FROM pg_inherits h WHERE h.inhparent = r.oid) e(oid))
+  const foreignKeys = `SELECT f.confrelid, FALSE FROM pg_constraint f WHERE f.conrelid = r.oid AND f.contype = 'f'`
+  return `${printReached(table, [foreignKeys])}
   SELECT EXISTS (SELECT FROM pg_class c JOIN reached USING (oid) WHERE ${isTable(other)})`
 }
+
+/**
+ * Prints a statement that returns the relations whose rows a table shows. Parts are found by what they are parts of, because a
+ * table can have thousands.
+ * @param server SQL for the identity of the server
+ */
+function printRelations(table: QualifiedName, server: string): string {
+  return `${printReached(table)}
+  SELECT DISTINCT concat_ws(' ', 'postgres', ${server}, d.oid, r.oid)
+  FROM reached r, pg_database d WHERE NOT r.is_part AND d.datname = current_database()`
+}
+
+/** Restricted roles of some hosts may not ask for the identity of the server. */
+const MAY_IDENTIFY = `SELECT EXISTS (
+    SELECT FROM pg_proc WHERE proname = 'pg_control_system' AND has_function_privilege(oid, 'EXECUTE'))`
+const SYSTEM_IDENTIFIER = '(SELECT system_identifier FROM pg_control_system())'
+
+/**
+ * Prints the relations that a table leads to over any number of steps: those that it reads as a view, from which it inherits,
+ * and which inherit from it as its parts. Relations of the system are about nobody.
+ * @param more further steps from a relation `r`
+ */
+function printReached(table: QualifiedName, more: readonly string[] = []): string {
+  const steps = [
+    `SELECT d.refobjid, FALSE FROM pg_rewrite w JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = w.oid
+      WHERE w.ev_class = r.oid AND d.refclassid = 'pg_class'::regclass AND d.refobjid >= ${FIRST_OF_USERS}`,
+    'SELECT h.inhparent, FALSE FROM pg_inherits h WHERE h.inhrelid = r.oid',
+    'SELECT h.inhrelid, TRUE FROM pg_inherits h WHERE h.inhparent = r.oid',
+    ...more,
+  ]
+  return `WITH RECURSIVE reached(oid, is_part) AS (
+    SELECT c.oid, FALSE FROM pg_class c WHERE ${isTable(table)}
+    UNION
+    SELECT e.oid, e.is_part FROM reached r CROSS JOIN LATERAL (
+      ${steps.join('\n      UNION ALL ')}) e(oid, is_part))`
+}
+
+/** The first oid that PostgreSQL gives to what users create. */
+const FIRST_OF_USERS = 16_384
 
 /** Prints a statement that returns a table's foreign keys of one column, in the order of the columns. */
 function printReferences(table: QualifiedName): string {

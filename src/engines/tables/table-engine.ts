@@ -212,6 +212,13 @@ export interface TableEngine extends Engine {
    */
   dependsOn?(table: TableName, other: TableName, signal?: AbortSignal): Promise<boolean>
   /**
+   * Returns a text for each relation whose rows a table shows, as far as the catalogue of the database tells: itself, those
+   * that it reads as a view, and those of which it or they are parts. A relation has one text through all connections
+   * to its database. None for a table that does not exist.
+   * @throws EngineFailure; the signal's reason once it is aborted.
+   */
+  relations?(table: TableName, signal?: AbortSignal): Promise<readonly string[]>
+  /**
    * Returns the foreign keys of a table that consist of one column, as the catalogue of the database declares them.
    * @throws EngineFailure; the signal's reason once it is aborted.
    */

@@ -1,5 +1,9 @@
 import type { TableColumn } from '../../core/dataset/dataset.ts'
+import { must } from '../../privacy/must.ts'
+import type { TrinoConnection } from '../tables/connection.ts'
+import { printTableName } from '../tables/joined.ts'
 import { mapNames, type TableDataset, type TableName } from '../tables/table-engine.ts'
+import { TrinoFailure } from './connection.ts'
 import { text } from './encodings/literals.ts'
 import { type RunStatement, rowsOf } from './sessions.ts'
 
@@ -26,6 +30,44 @@ export async function describeTable(
     return { name: column, type, notNull: isNullable === 'NO', place }
   })
   return columns.sort((a, b) => a.place - b.place).map(({ place: _, ...column }) => column)
+}
+
+/**
+ * Finds the relations whose rows a table shows: itself, and those that the plan of a statement over it reads, if the user
+ * may plan one.
+ * @throws RangeError for a result that cannot be read.
+ */
+export async function describeRelations(
+  run: RunStatement,
+  { host, port, catalog, schema: byDefault }: Pick<TrinoConnection, 'host' | 'port' | 'catalog' | 'schema'>,
+  { schema = byDefault, name }: TableName,
+): Promise<readonly string[]> {
+  const textOf = (...names: readonly string[]) =>
+    ['trino', `${host}:${port}`, ...names].join(' ').toLowerCase()
+  const itself = textOf(catalog, schema, name)
+  try {
+    const sql = `EXPLAIN (TYPE IO, FORMAT JSON) SELECT * FROM ${printTableName({ schema, name })}`
+    const [row] = await rowsOf(run(sql), 1)
+    const read = readPlan(String(row?.[0])).map((table) =>
+      textOf(table.catalog, table.schemaTable.schema, table.schemaTable.table),
+    )
+    return [...new Set([itself, ...read])]
+  } catch (error) {
+    if (error instanceof TrinoFailure && error.outcome === 'failed') return [itself]
+    throw error
+  }
+}
+
+interface PlannedTable {
+  readonly catalog: string
+  readonly schemaTable: { readonly schema: string; readonly table: string }
+}
+
+/** Reads the tables of a plan. */
+function readPlan(json: string): readonly PlannedTable[] {
+  const plan: { readonly inputTableColumnInfos?: readonly { readonly table: PlannedTable }[] } =
+    JSON.parse(json)
+  return must(plan.inputTableColumnInfos, 'the tables of a plan').map(({ table }) => table)
 }
 
 /** Largest number of columns of a table. */

@@ -3,7 +3,7 @@ import { printInspection, readInspection } from '../tables/inspection.ts'
 import { printRead } from '../tables/relation.ts'
 import type { StoredRows, TableDataset, TableEngine, TableInspection } from '../tables/table-engine.ts'
 import { LONGEST_STATEMENT, type TrinoRows } from './connection.ts'
-import { asPrinted, describeTable } from './describe.ts'
+import { asPrinted, describeRelations, describeTable } from './describe.ts'
 import { trinoDialect } from './dialect.ts'
 import { type RunStatement, rowsOf, type Sessions, type SessionTerms } from './sessions.ts'
 
@@ -13,9 +13,10 @@ import { type RunStatement, rowsOf, type Sessions, type SessionTerms } from './s
  */
 export function createRegistration(
   sessions: Sessions,
-  { limits, schema }: TrinoConnection,
+  connection: TrinoConnection,
   closing: AbortSignal,
-): Pick<TableEngine, 'describe' | 'inspect' | 'read'> {
+): Pick<TableEngine, 'describe' | 'relations' | 'inspect' | 'read'> {
+  const { limits, schema } = connection
   const termsOf = (signal?: AbortSignal): SessionTerms => ({
     timeoutMs: limits.registrationTimeoutMs,
     signal: signal === undefined ? closing : AbortSignal.any([closing, signal]),
@@ -41,6 +42,10 @@ export function createRegistration(
           const columns = await describeTable(run, { schema, ...table })
           return columns.length === 0 ? undefined : columns
         })
+        .catch((error: unknown) => reject(error, signal)),
+    relations: (table, signal) =>
+      sessions
+        .use(termsOf(signal), (run) => describeRelations(run, connection, table))
         .catch((error: unknown) => reject(error, signal)),
     inspect: (table, signal) =>
       sessions

@@ -136,6 +136,7 @@ async function ingestAndReplace(
   const before = catalog.get(id)
   if (isSameRegistration(base, before) && isUnchanged(before, declaration, source))
     return { entry: before, created: false }
+  const peopleDigests = await source.identify()
   const prepared = await source.ingest()
   return alone(async (requireAlone) => {
     const replaces = requireRegistered(context, id)
@@ -147,11 +148,11 @@ async function ingestAndReplace(
     // Another version, or other descriptions, may have been published meanwhile.
     const now = checkVersion(context, replaces, request).declaration
     if (!isReadAlike(now, declaration)) throw changedMeanwhile()
-    requireNotShown(catalog, declaration, source.peopleDigests)
-    const { digest: sourceDigest, peopleDigests } = source
-    const facts = { declaration: now, budget: replaces.budget, sourceDigest, peopleDigests }
+    requireNotShown(catalog, declaration, peopleDigests)
+    const facts = { declaration: now, budget: replaces.budget, sourceDigest: source.digest, peopleDigests }
     const ingested = { ...facts, ...prepared, replaces }
-    const record = (version: string) => recordVersion(context, now, source, { version, principal, request })
+    const record = (version: string) =>
+      recordVersion(context, now, peopleDigests, { version, principal, request })
     running.beginPublication()
     const entry = await publish(context, running.workspace, ingested, record, requireAlone)
     retirement.retire(replaces.dataset, true)
@@ -195,7 +196,7 @@ function isReadAlike(one: DatasetDeclaration, other: DatasetDeclaration): boolea
 async function recordVersion(
   { ledger }: Pick<RegistryContext, 'ledger'>,
   declaration: DatasetDeclaration,
-  { peopleDigests }: PreparedSource,
+  peopleDigests: readonly string[],
   {
     version,
     principal,

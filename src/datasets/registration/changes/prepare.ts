@@ -1,4 +1,10 @@
-import { databaseOf, isLiveSource, type JoinedSource, type Source } from '../../../core/dataset/dataset.ts'
+import {
+  databaseOf,
+  isLiveSource,
+  type JoinedSource,
+  type Source,
+  type TableSource,
+} from '../../../core/dataset/dataset.ts'
 import type { DatasetDeclaration } from '../../../core/dataset/declaration.ts'
 import type { CatalogEntry } from '../../../core/dataset/entry.ts'
 import { isJoined, type JoinTree, publicTables } from '../../../core/dataset/joins.ts'
@@ -12,7 +18,7 @@ import type { RunningIngestion } from '../ingestions.ts'
 import { requireNotShown, requireUnregistered } from '../registered-sources.ts'
 import type { CopiedSource, CopyPaths } from '../sources/source.ts'
 import { copySource } from '../sources/sources.ts'
-import { attachTable, copyTable, ofTable, tableDigest } from '../sources/table.ts'
+import { attachTable, copyTable, ofTable, relationDigests, tableDigest } from '../sources/table.ts'
 import type { IngestedVersion } from './publication.ts'
 import type { CheckedRegistration } from './registration.ts'
 
@@ -20,8 +26,12 @@ import type { CheckedRegistration } from './registration.ts'
 export interface PreparedSource {
   /** SHA-256, hexadecimal: of a file's bytes, of a table's name, or of these of joined tables. */
   readonly digest: string
-  /** Those of the tables about people, by which the ledger recognises the source. */
-  readonly peopleDigests: readonly string[]
+  /**
+   * Returns the digests of the tables about people, by which the ledger recognises the source, with those of the relations
+   * that they show as their database tells.
+   * @throws Refusal `unavailable` if the database cannot be reached; the reason of the signal once it is aborted.
+   */
+  identify(): Promise<readonly string[]>
   /**
    * Ingests the rows, or checks those of live tables.
    * @throws Refusal for a source that does not fit; the reason of the signal once it is aborted.
@@ -49,7 +59,7 @@ export async function prepareSource(
   const target = { targetPath: rowsFile, signal, bounds, onProgress }
   if (source.kind === 'table' || databaseOf(source) !== undefined)
     return {
-      ...ofTables(source, joins),
+      ...ofTables(source, joins, (table) => relationDigests(connections, table, signal)),
       ingest: async () => {
         onProgress({ phase: 'check' })
         const unit = await keyedUnit(declaration.privacyUnit, personKeyFile)
@@ -61,11 +71,12 @@ export async function prepareSource(
       },
     }
   const paths = { dataDirectory, principal, signal, bounds }
-  const { read, ...digests } = isJoined(source)
+  const { read, digest, peopleDigests } = isJoined(source)
     ? await copyJoined(source, must(joins, 'the joins of a joined source'), sourceFile, paths)
     : await copyOne(source, sourceFile, paths)
   return {
-    ...digests,
+    digest,
+    identify: async () => peopleDigests,
     ingest: async () => {
       const privacyUnit = await keyedUnit(declaration.privacyUnit, personKeyFile)
       const ingestion = await ingest({ ...read, ...target, columns, privacyUnit })
@@ -75,35 +86,50 @@ export async function prepareSource(
   }
 }
 
+/** The digest of a source, and those of its tables about people. */
+interface Digests {
+  readonly digest: string
+  readonly peopleDigests: readonly string[]
+}
+
 /** The files of a copied source, with its digests. */
-interface Copied<Read> extends Pick<PreparedSource, 'digest' | 'peopleDigests'> {
+interface Copied<Read> extends Digests {
   readonly read: Read
 }
 
-/** The digests of a table, or of joined tables. */
+/**
+ * The digests of a table, or of joined tables.
+ * @param relationsOf asks the database which relations a table shows
+ */
 function ofTables(
   source: Source,
   joins: JoinTree | undefined,
-): Pick<PreparedSource, 'digest' | 'peopleDigests'> {
-  if (source.kind === 'table') return ofOneTable(tableDigest(source))
-  const tables = isJoined(source) ? Object.entries(source.tables) : []
-  return ofJoined(
-    tables.map(([name, table]) => {
-      if (table.kind !== 'table') throw new RangeError('a joined table is not one of a database')
-      return [name, tableDigest(table)]
-    }),
-    must(joins, 'the joins of a joined source'),
-  )
+  relationsOf: (table: TableSource) => Promise<readonly string[]>,
+): Pick<PreparedSource, 'digest' | 'identify'> {
+  const tables = isJoined(source) ? Object.entries(source.tables) : [['', source] as const]
+  const named = tables.map(([name, table]) => {
+    if (table.kind !== 'table') throw new RangeError('a source is not a table of a database')
+    return { name, table, digest: tableDigest(table) }
+  })
+  const pairs = named.map(({ name, digest }) => [name, digest] as const)
+  const { digest, peopleDigests } = isJoined(source)
+    ? ofJoined(pairs, must(joins, 'the joins of a joined source'))
+    : ofOneTable(must(pairs[0], 'a table')[1])
+  return {
+    digest,
+    identify: async () => {
+      const people = named.filter((each) => peopleDigests.includes(each.digest))
+      const relations = await Promise.all(people.map(({ table }) => relationsOf(table)))
+      return [...new Set([...peopleDigests, ...relations.flat()])]
+    },
+  }
 }
 
 /**
  * The digests of joined tables. Public tables are about nobody.
  * @throws Refusal `source-does-not-fit` for a table about people that is joined under two names
  */
-function ofJoined(
-  digests: readonly (readonly [name: string, digest: string])[],
-  joins: JoinTree,
-): Pick<PreparedSource, 'digest' | 'peopleDigests'> {
+function ofJoined(digests: readonly (readonly [name: string, digest: string])[], joins: JoinTree): Digests {
   const isPublic = publicTables(joins)
   for (const [people, digest] of digests) {
     const [name] = digests.find((each) => each[0] !== people && each[1] === digest) ?? []
@@ -126,7 +152,7 @@ function joinedTwice(name: string, people: string): Refusal {
   return refuseField('source-does-not-fit', `source.tables.${name}`, rule)
 }
 
-function ofOneTable(digest: string): Pick<PreparedSource, 'digest' | 'peopleDigests'> {
+function ofOneTable(digest: string): Digests {
   return { digest, peopleDigests: [digest] }
 }
 
@@ -181,7 +207,8 @@ export async function tryIngestion(
 ): Promise<Pick<IngestedVersion, 'ingestion' | 'tableColumns'> & { readonly source: PreparedSource }> {
   const { catalog } = context
   const source = await prepareSource(context, checked, running, custodian.principal)
-  requireNotShown(catalog, checked.declaration, source.peopleDigests)
-  requireUnregistered(catalog, checked, source.peopleDigests, custodian)
+  const peopleDigests = await source.identify()
+  requireNotShown(catalog, checked.declaration, peopleDigests)
+  requireUnregistered(catalog, checked, peopleDigests, custodian)
   return { source, ...(await source.ingest()) }
 }

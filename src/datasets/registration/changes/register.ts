@@ -95,18 +95,19 @@ async function ingestAndPublish(
   const source = await prepareSource(context, registration, ingestion, principal)
   const before = catalog.get(id)
   if (before !== undefined) return registeredBefore(context, before, registration, source)
+  const peopleDigests = await source.identify()
   const prepared = await source.ingest()
   return alone(async (requireAlone) => {
     // The same registration may have been made meanwhile, by this process or another one.
     const existing = catalog.get(id)
     if (existing !== undefined) return registeredBefore(context, existing, registration, source)
-    requireNotShown(catalog, declaration, source.peopleDigests)
+    requireNotShown(catalog, declaration, peopleDigests)
     const opened = await requireExistingBudget(context.ledger, registration)
     await requirePopulation(context.ledger, registration, opened)
     const { budget, granted } = registration
-    const { digest: sourceDigest, peopleDigests } = source
-    const ingested = { declaration, budget, sourceDigest, peopleDigests, ...prepared }
-    const record = (version: string) => openBudget(context, registration, source, { version, principal })
+    const ingested = { declaration, budget, sourceDigest: source.digest, peopleDigests, ...prepared }
+    const record = (version: string) =>
+      openBudget(context, registration, peopleDigests, { version, principal })
     ingestion.beginPublication()
     const entry = await publish(context, ingestion.workspace, ingested, record, requireAlone)
     return { entry, granted: opened?.granted ?? granted, created: true }
@@ -117,12 +118,12 @@ async function ingestAndPublish(
 async function openBudget(
   { ledger }: Pick<RegistryContext, 'ledger'>,
   registration: CheckedRegistration,
-  source: PreparedSource,
+  peopleDigests: readonly string[],
   { version, principal }: { readonly version: string; readonly principal: string },
 ): Promise<void> {
   const { declaration, granted, separateBudget } = registration
   const { id, accounting, neighbours, privacyUnit, synthetic } = declaration
-  const recorded = recordedSource(declaration, source.peopleDigests, separateBudget)
+  const recorded = recordedSource(declaration, peopleDigests, separateBudget)
   const population = declaration.population && populationAccount(declaration.population)
   const budget = defined({
     accounting,

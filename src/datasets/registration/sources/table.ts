@@ -90,6 +90,25 @@ export function tableDigest({ connection, table }: TableSource): string {
   return sha256(canonicalJson({ connection, table }))
 }
 
+/**
+ * Returns the digests of the relations whose rows a table shows, by which the ledger recognises views over a registered
+ * table, parts of it, and other connections to its database. See decision 67.
+ * @throws Refusal `source-unreadable`, or `unavailable` if the database cannot be reached; the reason of the signal once it is
+ * aborted.
+ */
+export async function relationDigests(
+  connections: Connections,
+  source: TableSource,
+  signal: AbortSignal | undefined,
+): Promise<readonly string[]> {
+  const { engine } = connectionOf(connections, source)
+  const relations = await readable(
+    async () => engine.relations?.(parseTableName(source.table), signal),
+    signal,
+  )
+  return (relations ?? []).map((relation) => sha256(canonicalJson({ relation })))
+}
+
 /** A table to attach: a declaration whose source has a complete name, its columns, and its keyed privacy unit. */
 export interface AttachedTable {
   readonly declaration: DatasetDeclaration

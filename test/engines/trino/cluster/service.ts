@@ -61,13 +61,13 @@ export function testService(trino: Trino): void {
   let refusing: RefusingProxy
   let stalling: StallingProxy
   let service: TestService
-  const connections = (limits: object) =>
-    JSON.stringify({
-      lake: {
-        ...{ engine: 'trino', host: '127.0.0.1', port: stalling.port },
-        ...{ user: 'sotto', catalog: 'iceberg', schema: 'clinic', limits },
-      },
-    })
+  const connections = (limits: object) => {
+    const lake = {
+      ...{ engine: 'trino', host: '127.0.0.1', port: stalling.port },
+      ...{ user: 'sotto', catalog: 'iceberg', schema: 'clinic', limits },
+    }
+    return JSON.stringify({ lake, shore: lake })
+  }
   beforeAll(async () => {
     await trino.query('CREATE SCHEMA iceberg.clinic')
     await trino.query(
@@ -140,6 +140,27 @@ export function testService(trino: Trino): void {
     expect(version.ingestion).toMatchObject({ rowsRead: 503, people: 103 })
     near(await people('copied', 41), 103)
     await service.as('custodian').delete('/v1/datasets/copied').expect(204)
+  })
+
+  test('a view over a registered table, and the table through another connection, need a reason', async () => {
+    await trino.query('CREATE VIEW iceberg.clinic.everybody AS SELECT * FROM iceberg.clinic.visits')
+    await trino.query(
+      'CREATE VIEW iceberg.clinic.adults AS SELECT * FROM iceberg.clinic.everybody WHERE age > 17',
+    )
+    await trino.query('CREATE TABLE iceberg.clinic.others AS SELECT * FROM iceberg.clinic.visits')
+    const shown = (connection: string, table: string) => ({
+      ...{ id: `${connection}-${table}`, source: { kind: 'table', connection, table } },
+    })
+    for (const [connection, table] of [
+      ['lake', 'adults'],
+      ['shore', 'visits'],
+      ['shore', 'adults'],
+    ] as const) {
+      const { body } = await register(shown(connection, table)).expect(409)
+      expect(body).toMatchObject({ code: 'source-registered', errors: [{ field: 'separateBudget' }] })
+    }
+    await register(shown('shore', 'others')).expect(201)
+    await register({ ...shown('lake', 'adults'), separateBudget: 'A test.' }).expect(201)
   })
 
   test('a login that is refused later, and a network that stalls, are one problem; the charge stands', async () => {
