@@ -58,7 +58,7 @@ export interface DescribedError {
 
 /**
  * Describes an error for a client. That of a failure contains no details.
- * @param text the statements in which it has its place
+ * @param text the statements in which it has its place; empty if the client did not send them with this statement
  */
 export function describeError(error: unknown, text = ''): DescribedError {
   if (error instanceof WireError) {
@@ -72,7 +72,9 @@ export function describeError(error: unknown, text = ''): DescribedError {
   const { code, detail: message, errors = [], facts = {} } = failureParts(error)
   const { line, column } = facts
   const position =
-    typeof line === 'number' && typeof column === 'number' ? positionOf(text, line, column) : undefined
+    text !== '' && typeof line === 'number' && typeof column === 'number'
+      ? positionOf(text, line, column)
+      : undefined
   const isSyntax = code === 'invalid-request' && position !== undefined
   const isNotPaid = code === 'forbidden' && facts.price !== undefined
   const sqlState =

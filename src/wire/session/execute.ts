@@ -18,7 +18,7 @@ import { Refusal } from '../../privacy/refusal.ts'
 import { WireError } from '../errors.ts'
 import type { WireParts } from '../parts.ts'
 import type { Report, WireColumn } from '../protocol/backend.ts'
-import type { Command } from '../statements/command.ts'
+import type { Command, SimpleCommand } from '../statements/command.ts'
 import type { WireValue } from '../values/encode.ts'
 import { columnOfCells, OID, wireColumn } from '../values/oids.ts'
 import type { SessionState } from './state.ts'
@@ -48,7 +48,7 @@ export interface Run {
 export async function execute(
   parts: WireParts,
   state: SessionState,
-  command: Command,
+  command: SimpleCommand,
   run: Run,
 ): Promise<Result> {
   switch (command.kind) {
@@ -78,11 +78,15 @@ export async function execute(
       if (command.all) {
         state.report(state.settings.reset())
         state.deallocate(undefined)
+        state.close(undefined)
       }
       return done(command.tag)
     case 'deallocate':
       state.deallocate(command.name)
       return done(command.name === undefined ? 'DEALLOCATE ALL' : 'DEALLOCATE')
+    case 'close':
+      state.close(command.name)
+      return done(command.name === undefined ? 'CLOSE CURSOR ALL' : 'CLOSE CURSOR')
     case 'refused':
       throw new Refusal(...command.refused)
   }
@@ -92,7 +96,7 @@ export async function execute(
 export async function columnsOfCommand(
   parts: WireParts,
   state: SessionState,
-  command: Command,
+  command: SimpleCommand,
   { text, givenUp }: Omit<Run, 'arrivedAtMs'>,
 ): Promise<readonly WireColumn[] | undefined> {
   switch (command.kind) {
@@ -240,7 +244,7 @@ function transaction(
       if (status === 'I') return done(tag, [warning('25P01', 'There is no transaction in progress.')])
       const isRolledBack = act === 'rollback' || status === 'E'
       state.report(state.settings.end(isRolledBack))
-      state.setStatus('I')
+      state.endTransaction(isRolledBack)
       return done(isRolledBack ? 'ROLLBACK' : tag)
     }
     case 'rollback-to':
@@ -256,7 +260,8 @@ function transaction(
   }
 }
 
-function done(tag: string, notices: readonly Report[] = []): Result {
+/** The result of a statement without rows. */
+export function done(tag: string, notices: readonly Report[] = []): Result {
   return { kind: 'done', tag, notices }
 }
 

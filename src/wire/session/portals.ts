@@ -11,13 +11,15 @@ import type { Result } from './execute.ts'
 /** A prepared statement. An empty one has no command. */
 export interface PreparedStatement {
   readonly text: string
+  /** Its place in the text. */
+  readonly place: number
   /** Without parameters: the command. With parameters: the command with placeholders in their place. */
   readonly read: ReadCommand | undefined
   /** OIDs of the types of its parameters. */
   readonly parameterTypes: readonly number[]
 }
 
-/** A prepared statement with values of its parameters, and the part of its result that is not sent yet. */
+/** A prepared statement with values of its parameters, or a cursor, and its result. */
 export interface Portal {
   readonly text: string
   readonly read: ReadCommand | undefined
@@ -26,6 +28,49 @@ export interface Portal {
   result?: Result
   /** Number of rows that were sent. */
   sent: number
+  /** True for a cursor that can go back. */
+  readonly scrolls?: boolean
+  /** When it ends: with its transaction; with its transaction, unless that is committed; or with the session. */
+  ends?: 'on-end' | 'on-rollback' | 'never'
+}
+
+/** Things of a session by their name: at most one without a name, which the next without a name replaces. */
+export interface Named<Item> {
+  /** @throws WireError if the name is taken, or there are too many */
+  makeRoomFor(name: string): void
+  set(name: string, item: Item): void
+  get(name: string): Item | undefined
+  /** @throws WireError if there is none of this name */
+  require(name: string): Item
+  delete(name: string): boolean
+  clear(): void
+  entries(): readonly (readonly [string, Item])[]
+}
+
+/** Creates the prepared statements, or the portals, of a session. */
+export function createNamed<Item>(
+  what: string,
+  most: number,
+  sqlStates: { readonly taken: string; readonly absent: string },
+): Named<Item> {
+  const items = new Map<string, Item>()
+  return {
+    makeRoomFor(name) {
+      if (name === '') items.delete(name)
+      if (items.has(name)) throw new WireError(sqlStates.taken, `There is a ${what} "${name}" already.`)
+      if (items.size >= most) throw new WireError('54000', `A session has at most ${most} ${what}s.`)
+    },
+    set: (name, item) => void items.set(name, item),
+    get: (name) => items.get(name),
+    require(name) {
+      const found = items.get(name)
+      if (found === undefined) throw new WireError(sqlStates.absent, `There is no ${what} "${name}".`)
+      return found
+    },
+    delete: (name) => items.delete(name),
+    clear: () => items.clear(),
+    entries: () => [...items],
+  }
 }
 
 const CASTS: Readonly<Record<string, number>> = {
@@ -85,12 +130,25 @@ export function placeholders(types: readonly number[]): readonly Literal[] {
   })
 }
 
+/**
+ * Returns the OID of a type of PREPARE; 0 for one that follows from the statement.
+ * @throws WireError for a type that parameters cannot have
+ */
+export function typeNamed(name: string): number {
+  const found = name === 'unknown' ? 0 : CASTS[name]
+  if (found === undefined) throw new WireError('0A000', `Parameters of the type ${name} are not supported.`)
+  return found
+}
+
 const NUMERIC = [OID.int2, OID.int4, OID.int8, OID.oid, OID.float4, OID.float8, OID.numeric]
 
 /** Decodes the parameters of a message as constants. */
 export function boundValues(
   { parameterTypes }: PreparedStatement,
-  { parameters, parameterFormats }: Extract<FrontendMessage, { kind: 'bind' }>,
+  {
+    parameters,
+    parameterFormats,
+  }: Pick<Extract<FrontendMessage, { kind: 'bind' }>, 'parameters' | 'parameterFormats'>,
 ): readonly Literal[] {
   if (parameters.length !== parameterTypes.length)
     throw new WireError(

@@ -13,16 +13,20 @@ import { ProtocolViolation } from '../protocol/fields.ts'
 import { type FrontendMessage, formatAt, MAX_MESSAGE_BYTES, readMessage } from '../protocol/frontend.ts'
 import type { Inbox } from '../protocol/inbox.ts'
 import type { Output } from '../protocol/output.ts'
-import type { ReadCommand } from '../statements/command.ts'
+import type { Command, FetchCommand, ReadCommand, SimpleCommand } from '../statements/command.ts'
 import type { Literal } from '../statements/parameters.ts'
 import { encodeValue } from '../values/encode.ts'
-import { columnsOfCommand, execute, type Result } from './execute.ts'
+import { OID } from '../values/oids.ts'
+import { moveCursor } from './cursors.ts'
+import { columnsOfCommand, done, execute, type Result } from './execute.ts'
 import {
   boundValues,
+  createNamed,
   type Portal,
   type PreparedStatement,
   parameterTypesOf,
   placeholders,
+  typeNamed,
 } from './portals.ts'
 import type { SessionState } from './state.ts'
 
@@ -56,13 +60,16 @@ export function createSession(
   { left, ...signedIn }: SignedIn,
   { inbox, output }: { readonly inbox: Inbox; readonly output: Output },
 ): Session {
-  const statements = new Map<string, PreparedStatement>()
-  const portals = new Map<string, Portal>()
+  const ofStatements = { taken: '42P05', absent: '26000' }
+  const statements = createNamed<PreparedStatement>('prepared statement', MOST_STATEMENTS, ofStatements)
+  const portals = createNamed<Portal>('portal', MOST_PORTALS, { taken: '42P03', absent: '34000' })
   let status: TransactionStatus = 'I'
   /** Text of the latest statement, in which errors have their place. */
   let text = ''
   /** True from an error in the extended protocol until the next Sync. */
   let skipping = false
+  /** True from an error until the client is told that the next statement may come. */
+  let hasFailed = false
   let running: { cancelled: boolean; readonly controller: AbortController } | undefined
   let ending = false
 
@@ -73,19 +80,129 @@ export function createSession(
     setStatus(next) {
       status = next
     },
+    endTransaction(isRolledBack) {
+      endPortals(isRolledBack)
+      status = 'I'
+    },
     report(changed) {
       for (const [name, value] of changed) output.add(send.parameterStatus(name, value))
     },
     deallocate(name) {
+      if (name !== undefined) statements.require(name)
       if (name === undefined) statements.clear()
-      else if (!statements.delete(name)) throw unknownStatement(name)
+      else statements.delete(name)
+    },
+    close(name) {
+      if (name !== undefined) portals.require(name)
+      if (name === undefined) portals.clear()
+      else portals.delete(name)
     },
   }
 
+  function endPortals(isRolledBack: boolean): void {
+    for (const [name, portal] of portals.entries()) {
+      if (portal.ends === 'never') continue
+      if (portal.ends === 'on-rollback' && !isRolledBack) portal.ends = 'never'
+      else portals.delete(name)
+    }
+  }
+
+  /** Runs a statement. Those about other statements of the session run these. */
+  async function run(command: Command, source: string): Promise<Result> {
+    if (status === 'E' && !endsTransaction(command)) throw new WireError('25P02', FAILED_TRANSACTION)
+    switch (command.kind) {
+      case 'prepare': {
+        const { name, place, prepared, types } = command
+        statements.makeRoomFor(name)
+        const statement = await prepare({ text: source, place }, prepared, types.map(typeNamed))
+        if (statement.read !== undefined) await columnsOf(statement.read.command, source)
+        statements.set(name, statement)
+        return done('PREPARE')
+      }
+      case 'execute': {
+        const { name, values } = command
+        const statement = statements.require(name)
+        const parameters = values.map((value) => (value === null ? null : Buffer.from(value)))
+        const bound = await bindValues(statement, { parameters, parameterFormats: [] })
+        text = ''
+        return runCounted(requireQuery(bound?.command), statement.text)
+      }
+      case 'declare':
+        return declare(command, source)
+      case 'fetch':
+        return fetch(command)
+      default:
+        return runCounted(command, source)
+    }
+  }
+
+  async function declare(
+    { name, query, holds, scrolls }: Extract<Command, { kind: 'declare' }>,
+    source: string,
+  ): Promise<Result> {
+    if (status === 'I' && !holds)
+      throw new WireError('25P01', 'A cursor needs a transaction, in which it ends.', {
+        hint: 'Send BEGIN first, or declare it WITH HOLD.',
+      })
+    portals.makeRoomFor(name)
+    await columnsOf(query, source)
+    const read = { command: query, parameters: [], tables: [] }
+    const ends = holds ? 'on-rollback' : 'on-end'
+    portals.set(name, { text: source, read, formats: [], sent: 0, scrolls, ends })
+    return done('DECLARE CURSOR')
+  }
+
+  async function fetch(command: FetchCommand): Promise<Result> {
+    const portal = portals.require(command.name)
+    const query = requireQuery(portal.read?.command)
+    text = ''
+    const { result, notices } = await open(portal, query)
+    if (result.kind !== 'rows') throw notQuery()
+    const scrolls = portal.scrolls === true
+    const { at, rows } = moveCursor(command, { from: portal.sent, total: result.rows.length, scrolls })
+    const isOver = !scrolls && at > result.rows.length
+    if (isOver) portal.result = { ...result, rows: [] }
+    portal.sent = isOver ? 1 : at
+    const fetched = rows.map((row) => must(result.rows[row - 1], 'a row of the result'))
+    if (command.moves) return done(`MOVE ${rows.length}`, notices)
+    return { ...result, rows: fetched, tag: 'FETCH', notices }
+  }
+
+  /** Runs the statement of a portal, unless it has run. */
+  async function open(portal: Portal, command: Command) {
+    if (portal.result !== undefined) return { result: portal.result, notices: [] }
+    const isQuery = command.kind === 'question' || command.kind === 'catalogue'
+    if (isQuery && portals.entries().filter(([, each]) => hasRowsLeft(each)).length >= MOST_SUSPENDED)
+      throw new WireError('54000', `A session has at most ${MOST_SUSPENDED} portals with rows to send.`)
+    portal.result = await run(command, portal.text)
+    return { result: portal.result, notices: portal.result.notices }
+  }
+
+  /** Describes the columns of the rows of a statement; undefined if it has none. */
+  async function columnsOf(command: Command, source: string) {
+    switch (command.kind) {
+      case 'prepare':
+      case 'declare':
+        return undefined
+      case 'execute': {
+        const statement = statements.require(command.name)
+        const query = requireQuery(statement.read?.command)
+        return columnsOfCommand(parts, state, query, { text: statement.text, givenUp: left })
+      }
+      case 'fetch': {
+        const portal = portals.require(command.name)
+        if (command.moves) return undefined
+        const query = requireQuery(portal.read?.command)
+        return columnsOfCommand(parts, state, query, { text: portal.text, givenUp: left })
+      }
+      default:
+        return columnsOfCommand(parts, state, command, { text: source, givenUp: left })
+    }
+  }
+
   /** Runs a statement, which counts as a request of its principal. */
-  async function runCounted(read: ReadCommand, text: string): Promise<Result> {
+  async function runCounted(command: SimpleCommand, text: string): Promise<Result> {
     const arrivedAtMs = parts.clock.nowMs()
-    if (status === 'E' && !endsTransaction(read)) throw new WireError('25P02', FAILED_TRANSACTION)
     const caller = await principal()
     const decision = parts.requestLimits.quotas.admit(caller)
     if (decision.kind !== 'admitted') throw overQuota(decision.kind)
@@ -93,13 +210,13 @@ export function createSession(
     running = current
     const givenUp = AbortSignal.any([left, current.controller.signal])
     try {
-      const result = await execute(parts, state, read.command, { text, arrivedAtMs, givenUp })
+      const result = await execute(parts, state, command, { text, arrivedAtMs, givenUp })
       if (current.cancelled) throw cancelled()
-      log(read, caller, arrivedAtMs)
+      log(command, caller, arrivedAtMs)
       return result
     } catch (error) {
       const shown = current.cancelled ? cancelled() : error
-      log(read, caller, arrivedAtMs, shown)
+      log(command, caller, arrivedAtMs, shown)
       throw shown
     } finally {
       running = undefined
@@ -108,9 +225,8 @@ export function createSession(
   }
 
   /** Logs and counts a statement. The line contains neither its text nor its duration, which may depend on data. */
-  function log(read: ReadCommand, caller: Principal, arrivedAtMs: number, error?: unknown): void {
+  function log({ kind }: SimpleCommand, caller: Principal, arrivedAtMs: number, error?: unknown): void {
     const code = error === undefined ? undefined : describeError(error).code
-    const { kind } = read.command
     const { name, key } = caller
     parts.logger.info(defined({ protocol: 'postgresql', kind, code, principal: name, key }), 'statement')
     const statusCode = error === undefined ? 200 : code === undefined ? 400 : PROBLEMS[code].status
@@ -159,9 +275,10 @@ export function createSession(
       output.add(send.portalSuspended())
       return
     }
+    const counted = result.kind === 'rows' && (result.tag === 'SELECT' || result.tag === 'FETCH')
+    output.add(send.commandComplete(counted ? `${result.tag} ${portal.sent - before}` : result.tag))
+    if (portal.scrolls) return
     portal.result = result.kind === 'rows' ? { ...result, rows: [] } : result
-    const counted = result.kind === 'rows' && result.tag === 'SELECT'
-    output.add(send.commandComplete(counted ? `SELECT ${portal.sent - before}` : result.tag))
     portal.sent = 0
   }
 
@@ -174,7 +291,7 @@ export function createSession(
           '42P02',
           'Parameters need a prepared statement. Write the value into the statement.',
         )
-      const result = await runCounted(each, text)
+      const result = await run(each.command, text)
       sendNotices(result.notices)
       if (result.kind === 'rows') output.add(send.rowDescription(result.columns, () => 'text'))
       await sendResult({ text, read: each, formats: [], sent: 0, result }, result, 0)
@@ -182,68 +299,83 @@ export function createSession(
   }
 
   async function parse({ name, text, parameterTypes }: Extract<FrontendMessage, { kind: 'parse' }>) {
-    if (name !== '' && statements.has(name))
-      throw new WireError('42P05', `There is a prepared statement "${name}" already.`)
-    if (statements.size >= MOST_STATEMENTS)
-      throw new WireError('54000', `A session has at most ${MOST_STATEMENTS} prepared statements.`)
-    statements.delete(name)
+    statements.makeRoomFor(name)
     const [first, second] = await read(text)
     if (second !== undefined)
       throw new WireError('42601', 'A prepared statement cannot contain several statements.')
-    if (first !== undefined && status === 'E' && !endsTransaction(first))
+    if (first !== undefined && status === 'E' && !endsTransaction(first.command))
       throw new WireError('25P02', FAILED_TRANSACTION)
-    if (first === undefined || first.parameters.length === 0) {
-      if (first?.command.kind === 'refused') throw new Refusal(...first.command.refused)
-      statements.set(name, { text, read: first, parameterTypes: parameterTypes.map((type) => type || 25) })
-    } else {
-      const caller = await principal()
-      const permitted = first.tables.filter((each) => mayUse(caller, each))
-      const table = permitted.map((each) => parts.catalog.get(each)).find((each) => each !== undefined)
-      const types = parameterTypesOf(first, parameterTypes, table?.dataset)
-      const [described] = await read(text, placeholders(types))
-      if (described?.command.kind === 'refused') throw new Refusal(...described.command.refused)
-      statements.set(name, { text, read: described, parameterTypes: types })
-    }
+    statements.set(name, await prepare({ text, place: 0 }, first, parameterTypes))
     output.add(send.parseComplete())
   }
 
+  /** Prepares a statement, and requires that it is supported. */
+  async function prepare(
+    source: Pick<PreparedStatement, 'text' | 'place'>,
+    first: ReadCommand | undefined,
+    statedTypes: readonly number[],
+  ): Promise<PreparedStatement> {
+    if (first === undefined || first.parameters.length === 0) {
+      requireSupported(first)
+      return { ...source, read: first, parameterTypes: statedTypes.map((type) => type || OID.text) }
+    }
+    const caller = await principal()
+    const permitted = first.tables.filter((each) => mayUse(caller, each))
+    const table = permitted.map((each) => parts.catalog.get(each)).find((each) => each !== undefined)
+    const parameterTypes = parameterTypesOf(first, statedTypes, table?.dataset)
+    return { ...source, read: await readPrepared(source, placeholders(parameterTypes)), parameterTypes }
+  }
+
+  /** Reads a prepared statement with values of its parameters. */
+  async function readPrepared(
+    { text, place }: Pick<PreparedStatement, 'text' | 'place'>,
+    values: readonly Literal[],
+  ): Promise<ReadCommand | undefined> {
+    const found = (await read(text, values))[place]
+    const bound = found?.command.kind === 'prepare' ? found.command.prepared : found
+    requireSupported(bound)
+    return bound
+  }
+
+  async function bindValues(
+    statement: PreparedStatement,
+    given: Parameters<typeof boundValues>[1],
+  ): Promise<ReadCommand | undefined> {
+    const values = boundValues(statement, given)
+    return values.length === 0 ? statement.read : readPrepared(statement, values)
+  }
+
   async function bind(message: Extract<FrontendMessage, { kind: 'bind' }>): Promise<void> {
-    const statement = requireStatement(message.statement)
-    const { portal: name } = message
-    if (name !== '' && portals.has(name)) throw new WireError('42P03', `There is a portal "${name}" already.`)
-    if (portals.size >= MOST_PORTALS)
-      throw new WireError('54000', `A session has at most ${MOST_PORTALS} portals.`)
-    const { text } = statement
-    const values = boundValues(statement, message)
-    const command = values.length === 0 ? statement.read : (await read(text, values))[0]
-    if (command?.command.kind === 'refused') throw new Refusal(...command.command.refused)
-    portals.set(name, { text, read: command, formats: message.resultFormats, sent: 0 })
+    const statement = statements.require(message.statement)
+    portals.makeRoomFor(message.portal)
+    const bound = await bindValues(statement, message)
+    portals.set(message.portal, {
+      text: statement.text,
+      read: bound,
+      formats: message.resultFormats,
+      sent: 0,
+    })
     output.add(send.bindComplete())
   }
 
   async function describe({ target, name }: Extract<FrontendMessage, { kind: 'describe' | 'close' }>) {
-    const { text, read: described } = target === 'statement' ? requireStatement(name) : requirePortal(name)
-    if (target === 'statement') output.add(send.parameterDescription(requireStatement(name).parameterTypes))
-    const columns =
-      described && (await columnsOfCommand(parts, state, described.command, { text, givenUp: left }))
-    const formats = target === 'portal' ? requirePortal(name).formats : []
+    const { text, read: described } = (target === 'statement' ? statements : portals).require(name)
+    if (target === 'statement') output.add(send.parameterDescription(statements.require(name).parameterTypes))
+    const columns = described && (await columnsOf(described.command, text))
+    const formats = target === 'portal' ? portals.require(name).formats : []
     if (columns === undefined) output.add(send.noData())
     else output.add(send.rowDescription(columns, (index) => formatAt(formats, index)))
   }
 
   async function executePortal({ portal: name, maxRows }: Extract<FrontendMessage, { kind: 'execute' }>) {
-    const portal = requirePortal(name)
+    const portal = portals.require(name)
     if (portal.read === undefined) {
       output.add(send.emptyQuery())
       return
     }
-    if (portal.result === undefined) {
-      if ([...portals.values()].filter(hasRowsLeft).length >= MOST_SUSPENDED)
-        throw new WireError('54000', `A session has at most ${MOST_SUSPENDED} portals with rows to send.`)
-      portal.result = await runCounted(portal.read, portal.text)
-      sendNotices(portal.result.notices)
-    }
-    await sendResult(portal, portal.result, maxRows)
+    const { result, notices } = await open(portal, portal.read.command)
+    sendNotices(notices)
+    await sendResult(portal, result, maxRows)
   }
 
   function textOf(message: FrontendMessage): string | undefined {
@@ -258,18 +390,6 @@ export function createSession(
       default:
         return undefined
     }
-  }
-
-  function requireStatement(name: string): PreparedStatement {
-    const found = statements.get(name)
-    if (found === undefined) throw unknownStatement(name)
-    return found
-  }
-
-  function requirePortal(name: string): Portal {
-    const found = portals.get(name)
-    if (found === undefined) throw new WireError('34000', `There is no portal "${name}".`)
-    return found
   }
 
   /** Handles a message; returns false at the end of the session. */
@@ -318,7 +438,8 @@ export function createSession(
 
   async function ready(): Promise<void> {
     // Portals end with their transaction.
-    if (status === 'I') portals.clear()
+    if (status === 'I') endPortals(hasFailed)
+    hasFailed = false
     output.add(send.ready(status))
     await output.flush()
   }
@@ -331,6 +452,7 @@ export function createSession(
     output.add(send.report(report))
     if (status === 'T') status = 'E'
     skipping = true
+    hasFailed = true
     if (isFatal) throw error
   }
 
@@ -366,8 +488,22 @@ export function createSession(
   }
 }
 
-function hasRowsLeft({ result, sent }: Portal): boolean {
-  return result?.kind === 'rows' && sent < result.rows.length
+function hasRowsLeft({ result, sent, scrolls }: Portal): boolean {
+  return result?.kind === 'rows' && (scrolls ? result.rows.length > 0 : sent < result.rows.length)
+}
+
+function requireSupported(read: ReadCommand | undefined): void {
+  if (read?.command.kind === 'refused') throw new Refusal(...read.command.refused)
+}
+
+/** Requires a question, of data or of the catalogue. EXECUTE and FETCH of themselves would not end. */
+function requireQuery(command: Command | undefined): SimpleCommand {
+  if (command?.kind === 'question' || command?.kind === 'catalogue') return command
+  throw notQuery()
+}
+
+function notQuery(): WireError {
+  return new WireError('0A000', 'FETCH and EXECUTE take a SELECT statement.')
 }
 
 /** Returns the next message; undefined if the client has left, or the session ends. */
@@ -385,7 +521,7 @@ async function nextMessage(inbox: Inbox): Promise<FrontendMessage | undefined> {
 
 const FAILED_TRANSACTION = 'The transaction has failed. Statements are ignored until ROLLBACK.'
 
-function endsTransaction({ command }: ReadCommand): boolean {
+function endsTransaction(command: Command): boolean {
   return (
     command.kind === 'transaction' &&
     (command.act === 'commit' || command.act === 'rollback' || command.act === 'rollback-to')
@@ -397,10 +533,6 @@ function cancelled(): WireError {
     '57014',
     'The statement was cancelled. An answer that was paid for is replayed at no cost.',
   )
-}
-
-function unknownStatement(name: string): WireError {
-  return new WireError('26000', `There is no prepared statement "${name}".`)
 }
 
 function overQuota(kind: 'rate-limited' | 'too-many'): WireError {

@@ -15,10 +15,14 @@ export interface SessionState {
   principal(): Promise<Principal>
   status(): TransactionStatus
   setStatus(status: TransactionStatus): void
+  /** Ends the portals of a transaction, and the transaction. */
+  endTransaction(isRolledBack: boolean): void
   /** Tells the client new values of settings. */
   report(changed: readonly (readonly [string, string])[]): void
   /** Removes a prepared statement, or all of them. */
   deallocate(name: string | undefined): void
+  /** Closes a cursor, or all of them. */
+  close(name: string | undefined): void
   /** Evaluates a statement about the catalogue of the datasets that a principal may use. */
   catalogue(principal: Principal, sql: string, givenUp: AbortSignal): Promise<CatalogueRows>
   /** Describes the columns of such a statement, which is not evaluated. */

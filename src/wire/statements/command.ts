@@ -27,9 +27,44 @@ export type Command =
       readonly savepoint: string
     }
   | { readonly kind: 'discard'; readonly tag: string; readonly all: boolean }
+  /** `place` is that of PREPARE in its text. */
+  | {
+      readonly kind: 'prepare'
+      readonly name: string
+      readonly types: readonly string[]
+      readonly place: number
+      readonly prepared: ReadCommand
+    }
+  /** Values as texts; NULL is null. */
+  | { readonly kind: 'execute'; readonly name: string; readonly values: readonly (string | null)[] }
   /** `name` is absent for all prepared statements. */
   | { readonly kind: 'deallocate'; readonly name?: string }
+  | {
+      readonly kind: 'declare'
+      readonly name: string
+      readonly query: SimpleCommand
+      /** True if it outlives its transaction. */
+      readonly holds: boolean
+      /** True if it can go back. */
+      readonly scrolls: boolean
+    }
+  | FetchCommand
+  /** `name` is absent for all cursors. */
+  | { readonly kind: 'close'; readonly name?: string }
   | { readonly kind: 'refused'; readonly refused: RefusalParts }
+
+/** A command that is not about other statements of the session. */
+export type SimpleCommand = Exclude<Command, { readonly kind: 'prepare' | 'execute' | 'declare' | 'fetch' }>
+
+/** FETCH, or MOVE, which returns no rows. Backward numbers are negative. */
+export interface FetchCommand {
+  readonly kind: 'fetch'
+  readonly name: string
+  /** Several rows from here on, or the one at a place: from here, or from the beginning (from the end, if it is negative). */
+  readonly which: 'several' | 'relative' | 'absolute'
+  readonly count: number
+  readonly moves: boolean
+}
 
 /** What a statement does to the transaction of a session. */
 export type TransactionAct = 'begin' | 'commit' | 'rollback' | 'savepoint' | 'rollback-to' | 'release'

@@ -1,16 +1,22 @@
 import type {
+  ClosePortalStmt,
   DeallocateStmt,
+  DeclareCursorStmt,
   DiscardStmt,
+  ExecuteStmt,
+  FetchStmt,
   Node,
+  PrepareStmt,
   TransactionStmt,
   VariableSetStmt,
   VariableShowStmt,
 } from 'libpg-query'
 import { MAX_SQL_LENGTH } from '../../../schemas/answers/sql.ts'
 import { parseText, readSelect } from '../../answers/sql/parsing/parser.ts'
+import { must } from '../../privacy/must.ts'
 import { Refusal } from '../../privacy/refusal.ts'
 import { catalogueSql, isAboutCatalogue } from './catalogue-statement.ts'
-import type { Command, ReadCommand, RefusalParts, TransactionAct } from './command.ts'
+import type { Command, ReadCommand, RefusalParts, SimpleCommand, TransactionAct } from './command.ts'
 import { bindParameters, dropPlainCasts, eachNode, type Literal, parametersIn } from './parameters.ts'
 
 /** Largest length of a text of statements. Tools read the catalogue by long statements. */
@@ -26,16 +32,32 @@ export function readCommands(text: string, values: readonly Literal[] = []): rea
   if (text.length > MAX_TEXT_LENGTH)
     throw new Refusal('sql-not-supported', `A statement has at most ${MAX_TEXT_LENGTH} characters.`)
   if (/^[\s;]*$/.test(text)) return []
-  return parseText(text).map((node) => {
+  return parseText(text).map((node, place) => {
     bindParameters(node, values)
-    const facts = { parameters: parametersIn(node), tables: tablesIn(node) }
-    try {
-      return { ...facts, command: readCommand(text, node) }
-    } catch (error) {
-      if (!(error instanceof Refusal)) throw error
-      return { ...facts, command: { kind: 'refused', refused: partsOf(error) } }
-    }
+    const { PrepareStmt: prepare } = node as { readonly PrepareStmt?: PrepareStmt }
+    if (prepare === undefined) return readNode(text, node)
+    // The parameters are those of the statement that it prepares.
+    return { command: readPrepare(text, prepare, place), parameters: [], tables: [] }
   })
+}
+
+function readNode(text: string, node: Node): ReadCommand {
+  const facts = { parameters: parametersIn(node), tables: tablesIn(node) }
+  try {
+    return { ...facts, command: readCommand(text, node) }
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    return { ...facts, command: { kind: 'refused', refused: partsOf(error) } }
+  }
+}
+
+function readPrepare(text: string, { name = '', argtypes = [], query }: PrepareStmt, place: number): Command {
+  const prepared = readNode(text, must(query, 'the statement of PREPARE'))
+  const types = argtypes.map((type) => {
+    const { TypeName: named } = type as { readonly TypeName?: { readonly names?: readonly Node[] } }
+    return nameOf(named?.names?.at(-1)) ?? ''
+  })
+  return { kind: 'prepare', name, types, place, prepared }
 }
 
 function tablesIn(tree: Node): readonly string[] {
@@ -68,6 +90,18 @@ function readCommand(text: string, node: Node): Command {
       const { name } = fields as DeallocateStmt
       return name === undefined ? { kind: 'deallocate' } : { kind: 'deallocate', name }
     }
+    case 'ExecuteStmt': {
+      const { name = '', params = [] } = fields as ExecuteStmt
+      return { kind: 'execute', name, values: params.map(requireValue) }
+    }
+    case 'DeclareCursorStmt':
+      return readDeclare(text, fields as DeclareCursorStmt)
+    case 'FetchStmt':
+      return readFetch(fields as FetchStmt)
+    case 'ClosePortalStmt': {
+      const { portalname: name } = fields as ClosePortalStmt
+      return name === undefined ? { kind: 'close' } : { kind: 'close', name }
+    }
     default:
       throw new Refusal('sql-not-supported', `${nameOfStatement(kind)} is not supported. ${WHAT_IS}`)
   }
@@ -82,7 +116,7 @@ function nameOfStatement(kind: string): string {
   return first.toUpperCase()
 }
 
-function readQuery(text: string, node: Node): Command {
+function readQuery(text: string, node: Node): SimpleCommand {
   const setting = readSetConfig(node)
   if (setting !== undefined) return setting
   if (isAboutCatalogue(node)) return { kind: 'catalogue', sql: catalogueSql(node) }
@@ -113,7 +147,7 @@ function withoutSchema(tree: Node): void {
 const SCHEMA = 'public'
 
 /** `SELECT set_config(name, value, is_local)`. */
-function readSetConfig(node: Node): Command | undefined {
+function readSetConfig(node: Node): SimpleCommand | undefined {
   const { SelectStmt: select } = node as {
     readonly SelectStmt?: { readonly targetList?: readonly Node[]; readonly fromClause?: readonly Node[] }
   }
@@ -148,7 +182,7 @@ function readSet({ kind, name = '', args = [], is_local: local = false }: Variab
 
 function requireConstant(node: Node): string {
   const text = constantText(node)
-  if (text === undefined) throw new Refusal('sql-not-supported', 'A setting takes constants.')
+  if (text === undefined) throw new Refusal('sql-not-supported', 'Settings and EXECUTE take constants.')
   return text
 }
 
@@ -188,6 +222,43 @@ function readTransaction({
   if (found === undefined) throw new Refusal('sql-not-supported', 'Two-phase transactions are not supported.')
   const [act, tag] = found
   return { kind: 'transaction', act, tag, savepoint }
+}
+
+/** A value of EXECUTE. */
+function requireValue(node: Node): string | null {
+  const { A_Const: constant } = node as { readonly A_Const?: { readonly isnull?: boolean } }
+  return constant?.isnull ? null : requireConstant(node)
+}
+
+/** PostgreSQL's options of a cursor. */
+const CURSOR = { binary: 0x01, scroll: 0x02, hold: 0x20 } as const
+
+function readDeclare(
+  text: string,
+  { portalname: name = '', options = 0, query }: DeclareCursorStmt,
+): Command {
+  if (options & CURSOR.binary)
+    throw new Refusal('sql-not-supported', 'BINARY cursors are not supported. Ask for binary rows of FETCH.')
+  return {
+    ...{ kind: 'declare', name, query: readQuery(text, must(query, 'the query of a cursor')) },
+    ...{ holds: (options & CURSOR.hold) !== 0, scrolls: (options & CURSOR.scroll) !== 0 },
+  }
+}
+
+function readFetch({ portalname: name = '', ismove: moves = false, ...to }: FetchStmt): Command {
+  const { direction = 'FETCH_FORWARD', howMany = 0 } = to
+  const fetch = { kind: 'fetch', name, moves } as const
+  switch (direction) {
+    case 'FETCH_ABSOLUTE':
+      return { ...fetch, which: 'absolute', count: Number(howMany) }
+    case 'FETCH_RELATIVE':
+      return { ...fetch, which: 'relative', count: Number(howMany) }
+    default: {
+      const count = Number(howMany) * (direction === 'FETCH_BACKWARD' ? -1 : 1)
+      // No rows from here on are the row here.
+      return { ...fetch, which: count === 0 ? 'relative' : 'several', count }
+    }
+  }
 }
 
 function readDiscard({ target = 'DISCARD_ALL' }: DiscardStmt): Command {

@@ -1,6 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { Client, type ClientConfig, DatabaseError } from 'pg'
+import { Client, type ClientConfig, DatabaseError, type QueryArrayConfig } from 'pg'
 import Cursor from 'pg-cursor'
 import { afterEach, describe, expect, test } from 'vitest'
 import { testService } from '../service.ts'
@@ -161,6 +161,96 @@ describe('prepared statements', () => {
     await cursor.close()
     await errorOf(client.query('SELECT nope FROM census WHERE Age = $1', [1]))
     expect((await client.query('SELECT $1::int AS one', [1])).rows).toEqual([{ one: 1 }])
+  })
+})
+
+describe('statements of SQL about other statements', () => {
+  const sql = 'SELECT Sex, Married, COUNT(*) FROM census GROUP BY Sex, Married ORDER BY 1, 2'
+
+  test('declare cursors, which charge when they are first fetched, and move as PostgreSQL moves them', async () => {
+    const { client, notices } = await spender(0.015)
+    const before = await spent()
+    expect(await errorOf(client.query(`DECLARE c CURSOR FOR ${sql}`))).toMatchObject({ code: '25P01' })
+    const misspelled = 'DECLARE c CURSOR WITH HOLD FOR SELECT nope FROM census'
+    expect(await errorOf(client.query(misspelled))).toMatchObject({ code: '42804', position: '39' })
+    await client.query(`BEGIN; DECLARE c NO SCROLL CURSOR FOR ${sql}`)
+    expect(await spent()).toEqual(before)
+    const first = await client.query('FETCH c')
+    expect(await spent()).not.toEqual(before)
+    expect(notices).toEqual([expect.stringMatching(/^cost epsilon 0.015;/)])
+    const others = await client.query('FETCH FORWARD ALL FROM c')
+    expect([first.command, first.rowCount, others.rowCount]).toEqual(['FETCH', 1, 9])
+    expect((await client.query('FETCH 5 IN c')).rows).toEqual([])
+    await client.query('COMMIT')
+    const { rows } = await client.query(sql)
+    expect([...first.rows, ...others.rows]).toEqual(rows)
+    expect(await errorOf(client.query('FETCH c'))).toMatchObject({ code: '34000' })
+
+    await client.query(`BEGIN; DECLARE s SCROLL CURSOR WITH HOLD FOR ${sql}; COMMIT`)
+    const fetched = async (which: string) => (await client.query(`FETCH ${which} FROM s`)).rows
+    expect(await fetched('LAST')).toEqual(rows.slice(-1))
+    expect(await fetched('BACKWARD 2')).toEqual([rows[8], rows[7]])
+    expect(await fetched('ABSOLUTE 3')).toEqual([rows[2]])
+    expect((await client.query('MOVE 2 FROM s')).command).toBe('MOVE')
+    expect(await fetched('RELATIVE 0')).toEqual([rows[4]])
+    expect(await fetched('BACKWARD ALL')).toEqual(rows.slice(0, 4).reverse())
+    expect(await fetched('PRIOR')).toEqual([])
+    await client.query('CLOSE s')
+    expect(await errorOf(client.query('CLOSE s'))).toMatchObject({ code: '34000' })
+    await client.query(`BEGIN; DECLARE gone CURSOR WITH HOLD FOR ${sql}; ROLLBACK`)
+    expect(await errorOf(client.query('FETCH gone'))).toMatchObject({ code: '34000' })
+  })
+
+  test('fetch from cursors with parameters, described and in binary', async () => {
+    const { client } = await spender(0.015)
+    const text = 'SELECT Sex, COUNT(*) FROM census WHERE Age > $1 GROUP BY 1 ORDER BY 1'
+    await client.query('BEGIN')
+    await client.query(`DECLARE c CURSOR FOR ${text}`, [30])
+    // The driver describes what it sends, and asks for bytes.
+    const inBinary: QueryArrayConfig & { readonly binary: boolean } = {
+      ...{ text: 'FETCH 1 FROM c', values: [], binary: true, rowMode: 'array' },
+    }
+    const binary = await client.query(inBinary)
+    const rest = await client.query({ text: 'FETCH ALL FROM c', name: 'rest', rowMode: 'array' })
+    await client.query('COMMIT')
+    expect([...binary.rows, ...rest.rows]).toEqual(
+      (await client.query({ text, values: [30], rowMode: 'array' })).rows,
+    )
+    await client.query(`BEGIN; DECLARE a CURSOR FOR ${sql}`)
+    for (const name of ['b', 'c', 'd', 'e']) await client.query(`DECLARE ${name} CURSOR FOR ${sql}`)
+    for (const name of ['a', 'b', 'c', 'd']) await client.query(`FETCH ${name}`)
+    expect((await client.query('FETCH a', [])).rowCount).toBe(1)
+    expect(await errorOf(client.query('FETCH e'))).toMatchObject({ code: '54000' })
+    await client.query('ROLLBACK')
+  })
+
+  test('prepare and execute statements, which are those of the protocol', async () => {
+    const { client } = await spender(0.015)
+    const asked = "SELECT COUNT(*) FROM census WHERE Age BETWEEN 20 AND 30 AND Sex = 'M'"
+    const { rows } = await client.query(asked)
+    const before = await spent()
+    const prepared = 'SELECT COUNT(*) FROM census WHERE Age BETWEEN $1 AND $2 AND Sex = $3'
+    await client.query(`SELECT 1; PREPARE counted (int) AS ${prepared}`)
+    expect((await client.query("EXECUTE counted(20, '30', 'M')")).rows).toEqual(rows)
+    expect((await client.query('EXECUTE counted($1, $2, $3)', [20, 30, 'M'])).rows).toEqual(rows)
+    await client.query({ name: 'own', text: prepared, values: [20, 30, 'M'] })
+    expect((await client.query("EXECUTE own(20, 30, 'M')")).rows).toEqual(rows)
+    expect(await spent()).toEqual(before)
+    expect(await errorOf(client.query(`PREPARE counted AS ${asked}`))).toMatchObject({ code: '42P05' })
+    expect(await errorOf(client.query('EXECUTE counted(1)'))).toMatchObject({ code: '08P01' })
+    expect(await errorOf(client.query("EXECUTE counted('x', 1, 'M')"))).toMatchObject({ code: '22023' })
+    const wrong = 'PREPARE wrong AS SELECT nope FROM census'
+    expect(await errorOf(client.query(wrong))).toMatchObject({ code: '42804', position: '25' })
+    await client.query('DEALLOCATE counted')
+    expect(await errorOf(client.query('EXECUTE counted(1, 2, 3)'))).toMatchObject({ code: '26000' })
+  })
+
+  test('attack: a statement that executes itself does not run', async () => {
+    const { client } = await connect()
+    // The driver prepares the statement and leaves it.
+    await errorOf(client.query({ name: 'self', text: 'EXECUTE self' }))
+    expect(await errorOf(client.query('EXECUTE self'))).toMatchObject({ code: '0A000' })
+    expect((await client.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }])
   })
 })
 
