@@ -81,6 +81,8 @@ const MACROS: readonly (readonly [name: string, ...variants: readonly (readonly 
   ),
   ['pg_get_statisticsobjdef_columns', ['a', 'NULL::VARCHAR']],
   ['pg_get_serial_sequence', ['a, b', 'NULL::VARCHAR']],
+  ['pg_tablespace_location', ['a', `''`]],
+  ['pg_advisory_unlock_all', ['', `''`]],
   ['pg_stat_get_numscans', ['a', '0::BIGINT']],
   ['pg_partition_ancestors', ['a', 'NULL::UINTEGER']],
   ['pg_column_is_updatable', ['a, b, c', 'false']],
@@ -105,6 +107,20 @@ const MACROS: readonly (readonly [name: string, ...variants: readonly (readonly 
     ],
   ],
   ['_pg_expandarray', ['a', `struct_pack(x := NULL::SMALLINT, n := NULL::INTEGER)`]],
+  [
+    'aclexplode',
+    [
+      'a',
+      `struct_pack(grantor := NULL::UINTEGER, grantee := NULL::UINTEGER, privilege_type := NULL::VARCHAR, is_grantable := NULL::BOOLEAN)`,
+    ],
+  ],
+  [
+    'parse_ident',
+    [
+      'a',
+      `list_transform(regexp_extract_all(a, '"[^"]*"|[^."]+'), lambda part: CASE WHEN part[1] = '"' THEN replace(part, '"', '') ELSE lower(part) END)`,
+    ],
+  ],
   ['_pg_truetypid', ['a, b', 'NULL::UINTEGER']],
   [
     'obj_description',

@@ -71,6 +71,7 @@ const SETTINGS: Readonly<Record<string, Setting>> = {
   transaction_isolation: ignored('read committed'),
   default_transaction_isolation: ignored('read committed'),
   transaction_deferrable: ignored('off'),
+  role: either('none'),
   search_path: ignored('"$user", public'),
   bytea_output: ignored('hex'),
   client_min_messages: ignored('notice'),
@@ -272,7 +273,8 @@ function readValue(
     if (values.size > MOST_OWN_SETTINGS)
       throw new WireError('54000', `A session has at most ${MOST_OWN_SETTINGS} settings of its own.`)
   }
-  if (setting?.isFixed) throw new WireError('55P02', `The parameter "${written}" cannot be changed.`)
+  if (setting?.isFixed && value !== undefined)
+    throw new WireError('55P02', `The parameter "${written}" cannot be changed.`)
   if (value === undefined) return undefined
   const read = setting?.read === undefined ? value : setting.read(value)
   if (read === undefined || read.length > LONGEST_VALUE)

@@ -173,7 +173,10 @@ const REWRITES: Readonly<Record<string, Rewrite>> = {
   FuncCall: rewriteCall,
   A_Expr: rewriteOperator,
   SQLValueFunction: rewriteValueFunction,
-  RangeFunction: nameFunctionColumn,
+  RangeFunction: rewriteFunctionTable,
+  ResTarget: (_, target) => {
+    if (functionNameOf(target.val) === 'generate_series') target.val = call('unnest', target.val)
+  },
   CollateClause: (node, { arg }) => replace(node, arg),
   ColumnRef: (_, column) => {
     const fields = (column.fields ?? []) as Node[]
@@ -222,9 +225,29 @@ function rewriteCall(node: Fields, fields: Fields): void {
 /** Length of a constant of some 20 characters as it is parsed. */
 const LONGEST_SEPARATOR = 100
 
-/** The column of `generate_series(...) AS s` is named `s`. */
-function nameFunctionColumn(_: Fields, { alias }: Fields): void {
+function functionNameOf(node: unknown): string | undefined {
+  const { FuncCall: called } = (node ?? {}) as { readonly FuncCall?: { readonly funcname?: Node[] } }
+  return nameOf(called?.funcname?.at(-1))
+}
+
+/** Functions that return rows. */
+const TABLES: readonly string[] = ['generate_series', 'generate_subscripts', 'unnest', 'pg_get_keywords']
+
+/** The column of `generate_series(...) AS s` is named `s`. A function that returns one value is a table of one row. */
+function rewriteFunctionTable(node: Fields, { alias, functions }: Fields): void {
   const named = alias as { readonly aliasname?: string; colnames?: readonly unknown[] } | undefined
+  const [first] = (functions ?? []) as readonly { readonly List?: { readonly items?: readonly unknown[] } }[]
+  const [called] = first?.List?.items ?? []
+  const name = functionNameOf(called)
+  if (name !== undefined && !TABLES.includes(name) && !name.startsWith(MACRO_PREFIX)) {
+    const target = { ResTarget: { name: named?.aliasname ?? name, val: called } }
+    const subquery = {
+      SelectStmt: { targetList: [target], limitOption: 'LIMIT_OPTION_DEFAULT', op: 'SETOP_NONE' },
+    }
+    delete node.RangeFunction
+    node.RangeSubselect = { subquery, alias: named ?? { aliasname: name } }
+    return
+  }
   if (named?.aliasname !== undefined) named.colnames ??= [text(named.aliasname)]
 }
 
@@ -250,6 +273,7 @@ const OF_EVALUATOR: readonly string[] = [
   'not_like_escape',
   'ilike_escape',
   'not_ilike_escape',
+  'list_contains',
 ]
 
 const VALUE_FUNCTIONS: Readonly<Record<string, string>> = {
@@ -286,6 +310,11 @@ function rewriteOperator(node: Fields, fields: Fields): void {
   const like = LIKES[name]
   if (like !== undefined) {
     replace(node, call(like, fields.lexpr, ...patternOf(fields.rexpr)))
+    return
+  }
+  if (fields.kind === 'AEXPR_OP_ANY' && name === '=') {
+    // The evaluator cannot join by ANY, which is a subquery there.
+    replace(node, call('list_contains', fields.rexpr, fields.lexpr))
     return
   }
   if (fields.kind !== 'AEXPR_OP') return

@@ -86,6 +86,13 @@ function readCommand(text: string, node: Node): Command {
       return readTransaction(fields as TransactionStmt)
     case 'DiscardStmt':
       return readDiscard(fields as DiscardStmt)
+    case 'ClosePortalStmt':
+      // There are no cursors of SQL.
+      if ((fields as ClosePortalStmt).portalname === undefined)
+        return { kind: 'discard', tag: 'CLOSE CURSOR ALL', all: false }
+      break
+    case 'UnlistenStmt':
+      return { kind: 'discard', tag: 'UNLISTEN', all: false }
     case 'DeallocateStmt': {
       const { name } = fields as DeallocateStmt
       return name === undefined ? { kind: 'deallocate' } : { kind: 'deallocate', name }
@@ -102,9 +109,8 @@ function readCommand(text: string, node: Node): Command {
       const { portalname: name } = fields as ClosePortalStmt
       return name === undefined ? { kind: 'close' } : { kind: 'close', name }
     }
-    default:
-      throw new Refusal('sql-not-supported', `${nameOfStatement(kind)} is not supported. ${WHAT_IS}`)
   }
+  throw new Refusal('sql-not-supported', `${nameOfStatement(kind)} is not supported. ${WHAT_IS}`)
 }
 
 const WHAT_IS =

@@ -3,14 +3,12 @@ import { existsSync } from 'node:fs'
 import { mkdir, rename } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
-import { Client } from 'pg'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { must } from '../../../src/privacy/must.ts'
 import { temporaryFolder } from '../../folders.ts'
 import { installed } from '../../installed.ts'
 import { findPython } from '../../python.ts'
 import { testService } from '../service.ts'
-import { STATEMENTS_OF_TOOLS } from './tools.ts'
 
 const run = promisify(execFile)
 const cache = path.resolve(import.meta.dirname, '../../../node_modules/.cache')
@@ -104,21 +102,6 @@ describe.skipIf(!installed('psql'))('psql', () => {
     const { stdout, stderr } = await psql(sql)
     expect(stderr).toContain('NOTICE:  replayed at no cost')
     expect(stdout).toContain(answered.map((row) => row.join('|')).join('\n'))
-  })
-})
-
-describe('the catalogue', () => {
-  test.each(Object.entries(STATEMENTS_OF_TOOLS))('answers what %s asks', async (_, statements) => {
-    const client = new Client({
-      ...{ host: '127.0.0.1', port: Number(port()), user: 'analyst', database: 'sotto' },
-      password: service.keyOf('analyst'),
-    })
-    await client.connect()
-    try {
-      for (const statement of statements) await client.query(statement)
-    } finally {
-      await client.end()
-    }
   })
 })
 
