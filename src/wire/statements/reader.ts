@@ -86,11 +86,6 @@ function readCommand(text: string, node: Node): Command {
       return readTransaction(fields as TransactionStmt)
     case 'DiscardStmt':
       return readDiscard(fields as DiscardStmt)
-    case 'ClosePortalStmt':
-      // There are no cursors of SQL.
-      if ((fields as ClosePortalStmt).portalname === undefined)
-        return { kind: 'discard', tag: 'CLOSE CURSOR ALL', all: false }
-      break
     case 'UnlistenStmt':
       return { kind: 'discard', tag: 'UNLISTEN', all: false }
     case 'DeallocateStmt': {
