@@ -3,6 +3,7 @@ import { dataset, datasetList, datasetParameters } from '../../schemas/datasets/
 import { pageQuery } from '../../schemas/values.ts'
 import { readSuspensionReason } from '../../src/answers/attempt.ts'
 import { connectionOf } from '../../src/core/dataset/dataset.ts'
+import { derivedFacts } from '../../src/core/dataset/derived-facts.ts'
 import type { CatalogEntry } from '../../src/core/dataset/entry.ts'
 import { coverageStatement } from '../../src/core/planner/coverage.ts'
 import type { Catalog } from '../../src/datasets/catalog/catalog.ts'
@@ -82,6 +83,13 @@ export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (
 /** Facts of a registration that everybody who may use the dataset sees. */
 export function publicFacts({ declaration, dataset, registeredAt }: CatalogEntry) {
   const { version, rows, people, coverage } = dataset
-  const facts = { ...declaration, version, rows, people, coverage }
+  const facts = {
+    ...declaration,
+    derived: derivedFacts(declaration, dataset),
+    version,
+    rows,
+    people,
+    coverage,
+  }
   return { ...facts, coverageStatement: coverageStatement(dataset), registeredAt }
 }

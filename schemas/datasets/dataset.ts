@@ -702,6 +702,47 @@ const derivedColumn = z
   })
   .meta({ id: 'DerivedColumn', description: 'Column that is computed from others. It is never stored.' })
 
+const derived = z.array(derivedColumn).min(1).max(100).optional()
+
+const followingFacts = {
+  ...derivedColumn.shape,
+  nullable: z.boolean().describe('True if it may be NULL.'),
+  constantPerPerson: z
+    .literal(true)
+    .optional()
+    .describe('Present if all columns from which it is computed are constant for each person.'),
+}
+
+const step = z.number().describe('Every value is a multiple of it.')
+
+const derivedFacts = z
+  .discriminatedUnion('type', [
+    z.strictObject({
+      ...followingFacts,
+      type: z.enum(['integer', 'number']),
+      lower: z.number(),
+      upper: z.number(),
+      step,
+    }),
+    z.strictObject({
+      ...followingFacts,
+      type: z.enum(['date', 'timestamp']),
+      lower: isoText,
+      upper: isoText,
+      step,
+    }),
+    z.strictObject({ ...followingFacts, type: z.literal('boolean') }),
+    z.strictObject({
+      ...followingFacts,
+      type: z.literal('category'),
+      categories: categoryColumn.shape.categories,
+    }),
+  ])
+  .meta({
+    id: 'DerivedFacts',
+    description: 'Column that is computed from others, with the facts that follow from its expression.',
+  })
+
 const declaration = {
   id: datasetId.describe(
     'Name in addresses: 1 to 63 lower-case letters, digits and `-`, starting with a letter. The budget belongs to it for good.',
@@ -730,12 +771,9 @@ const declaration = {
         'charged to their own allotment and not to the dataset again.',
     ),
   leftOut: leftOut.optional(),
-  derived: z
-    .array(derivedColumn)
-    .min(1)
-    .max(100)
-    .optional()
-    .describe('Columns that are computed from the others, and that questions name as they name those.'),
+  derived: derived.describe(
+    'Columns that are computed from the others, and that questions name as they name those.',
+  ),
   population: slug
     .optional()
     .describe(
@@ -806,6 +844,9 @@ export const dataset = z
   .strictObject({
     ...declaration,
     columns,
+    derived: listOf(derivedFacts)
+      .optional()
+      .describe('Columns that are computed from the others, and that questions name as they name those.'),
     synthetic,
     timing,
     failureLimit,
@@ -1016,6 +1057,10 @@ export const newVersion = z
         'All columns. They may widen those of the present version: further columns, further categories after the known ones, ' +
           'wider bounds, higher limits. Default: the columns of the present version.',
       ),
+    derived: derived.describe(
+      'All derived columns: those of the present version with their expressions, and further ones. Default: those of the present ' +
+        'version.',
+    ),
     separateBudget: separateBudget.optional(),
   })
   .meta({

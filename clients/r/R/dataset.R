@@ -22,13 +22,14 @@ sotto_dataset <- function(service, id, on = c("data", "dummy"), rows = NULL, see
 
 print.sotto_dataset <- function(x, ...) cat("<sotto_dataset>", x$id, if (length(x$practice) > 0) "(made-up rows)", "\n")
 
-# Returns the declared columns; the whole document of the dataset is an attribute.
+# Returns the declared columns and the derived ones; the whole document of the dataset is an attribute.
 sotto_describe <- function(dataset) {
   document <- exchange(dataset$service, dataset$path)$document
-  facts <- c("name", "type", "lower", "upper", "step", "nullable")
-  columns <- sapply(facts, function(fact) read_column(lapply(document$columns, `[[`, fact)), simplify = FALSE)
+  all <- c(document$columns, document[["derived"]])
+  facts <- c("name", "type", "lower", "upper", "step", "nullable", "expression")
+  columns <- sapply(facts, function(fact) read_column(lapply(all, `[[`, fact)), simplify = FALSE)
   columns <- structure(as.data.frame(columns), document = document)
-  columns$categories <- lapply(document$columns, function(column) unlist(column[["categories"]]))
+  columns$categories <- lapply(all, function(column) unlist(column[["categories"]]))
   columns
 }
 

@@ -2919,7 +2919,7 @@ export interface components {
             sharing: boolean;
             leftOut?: components["schemas"]["LeftOut"];
             /** @description Columns that are computed from the others, and that questions name as they name those. */
-            derived?: components["schemas"]["DerivedColumn"][];
+            derived?: components["schemas"]["DerivedFacts"][];
             /** @description Population that the dataset belongs to for ever. Its people are also in other datasets of the population, and whatever the dataset spends, the budget of the population spends too. Needs the key of a custodian for all datasets. */
             population?: string;
             columns: (components["schemas"]["IntegerColumn"] | components["schemas"]["NumberColumn"] | components["schemas"]["DateColumn"] | components["schemas"]["TimestampColumn"] | components["schemas"]["BooleanColumn"] | components["schemas"]["CategoryColumn"] | components["schemas"]["StringColumn"] | components["schemas"]["IdentifierColumn"])[];
@@ -3029,6 +3029,90 @@ export interface components {
             description?: string;
             /** @description Unit of the values, such as `EUR`. It is only shown. */
             unit?: string;
+        };
+        /** @description Column that is computed from others, with the facts that follow from its expression. */
+        DerivedFacts: {
+            /** @description Name of the column, different from every other. */
+            name: components["schemas"]["ColumnName"];
+            /** @description Expression over the columns and the derived columns before this one, such as `arr_delay - dep_delay`: docs/queries.md. Its type, bounds and step follow from theirs. */
+            expression: string;
+            /** @description Meaning of the values. */
+            description?: string;
+            /** @description Unit of the values, such as `EUR`. It is only shown. */
+            unit?: string;
+            /** @description True if it may be NULL. */
+            nullable: boolean;
+            /**
+             * @description Present if all columns from which it is computed are constant for each person.
+             * @constant
+             */
+            constantPerPerson?: true;
+            /** @enum {string} */
+            type: "integer" | "number";
+            lower: number;
+            upper: number;
+            /** @description Every value is a multiple of it. */
+            step: number;
+        } | {
+            /** @description Name of the column, different from every other. */
+            name: components["schemas"]["ColumnName"];
+            /** @description Expression over the columns and the derived columns before this one, such as `arr_delay - dep_delay`: docs/queries.md. Its type, bounds and step follow from theirs. */
+            expression: string;
+            /** @description Meaning of the values. */
+            description?: string;
+            /** @description Unit of the values, such as `EUR`. It is only shown. */
+            unit?: string;
+            /** @description True if it may be NULL. */
+            nullable: boolean;
+            /**
+             * @description Present if all columns from which it is computed are constant for each person.
+             * @constant
+             */
+            constantPerPerson?: true;
+            /** @enum {string} */
+            type: "date" | "timestamp";
+            lower: string;
+            upper: string;
+            /** @description Every value is a multiple of it. */
+            step: number;
+        } | {
+            /** @description Name of the column, different from every other. */
+            name: components["schemas"]["ColumnName"];
+            /** @description Expression over the columns and the derived columns before this one, such as `arr_delay - dep_delay`: docs/queries.md. Its type, bounds and step follow from theirs. */
+            expression: string;
+            /** @description Meaning of the values. */
+            description?: string;
+            /** @description Unit of the values, such as `EUR`. It is only shown. */
+            unit?: string;
+            /** @description True if it may be NULL. */
+            nullable: boolean;
+            /**
+             * @description Present if all columns from which it is computed are constant for each person.
+             * @constant
+             */
+            constantPerPerson?: true;
+            /** @constant */
+            type: "boolean";
+        } | {
+            /** @description Name of the column, different from every other. */
+            name: components["schemas"]["ColumnName"];
+            /** @description Expression over the columns and the derived columns before this one, such as `arr_delay - dep_delay`: docs/queries.md. Its type, bounds and step follow from theirs. */
+            expression: string;
+            /** @description Meaning of the values. */
+            description?: string;
+            /** @description Unit of the values, such as `EUR`. It is only shown. */
+            unit?: string;
+            /** @description True if it may be NULL. */
+            nullable: boolean;
+            /**
+             * @description Present if all columns from which it is computed are constant for each person.
+             * @constant
+             */
+            constantPerPerson?: true;
+            /** @constant */
+            type: "category";
+            /** @description All values that may occur. A value must match one to the letter. */
+            categories: string[];
         };
         /**
          * @description Texts that describe a dataset. An absent text stays as it is; `null` removes it.
@@ -4700,6 +4784,8 @@ export interface components {
             source?: components["schemas"]["FileSource"] | components["schemas"]["UploadSource"] | components["schemas"]["TableSourceInput"] | components["schemas"]["JoinedSourceInput"] | components["schemas"]["PopulationSource"] | components["schemas"]["VisitsSource"];
             /** @description All columns. They may widen those of the present version: further columns, further categories after the known ones, wider bounds, higher limits. Default: the columns of the present version. */
             columns?: (components["schemas"]["IntegerColumnInput"] | components["schemas"]["NumberColumnInput"] | components["schemas"]["DateColumnInput"] | components["schemas"]["TimestampColumnInput"] | components["schemas"]["BooleanColumnInput"] | components["schemas"]["CategoryColumnInput"] | components["schemas"]["StringColumnInput"] | components["schemas"]["IdentifierColumnInput"])[];
+            /** @description All derived columns: those of the present version with their expressions, and further ones. Default: those of the present version. */
+            derived?: components["schemas"]["DerivedColumn"][];
             /** @description Reason for a second budget over the same source. A source of real data that is or was registered under another id is refused without it, because the budgets of both ids protect the same people. The ledger records the reason. Needs the key of a custodian for all datasets. */
             separateBudget?: string;
         };
@@ -5546,7 +5632,7 @@ export interface components {
             sharing: boolean;
             leftOut?: components["schemas"]["LeftOut"];
             /** @description Columns that are computed from the others, and that questions name as they name those. */
-            derived?: components["schemas"]["DerivedColumn"][];
+            derived?: components["schemas"]["DerivedFacts"][];
             /** @description Population that the dataset belongs to for ever. Its people are also in other datasets of the population, and whatever the dataset spends, the budget of the population spends too. Needs the key of a custodian for all datasets. */
             population?: string;
             columns: (components["schemas"]["IntegerColumn"] | components["schemas"]["NumberColumn"] | components["schemas"]["DateColumn"] | components["schemas"]["TimestampColumn"] | components["schemas"]["BooleanColumn"] | components["schemas"]["CategoryColumn"] | components["schemas"]["StringColumn"] | components["schemas"]["IdentifierColumn"])[];
@@ -5711,7 +5797,7 @@ export interface components {
             sharing: boolean;
             leftOut?: components["schemas"]["LeftOut"];
             /** @description Columns that are computed from the others, and that questions name as they name those. */
-            derived?: components["schemas"]["DerivedColumn"][];
+            derived?: components["schemas"]["DerivedFacts"][];
             /** @description Population that the dataset belongs to for ever. Its people are also in other datasets of the population, and whatever the dataset spends, the budget of the population spends too. Needs the key of a custodian for all datasets. */
             population?: string;
             columns: (components["schemas"]["IntegerColumn"] | components["schemas"]["NumberColumn"] | components["schemas"]["DateColumn"] | components["schemas"]["TimestampColumn"] | components["schemas"]["BooleanColumn"] | components["schemas"]["CategoryColumn"] | components["schemas"]["StringColumn"] | components["schemas"]["IdentifierColumn"])[];

@@ -6,7 +6,7 @@ import { showingIngestion } from './progress.ts'
 import { printCounts, printCoverage, triedText } from './register.ts'
 
 /** Fields of a declaration that a new version may bring. */
-const FIELDS = ['source', 'columns', 'separateBudget'] as const
+const FIELDS = ['source', 'columns', 'derived', 'separateBudget'] as const
 
 interface PublishOptions extends ServiceOptions {
   readonly dryRun?: boolean

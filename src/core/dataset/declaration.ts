@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { dataset } from '../../../schemas/datasets/dataset.ts'
+import type { dataset, registration } from '../../../schemas/datasets/dataset.ts'
 import { decimalFromNumber } from '../../privacy/decimal.ts'
 import { defined } from '../../privacy/defined.ts'
 import { EPSILON_FRACTION_DIGITS, epsilonFromWire, epsilonNano } from '../../privacy/loss.ts'
@@ -27,17 +27,19 @@ const ONE_NANO = 10n ** BigInt(GRID_FRACTION_DIGITS)
 const LARGEST_INDEX = 2n ** 53n
 
 /** A custodian's declaration of a dataset's public facts. */
-export type DatasetDeclaration = Omit<
-  z.output<typeof dataset>,
-  | 'version'
-  | 'reachable'
-  | 'rows'
-  | 'people'
-  | 'coverage'
-  | 'coverageStatement'
-  | 'registeredAt'
-  | 'suspended'
->
+export type DatasetDeclaration = Pick<z.output<typeof registration>, 'derived'> &
+  Omit<
+    z.output<typeof dataset>,
+    | 'derived'
+    | 'version'
+    | 'reachable'
+    | 'rows'
+    | 'people'
+    | 'coverage'
+    | 'coverageStatement'
+    | 'registeredAt'
+    | 'suspended'
+  >
 
 /** A custodian's declaration of one column. */
 export type ColumnDeclaration = DatasetDeclaration['columns'][number]
@@ -116,9 +118,13 @@ function declareDerived({ derived = [] }: DatasetDeclaration, dataset: Dataset):
   for (const [position, { name, expression }] of derived.entries()) {
     const report = (field: string, rule: string) =>
       errors.push({ field: `derived.${position}.${field}`, rule })
+    const before = { ...dataset, derived: [...declared] }
+    const meant = findColumn(before, name)
     if (names.has(caseFolded(name))) report('name', DIFFERENT_NAME)
+    // It would change what questions and the expressions after it mean.
+    else if ('column' in meant) report('name', `must not stand for ${meant.column.name} already`)
     names.add(caseFolded(name))
-    const found = findColumn({ ...dataset, derived: [...declared] }, expression)
+    const found = findColumn(before, expression)
     if (!('column' in found))
       report('expression', `as an expression ${found.rule ?? `names no column "${expression}"`}`)
     else if (found.column.formula === undefined || found.column.expression !== undefined)

@@ -16,20 +16,24 @@ export function describeAgain(
 ): DatasetDeclaration {
   for (const [position, { name, unit }] of columns.entries()) {
     const field = `columns.${position}`
-    const column = declaration.columns.find((each) => each.name === name)
+    const column = [...declaration.columns, ...(declaration.derived ?? [])].find((each) => each.name === name)
     if (column === undefined)
       throw refuseField('invalid-request', `${field}.name`, 'must be the name of a column')
     if (columns.findIndex((each) => each.name === name) !== position)
       throw refuseField('invalid-request', `${field}.name`, 'must not be named twice')
-    if (unit !== undefined && !hasUnit(column))
+    if (unit !== undefined && 'type' in column && !hasUnit(column))
       throw refuseField('invalid-request', `${field}.unit`, 'must not be set: only numbers have a unit')
   }
+  const textsOf = (column: { readonly name: string }) =>
+    columns.find(({ name }) => name === column.name) ?? {}
+  const { derived } = declaration
   return {
     ...withText(declaration, 'description', description),
     title,
-    columns: declaration.columns.map((column) =>
-      described(column, columns.find(({ name }) => name === column.name) ?? {}),
-    ),
+    columns: declaration.columns.map((column) => described(column, textsOf(column))),
+    ...(derived === undefined
+      ? {}
+      : { derived: derived.map((column) => withTexts(column, textsOf(column))) }),
   }
 }
 
@@ -59,8 +63,16 @@ type Texts = Omit<NonNullable<DescriptionChange['columns']>[number], 'name'>
 
 /** Returns a column with other texts, of which only numbers have a unit. */
 function described(column: ColumnDeclaration, { description, unit }: Texts): ColumnDeclaration {
-  const changed = withText(column, 'description', description)
-  return hasUnit(changed) ? withText(changed, 'unit', unit) : changed
+  return hasUnit(column)
+    ? withTexts(column, { description, unit })
+    : withText(column, 'description', description)
+}
+
+function withTexts<Described extends { description?: unknown; unit?: unknown }>(
+  column: Described,
+  { description, unit }: Texts,
+): Described {
+  return withText(withText(column, 'description', description), 'unit', unit)
 }
 
 function hasUnit(

@@ -1,7 +1,8 @@
 import { type FieldError, requireNone } from '../../privacy/refusal.ts'
-import type { ColumnDeclaration } from './declaration.ts'
+import type { ColumnDeclaration, DatasetDeclaration } from './declaration.ts'
 import { parseGridValue } from './grid-value.ts'
 
+type DeclaredColumns = Pick<DatasetDeclaration, 'columns' | 'derived'>
 type Report = (field: string, rule: string) => void
 
 /**
@@ -10,20 +11,27 @@ type Report = (field: string, rule: string) => void
  *
  * Allowed are further columns, further categories after the known ones, wider bounds, values that may be missing, higher
  * limits on values, and columns that need not be constant per person. How values that do not fit are treated may change.
+ * Derived columns keep their expressions, to the letter.
  * @throws Refusal `invalid-request` listing every field that narrows or changes a column.
  */
-export function requireWidening(
-  before: readonly ColumnDeclaration[],
-  after: readonly ColumnDeclaration[],
-): void {
+export function requireWidening(before: DeclaredColumns, after: DeclaredColumns): void {
   const errors: FieldError[] = []
-  for (const column of before) {
-    const position = after.findIndex(({ name }) => name === column.name)
-    const widened = after[position]
+  for (const column of before.columns) {
+    const position = after.columns.findIndex(({ name }) => name === column.name)
+    const widened = after.columns[position]
     const report: Report = (field, rule) =>
-      errors.push({ field: `columns.${position === -1 ? after.length : position}.${field}`, rule })
+      errors.push({ field: `columns.${position === -1 ? after.columns.length : position}.${field}`, rule })
     if (widened === undefined) report('name', `must be ${column.name}: a new version keeps every column`)
     else checkColumn(column, widened, report)
+  }
+  const { derived = [] } = after
+  for (const { name, expression } of before.derived ?? []) {
+    const found = derived.findIndex((each) => each.name === name)
+    const position = found === -1 ? derived.length : found
+    const report: Report = (field, rule) => errors.push({ field: `derived.${position}.${field}`, rule })
+    if (found === -1) report('name', `must be ${name}: a new version keeps every column`)
+    else if (derived[found]?.expression !== expression)
+      report('expression', `must be "${expression}", as in the version before`)
   }
   requireNone(errors)
 }

@@ -1,6 +1,7 @@
 import { crc32 } from 'node:zlib'
+import { type DerivedFacts, derivedFacts } from '../../core/dataset/derived-facts.ts'
 import type { CatalogEntry } from '../../core/dataset/entry.ts'
-import { must } from '../../privacy/must.ts'
+import { entry, must } from '../../privacy/must.ts'
 import { createSettings } from '../session/settings.ts'
 import { OID, SQL_NAMES, typeOfCompared } from '../values/oids.ts'
 import { DATABASE, DUMMY_DATABASE, SCHEMAS } from './names.ts'
@@ -231,11 +232,15 @@ const SIZES: ReadonlyMap<number, number> = new Map([
 /** What the catalogue says of one dataset. */
 function tableFacts({ declaration, dataset }: CatalogEntry, oid: number): readonly string[] {
   const { id, title } = dataset
-  const columns = declaration.columns.map((column, index) => ({
+  const stored = declaration.columns.map((column, index) => ({
+    ...column,
+    nullable: entry(dataset.columns, index).nullable,
+  }))
+  const columns = [...stored, ...(derivedFacts(declaration, dataset) ?? [])].map((column, index) => ({
     column,
     number: index + 1,
     type: typeOfCompared(column.type),
-    isNullable: dataset.columns[index]?.nullable ?? true,
+    isNullable: column.nullable,
   }))
   const described = { classoid: OID_OF_PG_CLASS, objoid: oid }
   const place = { table_catalog: DATABASE, table_schema: 'public', table_name: id }
@@ -310,14 +315,14 @@ function nameOfType(type: number): string {
   )[0]
 }
 
-type DeclaredColumn = CatalogEntry['declaration']['columns'][number]
+type DeclaredColumn = CatalogEntry['declaration']['columns'][number] | DerivedFacts
 
-/** The comment of a column: its description and its public bounds. */
+/** The comment of a column: its description, its expression and its public bounds. */
 function commentOf(column: DeclaredColumn): string {
   const facts = boundsOf(column)
   const unit = 'unit' in column && column.unit !== undefined ? `in ${column.unit}` : undefined
-  const { description } = column as { readonly description?: string }
-  return [description, facts, unit].filter((each) => each !== undefined).join('; ')
+  const { description, expression } = column as Partial<DerivedFacts>
+  return [description, expression, facts, unit].filter((each) => each !== undefined).join('; ')
 }
 
 function boundsOf(column: DeclaredColumn): string {

@@ -104,7 +104,7 @@ export function parameterTypesOf(
 }
 
 function typeOfColumn(dataset: Dataset | undefined, name: string): number {
-  const columns = dataset?.columns ?? []
+  const columns = [...(dataset?.columns ?? []), ...(dataset?.derived ?? [])]
   const found =
     columns.find((each) => each.name === name) ??
     columns.find((each) => each.name.toLowerCase() === name.toLowerCase()) ??

@@ -39,7 +39,7 @@ const before = [seen, note, pay, person, member]
 /** The fields that a version of the columns may not have. */
 function refused(after: readonly ColumnDeclaration[]): readonly string[] {
   try {
-    requireWidening(before, after)
+    requireWidening({ columns: before }, { columns: after })
     return []
   } catch (error) {
     return (error as { errors: readonly { field: string }[] }).errors.map(({ field }) => field)
@@ -93,7 +93,7 @@ test.each<[string, ColumnDeclaration, string]>([
 
 test('refuses a column that becomes constant per person, and lists every field', () => {
   const narrowed: ColumnDeclaration = { name: 'member', type: 'boolean', nullable: false }
-  expect(() => requireWidening([narrowed], [member])).toThrow('constantPerPerson')
+  expect(() => requireWidening({ columns: [narrowed] }, { columns: [member] })).toThrow('constantPerPerson')
   expect(refused([{ ...seen, nullable: false, step: 30 }])).toEqual([
     'columns.0.nullable',
     'columns.0.step',

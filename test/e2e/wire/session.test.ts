@@ -100,6 +100,7 @@ describe('a question', () => {
       title: 'Shared',
       source: { kind: 'population', rows: 1_000, seed: 'shared' },
       sharing: true,
+      derived: [{ name: 'Adult', expression: 'Age >= 18', description: 'Of age' }],
     }
     const { body } = await service.as('custodian').get('/v1/datasets/census').expect(200)
     const { neighbours, accounting, privacyUnit, columns, timing } = body
@@ -297,6 +298,9 @@ describe('a session', () => {
     expect(await names('SELECT table_name FROM information_schema.tables')).toEqual(['shared'])
     expect(await names('SELECT DISTINCT table_name FROM information_schema.columns')).toEqual(['shared'])
     expect(await names("SELECT 'census'::regclass::oid")).toEqual([null])
+    const derived = `SELECT column_name, data_type, is_nullable, col_description('public.shared'::regclass, ordinal_position)
+      FROM information_schema.columns WHERE column_name = 'Adult'`
+    expect(await names(derived)).toEqual(['Adult', 'boolean', 'NO', 'Of age; Age >= 18; boolean'])
     expect(await errorOf(client.query('SELECT COUNT(*) FROM census'))).toMatchObject({ code: '42P01' })
     // The type of a parameter would tell that of a column.
     const compared = 'SELECT COUNT(*) FROM census WHERE Age = $1'

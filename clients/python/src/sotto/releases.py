@@ -21,15 +21,16 @@ class DatasetFacts:
         self.document = dict(document)
         self.id: str = document["id"]
         self.title: str = document["title"]
-        self.columns: list[dict[str, Any]] = document["columns"]
+        self.columns: list[dict[str, Any]] = [*document["columns"], *document.get("derived", [])]
+        """The declared columns, and those that the custodian derives from them, each with its `expression`."""
         self.privacy_unit: dict[str, Any] = document["privacyUnit"]
         """`{"kind": "row"}`, or `{"kind": "person", "column", "maxRows"}` if a person has several rows."""
         self.coverage: str | None = document.get("coverageStatement")
         """What `maxRows` leaves out of the present version; None where each row is a privacy unit."""
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a row for each column: name, type, bounds, step, unit, categories and whether it may be NULL."""
-        shown = ["name", "type", "lower", "upper", "step", "unit", "categories", "nullable", "description"]
+        """Return a row for each column: name, type, bounds, step, unit, categories, whether it may be NULL, and expression."""
+        shown = ["name", "type", "lower", "upper", "step", "unit", "categories", "nullable", "expression", "description"]
         frame = pd.DataFrame(self.columns)
         return frame[[name for name in shown if name in frame]]
 
@@ -208,7 +209,7 @@ class SqlAnswer:
 def dummy_frame(rows: Sequence[Mapping[str, Any]], facts: DatasetFacts, seed: str | None) -> pd.DataFrame:
     """Return made-up rows, with the type of each declared column, marked as dummy in `attrs`."""
     columns: dict[str, Any] = {}
-    for column in facts.columns:
+    for column in facts.document["columns"]:
         name, kind = column["name"], column["type"]
         values = pd.Series([row.get(name) for row in rows], dtype="object")
         if kind in ("date", "timestamp"):

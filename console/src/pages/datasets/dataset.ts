@@ -2,10 +2,20 @@ import type { Schemas } from '../../api/schemas.ts'
 import { formatCount } from '../../format/number.ts'
 
 export type Dataset = Schemas['Dataset']
-export type Column = Dataset['columns'][number]
+export type Column = Dataset['columns'][number] | NonNullable<Dataset['derived']>[number]
 
 /** Public facts of a dataset on which questions depend. */
-export type DatasetFacts = Pick<Dataset, 'columns' | 'privacyUnit'>
+export interface DatasetFacts extends Pick<Dataset, 'privacyUnit'> {
+  readonly columns: readonly Column[]
+}
+
+/** Returns the columns of a dataset: those of its source, and those that are derived from them. */
+export function allColumns({
+  columns,
+  derived = [],
+}: Pick<Dataset, 'columns' | 'derived'>): readonly Column[] {
+  return [...columns, ...derived]
+}
 
 /** Properties of a part of a dataset's page. */
 export interface DatasetPart {

@@ -4,13 +4,14 @@ import { Facts, Table } from '../../components/tables/tables.tsx'
 import { formatExact } from '../../format/number.ts'
 import { formatTime } from '../../format/time.ts'
 import { BudgetGauge } from './budget-gauge.tsx'
-import type { Column, DatasetPart } from './dataset.ts'
+import { allColumns, type Column, type DatasetPart } from './dataset.ts'
 import styles from './datasets.module.css'
 import { publicFactsOf } from './public-facts.ts'
 
 /** Public facts of a dataset: its budget, its columns and the values that they may have. */
 export default function Overview({ dataset }: DatasetPart) {
-  const { id, description, columns, source } = dataset
+  const { id, description, source } = dataset
+  const columns = allColumns(dataset)
   return (
     <>
       {description !== undefined && <p className={styles.about}>{description}</p>}
@@ -38,6 +39,10 @@ export default function Overview({ dataset }: DatasetPart) {
                   <bdi>{name}</bdi>
                 </strong>
               ),
+            ],
+            columns.some((column) => 'expression' in column) && [
+              'Expression',
+              (column) => ('expression' in column ? <bdi>{column.expression}</bdi> : ''),
             ],
             ['Type', ({ type }) => type],
             ['Values', ValuesCell],

@@ -27,7 +27,9 @@ export function typicalQueries(
   const [first, second] = columns.flatMap((column) =>
     column.type === 'category' || column.type === 'boolean' ? [column.name] : [],
   )
-  const number = columns.find((column) => column.type === 'integer' || column.type === 'number')
+  const [number] = columns.flatMap((column) =>
+    column.type === 'integer' || column.type === 'number' ? [column] : [],
+  )
   const queries: TypicalQuery[] = [
     { title: `Number of ${unit}`, query: { kind: 'count', ...counted }, unit, whole: rows },
   ]

@@ -28,6 +28,8 @@ export interface VersionRequest {
   readonly source?: Source | undefined
   /** Default: the columns of the present version. */
   readonly columns?: readonly ColumnDeclaration[] | undefined
+  /** Default: the derived columns of the present version. */
+  readonly derived?: DatasetDeclaration['derived'] | undefined
   /** Reason for the budget of this id if the source is registered under another id as well. */
   readonly separateBudget?: string | undefined
 }
@@ -95,7 +97,7 @@ function isSameRegistration(base: CatalogEntry, entry: CatalogEntry | undefined)
 function checkVersion(
   { connections }: Pick<RegistryContext, 'connections'>,
   { declaration, budget }: CatalogEntry,
-  { source: asked, columns, separateBudget }: VersionRequest,
+  { source: asked, columns, derived, separateBudget }: VersionRequest,
 ): CheckedRegistration {
   const source = asked && resolveTables(connections, asked)
   const widened =
@@ -106,12 +108,19 @@ function checkVersion(
           source: source ?? declaration.source,
           columns: withSelectableLimits(withDescriptionsOf(columns, declaration.columns)),
         })
+  const known = declaration.derived ?? []
+  const changed = {
+    columns: widened,
+    derived:
+      derived?.map((column) => ({ ...known.find(({ name }) => name === column.name), ...column })) ??
+      declaration.derived,
+  }
   // First, so that a changed type is told as such, not by a rule of the privacy unit that it breaks.
-  requireWidening(declaration.columns, widened)
+  requireWidening(declaration, changed)
   return checkRegistration({
     ...declaration,
     source: source ?? declaration.source,
-    columns: widened,
+    ...changed,
     budget,
     separateBudget,
   })

@@ -163,6 +163,11 @@ describe('a declared derived column', () => {
     ],
     [[{ name: 'Same', expression: 'Age' }], 'derived.0.expression: must compute a column of its own'],
     [[net, { name: 'Again', expression: 'Age - Balance' }], 'and this is Net'],
+    [[{ name: 'Age + 1', expression: 'Age * 2' }], 'derived.0.name: must not stand for Age + 1 already'],
+    [
+      [net, { name: '-Net', expression: 'Age * 2' }],
+      'derived.1.name: must not stand for Balance - Age already',
+    ],
     [[{ name: 'Itself', expression: 'Itself + 1' }], 'names no column "Itself"'],
   ])('is refused where it breaks a rule', (derived, rule) => {
     expect(thrownRefusal(() => withDerived(...derived)).message).toContain(rule)
