@@ -76,7 +76,7 @@ export function openWireServer(given: Omit<WireParts, 'commandPool'>): WireServe
       for (const socket of sockets) if (!registry.hasSession(socket)) socket.destroy()
       await closed
       await parts.commandPool.close()
-      await catalogues.close()
+      catalogues.close()
     },
   }
 }

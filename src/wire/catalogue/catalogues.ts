@@ -1,7 +1,12 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { hash } from 'node:crypto'
 import type { Catalog } from '../../datasets/catalog/catalog.ts'
 import { mayUse, type Principal } from '../../http/access/principal.ts'
-import { type CatalogueRows, type Evaluator, openEvaluator, type Variables } from './evaluator.ts'
+import { createLimiter } from '../../platform/concurrency/limiter.ts'
+import { WireError } from '../errors.ts'
+import { type CatalogueRows, TIMEOUT_MS, tookTooLong, tooLarge, type Variables } from './evaluator.ts'
 import { functionStatements } from './functions.ts'
+import type { Reply, Request } from './process.ts'
 import { catalogueStatements } from './relations.ts'
 
 /** Who asks, and in which session. */
@@ -9,52 +14,129 @@ export interface CatalogueCaller extends Omit<Variables, 'principal'> {
   readonly principal: Principal
 }
 
-/** Evaluators of the catalogue, one for each set of datasets that a principal may use. */
+/** The catalogue of the datasets that a principal may use. */
 export interface Catalogues {
   evaluate(caller: CatalogueCaller, sql: string, givenUp: AbortSignal): Promise<CatalogueRows>
   /** Describes the columns of a statement. */
   describe(principal: Principal, sql: string, givenUp: AbortSignal): Promise<CatalogueRows['columns']>
-  close(): Promise<void>
+  close(): void
 }
 
-/** Number of evaluators that are kept. Most principals may use the same datasets. */
-const MOST_EVALUATORS = 8
+/** Time after which a process that does not stop is killed. */
+const GRACE_MS = 1_000
+const START_MS = 20_000
 
-/** Opens the catalogue. An evaluator holds the declarations of the datasets that its principals may use, and no others. */
+/**
+ * Opens the catalogue. Each set of datasets has an evaluator, which holds their declarations and no others. The evaluators have a
+ * process, which starts with the first statement. See decision 75.
+ */
 export function openCatalogues(catalog: Pick<Catalog, 'list'>): Catalogues {
-  const evaluators = new Map<string, Promise<Evaluator>>()
-  const evaluatorOf = (principal: Principal): Promise<Evaluator> => {
-    const entries = catalog.list().filter(({ dataset }) => mayUse(principal, dataset.id))
-    const facts = entries.map(({ dataset: { id, version, title }, registeredAt }) => [
-      id,
-      version,
-      title,
-      registeredAt,
-    ])
-    const key = JSON.stringify(facts)
-    const known =
-      evaluators.get(key) ?? openEvaluator([...catalogueStatements(entries), ...functionStatements()])
-    // The next statement tries again.
-    known.catch(() => evaluators.delete(key))
-    evaluators.delete(key)
-    evaluators.set(key, known)
-    const [oldest] = evaluators
-    if (evaluators.size > MOST_EVALUATORS && oldest !== undefined) {
-      evaluators.delete(oldest[0])
-      // One that was not opened is reported to those who wait for it.
-      oldest[1].then((evaluator) => evaluator.close()).catch(() => undefined)
-    }
-    return known
+  const evaluators = createProcess()
+  const turns = createLimiter({ concurrency: 1, maxWaiting: 100 })
+
+  const evaluate = (
+    principal: Principal,
+    statement: { readonly sql: string; readonly variables?: Variables },
+    signal: AbortSignal,
+  ): Promise<CatalogueRows> =>
+    turns.run(
+      async () => {
+        const entries = catalog.list().filter(({ dataset }) => mayUse(principal, dataset.id))
+        const facts = entries.map(({ dataset: { id, version, title }, registeredAt }) => [
+          ...[id, version, title, registeredAt],
+        ])
+        const key = hash('sha256', JSON.stringify(facts))
+        const request = { kind: 'evaluate', key, ...statement } as const
+        const reply = await evaluators.call(request, TIMEOUT_MS + GRACE_MS, signal)
+        if (reply.kind !== 'unknown') return rowsOf(reply)
+        const setup = [...catalogueStatements(entries), ...functionStatements()]
+        await evaluators.call({ kind: 'open', key, setup }, START_MS)
+        return rowsOf(await evaluators.call(request, TIMEOUT_MS + GRACE_MS, signal))
+      },
+      { owner: principal.name, signal },
+    )
+
+  return {
+    evaluate: ({ principal, ...session }, sql, givenUp) =>
+      evaluate(principal, { sql, variables: { ...session, principal: principal.name } }, givenUp),
+    describe: async (principal, sql, givenUp) => (await evaluate(principal, { sql }, givenUp)).columns,
+    close: evaluators.close,
+  }
+}
+
+function rowsOf(reply: Reply): CatalogueRows {
+  if (reply.kind === 'rows') return reply
+  throw new Error('the evaluators of the catalogue gave no rows')
+}
+
+/** The process of the evaluators. It is started again after it was killed. */
+function createProcess() {
+  let child: ChildProcess | undefined
+  const start = (): ChildProcess => {
+    // Neither keys nor addresses of databases are in its environment.
+    const { NODE_COMPILE_CACHE: cache } = process.env
+    const started = fork(new URL('./process.ts', import.meta.url), {
+      env: cache === undefined ? {} : { NODE_COMPILE_CACHE: cache },
+      serialization: 'advanced',
+      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    })
+    started.unref()
+    started.once('exit', () => forget(started))
+    // Requests to a process that has just ended fail by its end.
+    started.on('error', () => forget(started))
+    return started
+  }
+  const forget = (ended: ChildProcess) => {
+    if (child === ended) child = undefined
   }
   return {
-    async evaluate({ principal, ...session }, sql, givenUp) {
-      const evaluator = await evaluatorOf(principal)
-      return evaluator.evaluate(sql, { ...session, principal: principal.name }, givenUp)
+    /**
+     * Asks the process, which answers one request at a time.
+     * @throws WireError if it does not answer in time or needs too much memory
+     */
+    async call(request: Request, withinMs: number, givenUp?: AbortSignal): Promise<Reply> {
+      const isNew = child === undefined
+      child ??= start()
+      const { promise, resolve, reject } = Promise.withResolvers<Reply>()
+      const asked = child
+      let late = false
+      const kill = () => {
+        late = true
+        forget(asked)
+        asked.kill('SIGKILL')
+      }
+      const timer = setTimeout(kill, isNew ? withinMs + START_MS : withinMs)
+      const ended = () => reject(late ? tookTooLong() : tooLarge())
+      const interrupt = () => void asked.send({ kind: 'interrupt' } satisfies Request)
+      asked.once('message', resolve)
+      asked.once('error', reject)
+      asked.once('exit', ended)
+      givenUp?.addEventListener('abort', interrupt, { once: true })
+      try {
+        asked.send(request)
+        return requireDone(await promise)
+      } finally {
+        clearTimeout(timer)
+        asked.off('message', resolve)
+        asked.off('error', reject)
+        asked.off('exit', ended)
+        givenUp?.removeEventListener('abort', interrupt)
+      }
     },
-    describe: async (principal, sql, givenUp) =>
-      (await evaluatorOf(principal)).describe(sql, principal.name, givenUp),
-    async close() {
-      for (const each of evaluators.values()) await (await each).close()
+    close() {
+      child?.kill('SIGKILL')
     },
+  }
+}
+
+/** @throws WireError for a statement that was refused */
+function requireDone(reply: Reply): Reply {
+  switch (reply.kind) {
+    case 'refused':
+      throw new WireError(reply.sqlState, reply.message)
+    case 'failed':
+      throw new Error(reply.message)
+    default:
+      return reply
   }
 }

@@ -5,7 +5,6 @@ import {
   DuckDBTypeId,
   type DuckDBValue,
 } from '@duckdb/node-api'
-import { createLimiter } from '../../platform/concurrency/limiter.ts'
 import { WireError } from '../errors.ts'
 import type { WireColumn } from '../protocol/backend.ts'
 import type { WireValue } from '../values/encode.ts'
@@ -20,6 +19,7 @@ export interface CatalogueRows {
 /** Evaluates statements about the catalogue of some datasets. It holds public declarations only. */
 export interface Evaluator {
   /**
+   * Evaluates a statement. The next one must wait for its end.
    * @param givenUp aborted if the answer is not needed
    * @throws WireError for a statement that cannot be evaluated
    */
@@ -28,8 +28,8 @@ export interface Evaluator {
    * Describes the columns of a statement, which is not evaluated.
    * @throws WireError for a statement that cannot be evaluated
    */
-  describe(sql: string, principal: string, givenUp: AbortSignal): Promise<CatalogueRows['columns']>
-  close(): Promise<void>
+  describe(sql: string): Promise<CatalogueRows['columns']>
+  close(): void
 }
 
 /** Facts of the session that asks. */
@@ -39,8 +39,8 @@ export interface Variables {
   readonly settings: readonly (readonly [string, string])[]
 }
 
-/** Time limit for a statement. */
-const TIMEOUT_MS = 3_000
+/** Time after which a statement is interrupted. Its planning cannot be. */
+export const TIMEOUT_MS = 3_000
 /** Most values of a result, which are read in one turn of the event loop. */
 const MOST_VALUES = 200_000
 const MOST_CHARACTERS = 4_000_000
@@ -62,19 +62,13 @@ export async function openEvaluator(setup: readonly string[]): Promise<Evaluator
   for (const statement of setup) await connection.run(statement)
   await connection.run('SET enable_external_access = false')
   await connection.run('SET lock_configuration = true')
-  const turns = createLimiter({ concurrency: 1, maxWaiting: 100 })
   return {
-    evaluate: (sql, variables, givenUp) =>
-      turns.run(
-        async () => {
-          for (const statement of variableStatements(variables)) await connection.run(statement)
-          return evaluate(connection, sql, givenUp)
-        },
-        { owner: variables.principal, signal: givenUp },
-      ),
-    describe: (sql, owner, signal) => turns.run(() => describeColumns(connection, sql), { owner, signal }),
-    async close() {
-      await turns.idle()
+    async evaluate(sql, variables, givenUp) {
+      for (const statement of variableStatements(variables)) await connection.run(statement)
+      return evaluate(connection, sql, givenUp)
+    },
+    describe: (sql) => describeColumns(connection, sql),
+    close() {
       connection.disconnectSync()
       instance.closeSync()
     },
@@ -109,9 +103,8 @@ async function evaluate(
     const reader = await connection.runAndReadAll(sql)
     return { columns, rows: reader.getRows().map((row) => row.map(wireValueOf)) }
   } catch (error) {
-    if (error instanceof WireError) throw error
-    if (late) throw new WireError('57014', 'The statement about the catalogue took too long.')
-    throw catalogueError(error)
+    if (late) throw tookTooLong()
+    throw error instanceof WireError ? error : catalogueError(error)
   } finally {
     clearTimeout(timer)
     givenUp.removeEventListener('abort', interrupt)
@@ -141,7 +134,13 @@ async function describeColumns(connection: DuckDBConnection, sql: string): Promi
   }
 }
 
-function tooLarge(): WireError {
+/** The refusal of a statement that took too long. */
+export function tookTooLong(): WireError {
+  return new WireError('57014', 'The statement about the catalogue took too long.')
+}
+
+/** The refusal of a statement that needs too much memory. */
+export function tooLarge(): WireError {
   return new WireError('54000', 'The result of the statement about the catalogue is too large.')
 }
 

@@ -145,8 +145,10 @@ function columnName(expression: unknown): string | undefined {
     }
     case 'CollateClause':
       return columnName(fields.arg)
-    case 'CaseExpr':
-      return columnName(fields.defresult) === UNNAMED ? 'case' : (columnName(fields.defresult) ?? 'case')
+    case 'CaseExpr': {
+      const otherwise = columnName(fields.defresult) ?? UNNAMED
+      return otherwise === UNNAMED ? 'case' : otherwise
+    }
     case 'CoalesceExpr':
       return 'coalesce'
     case 'SQLValueFunction':

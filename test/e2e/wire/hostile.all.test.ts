@@ -7,7 +7,7 @@ import { expect, test } from 'vitest'
 import { must } from '../../../src/privacy/must.ts'
 import { temporaryFolder } from '../../folders.ts'
 import { startTestService, testService } from '../service.ts'
-import { cancelPacket, int32, message, rawConnection, startPacket } from './hostile.ts'
+import { cancelPacket, int32, message, rawConnection, signIn, startPacket } from './hostile.ts'
 
 const DEADLINE_MS = 600
 
@@ -19,7 +19,6 @@ const session = {
   database: 'sotto',
   options: '-c sotto.epsilon=0.01 -c sotto.spending=allow',
 }
-const password = () => message('p', service.keyOf('analyst'))
 
 /** True if another client gets an answer. */
 async function answers(): Promise<boolean> {
@@ -73,10 +72,7 @@ function damaged(valid: Buffer): Buffer {
 test('bytes that are no messages end their own connection only', async () => {
   const attack = async (isSignedIn: boolean) => {
     const raw = await rawConnection(port())
-    if (isSignedIn) {
-      raw.send(startPacket(session))
-      raw.send(password())
-    }
+    if (isSignedIn) await signIn(raw, session, service.keyOf('analyst'))
     const messages = validMessages()
     for (let count = randomInt(1, 8); count > 0; count -= 1)
       raw.send(damaged(must(messages[randomInt(messages.length)], 'a message')))
@@ -94,8 +90,7 @@ test('a message that is too long is refused before it arrives', async () => {
   before.send(int32(2 ** 31 - 1))
   expect((await before.closed).length).toBe(0)
   const signedIn = await rawConnection(port())
-  signedIn.send(startPacket(session))
-  signedIn.send(password())
+  await signIn(signedIn, session, service.keyOf('analyst'))
   signedIn.send(Buffer.concat([Buffer.from('Q'), int32(2 ** 30)]))
   expect((await signedIn.closed).toString()).toContain('08P01')
 })
@@ -155,6 +150,30 @@ test('a cancelled question ends at its release instant, is paid for, and is repl
   await client.query("SET sotto.spending = 'replay-only'")
   expect((await client.query('SELECT COUNT(*) FROM slow')).rowCount).toBe(1)
   expect(await spent()).toBe(0.01)
+  await client.end()
+})
+
+/** Nested calls, which the evaluator's planner expands by powers of three. */
+const nested = (depth: number) =>
+  `SELECT ${'quote_ident('.repeat(depth)}relname${')'.repeat(depth)} FROM pg_class`
+/** Joined tables, which keep the planner busy for minutes. */
+const joined = (count: number) =>
+  `SELECT 1 FROM pg_class c0 ${Array.from({ length: count }, (_, index) => `JOIN pg_class d${index} ON d${index}.oid = c0.oid`).join(' ')}`
+
+test('attack: statements whose planning does not end are stopped', async () => {
+  const client = new Client({
+    host: '127.0.0.1',
+    port: port(),
+    password: service.keyOf('analyst'),
+    ...session,
+  })
+  await client.connect()
+  for (const sql of [nested(18), joined(250)]) {
+    const stopped = client.query({ text: sql, name: 'described' } as never)
+    await expect(stopped).rejects.toMatchObject({ code: expect.stringMatching(/57014|54000/) })
+    expect((await client.query("SELECT relname FROM pg_class WHERE relname = 'pg_type'")).rowCount).toBe(1)
+    await client.query('DEALLOCATE ALL')
+  }
   await client.end()
 })
 
