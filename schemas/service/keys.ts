@@ -38,6 +38,34 @@ const quota = z
       'Limits on requests with this key, in place of those of the configuration. All keys of a principal are counted together.',
   })
 
+const spending = z
+  .enum(['never', 'allow'])
+  .describe(
+    '`never`: the key gets only answers that cost nothing, such as repeats of questions that its principal has paid for with ' +
+      'another key. `allow`: sessions over the PostgreSQL protocol begin with `sotto.spending = allow`. Default: each session allows ' +
+      'it for itself.',
+  )
+
+const amount = z.number().positive().max(1e9)
+
+/** Settings with which sessions begin. */
+const settings = z
+  .strictObject({
+    epsilon: amount.exactOptional().describe('Price of each query: `sotto.epsilon`.'),
+    halfWidth: amount
+      .exactOptional()
+      .describe('Precision of each number instead of a price: `sotto.half_width`.'),
+    halfWidths: z.boolean().exactOptional().describe('Columns of half-widths: `sotto.half_widths`.'),
+  })
+  .refine(({ epsilon, halfWidth }) => epsilon === undefined || halfWidth === undefined, {
+    error: 'must not be given together with epsilon',
+    path: ['halfWidth'],
+  })
+  .meta({
+    id: 'KeySettings',
+    description: 'Settings with which sessions over the PostgreSQL protocol begin, unless they state others.',
+  })
+
 /** POST /v1/keys */
 export const keyRequest = z
   .strictObject({
@@ -46,6 +74,8 @@ export const keyRequest = z
     datasets: datasets.exactOptional(),
     expiresAt: expiresAt.exactOptional(),
     quota: quota.exactOptional(),
+    spending: spending.exactOptional(),
+    settings: settings.exactOptional(),
     samePrincipal: z
       .boolean()
       .default(false)
@@ -78,6 +108,8 @@ export const apiKey = z
     datasets: datasets.optional(),
     expiresAt: time.optional(),
     quota: quota.optional(),
+    spending: spending.optional(),
+    settings: settings.optional(),
     createdAt: time,
     createdBy: z.string().optional(),
     rotatedAt: time.optional().describe('Time of the last rotation.'),

@@ -46,7 +46,7 @@ export interface Caller extends TurnRequest {
   readonly arrivedAtMs?: number
   /** Id of the request in the log, for traces. */
   readonly requestId?: string
-  /** `replay-only` if the request must cost nothing. Default: it may cost its price. */
+  /** Default: it may cost its price. */
   readonly spending?: Spending
 }
 

@@ -34,8 +34,8 @@ export interface ChargeDependencies {
   readonly signer?: HeadSigner
 }
 
-/** What a request may cost: nothing, or its price. */
-export type Spending = 'replay-only' | 'allow'
+/** What a request may cost: nothing, by its key or by its session; or its price. */
+export type Spending = 'never' | 'replay-only' | 'allow'
 
 /** A request to be charged. */
 export interface Purchase extends TurnRequest, Identified {
@@ -126,9 +126,10 @@ async function requireMaySpend(
   if ((await ledger.requests([id])).has(id)) return
   const amounts = amountNumbers(price)
   const named = Object.entries(amounts).flatMap(([unit, amount]) => (amount > 0 ? [`${unit} ${amount}`] : []))
+  const rule = spending === 'never' ? 'the key allows' : 'the session allows'
   throw new Refusal(
     'forbidden',
-    `The question is not paid for. It would cost ${named.join(' and ')}, and only answers that cost nothing are allowed. ` +
+    `The question is not paid for. It would cost ${named.join(' and ')}, and ${rule} only answers that cost nothing. ` +
       'Nothing was charged.',
     [],
     { price: amounts },

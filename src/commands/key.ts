@@ -7,7 +7,7 @@ import {
 } from '../http/access/keys/key-changes.ts'
 import { openKeyDocument } from '../http/access/keys/key-document.ts'
 import { type ApiKey, type KeyStore, openKeyStore } from '../http/access/keys/keys.ts'
-import { ROLES, type Role } from '../http/access/principal.ts'
+import { type KeySettings, ROLES, type Role } from '../http/access/principal.ts'
 import { openDocuments } from '../ledger/documents/documents.ts'
 import { defined } from '../privacy/defined.ts'
 import { type CommandDefinition, Misuse } from './command.ts'
@@ -16,6 +16,10 @@ interface CreationOptions {
   readonly datasets?: string
   readonly expiresAt?: string
   readonly samePrincipal?: boolean
+  readonly spending?: string
+  readonly epsilon?: string
+  readonly halfWidth?: string
+  readonly halfWidths?: true
 }
 
 /** `npx sotto key` */
@@ -70,7 +74,7 @@ async function withKeys<Result>(task: (keys: KeyStore) => Promise<Result>): Prom
 }
 
 function defineCreation(command: Command, role: Role): void {
-  command
+  const creation = command
     .command(role)
     .description(`Creates a key with the role ${role}.`)
     .argument('<name>', 'the principal that the key identifies')
@@ -86,9 +90,43 @@ function defineCreation(command: Command, role: Role): void {
     .action(async (name: string, options: CreationOptions) => {
       const { samePrincipal } = options
       const [datasets, expiresAt] = [datasetsFrom(options.datasets), timeFrom(options.expiresAt)]
-      const request = defined({ name, role, datasets, expiresAt, samePrincipal })
+      const [spending, settings] = [spendingFrom(options.spending), settingsFrom(options)]
+      const request = defined({ name, role, datasets, expiresAt, samePrincipal, spending, settings })
       console.log((await withKeys((keys) => keys.create(request, COMMAND_LINE))).text)
     })
+  if (role !== 'analyst') return
+  creation
+    .option(
+      '--spending <rule>',
+      "never: the key gets only answers that cost nothing. allow: sessions over PostgreSQL's protocol begin by allowing it",
+    )
+    .option('--epsilon <number>', 'sotto.epsilon with which these sessions begin')
+    .option('--half-width <number>', 'sotto.half_width with which they begin, instead of a price')
+    .option('--half-widths', 'these sessions begin with sotto.half_widths = on')
+}
+
+function spendingFrom(text: string | undefined): 'never' | 'allow' | undefined {
+  if (text === undefined || text === 'never' || text === 'allow') return text
+  throw new Misuse('--spending: must be never or allow')
+}
+
+function settingsFrom(options: CreationOptions): KeySettings | undefined {
+  if (options.epsilon !== undefined && options.halfWidth !== undefined)
+    throw new Misuse('--half-width: must not be given together with --epsilon')
+  const settings = defined({
+    epsilon: amountFrom('--epsilon', options.epsilon),
+    halfWidth: amountFrom('--half-width', options.halfWidth),
+    halfWidths: options.halfWidths,
+  })
+  return Object.keys(settings).length === 0 ? undefined : settings
+}
+
+function amountFrom(option: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const amount = Number(text)
+  if (text.trim() === '' || !(amount > 0 && amount <= 1e9))
+    throw new Misuse(`${option}: must be a number greater than 0`)
+  return amount
 }
 
 function describe({ id, role, datasets, expiresAt }: ApiKey): string {

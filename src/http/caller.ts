@@ -28,7 +28,7 @@ export function callerOf(
   reply: FastifyReply,
   headers: z.output<typeof idempotencyHeaders>,
 ) {
-  const { name, quota } = principalOf(request)
+  const { name, quota, spending } = principalOf(request)
   return defined({
     principal: name,
     arrivedAtMs: request.arrivedAtMs,
@@ -36,6 +36,7 @@ export function callerOf(
     givenUp: givenUpSignal(reply),
     idempotencyKey: headers['idempotency-key'],
     maxStoredBytes: quota?.storedBytesPerDataset,
+    spending,
   })
 }
 

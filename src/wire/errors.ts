@@ -88,7 +88,8 @@ export function describeError(error: unknown, text = ''): DescribedError {
   const [, ...others] = errors
   const detail =
     others.length === 0 ? undefined : others.map(({ field, rule }) => `${field}: ${rule}`).join('; ')
-  const hint = isNotPaid
+  const isForSession = isNotPaid && /the session allows/.test(message)
+  const hint = isForSession
     ? `To pay for it: SET sotto.spending = 'allow'. Answers that are paid for are replayed at no cost.`
     : hintFor(
         code,

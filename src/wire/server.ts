@@ -12,7 +12,7 @@ import { MAX_START_BYTES, readStartPacket, type StartPacket } from './protocol/f
 import { openInbox } from './protocol/inbox.ts'
 import { openOutput } from './protocol/output.ts'
 import { createSession, type Session } from './session/session.ts'
-import { createSettings, type Settings } from './session/settings.ts'
+import { createSettings, type Settings, type SettingsOfKey } from './session/settings.ts'
 import { signIn } from './session/sign-in.ts'
 import { openCommandPool } from './statements/pool.ts'
 
@@ -164,12 +164,12 @@ async function serveClient(
   try {
     const user = start.parameters.get('user') ?? ''
     const { isDummy } = requireDatabase(start.parameters.get('database') ?? user)
-    const settings = startSettings(start, user)
     const address = socket.remoteAddress ?? ''
     const isPrivate = isEncrypted || isLoopback(address)
     if (start.minorVersion > 0) output.add(send.negotiateVersion([]))
     const principal = await signIn(parts, { inbox, output, address, isPrivate, user })
     signedIn()
+    const settings = startSettings(start, await principal())
     const left = new AbortController()
     connection.once('close', () => left.abort())
     const database = isDummy ? DUMMY_DATABASE : DATABASE
@@ -213,8 +213,8 @@ function requireDatabase(database: string): { readonly isDummy: boolean } {
 const NOT_SETTINGS: readonly string[] = ['user', 'database', 'options', 'replication']
 
 /** Creates the settings with those that the client states: as parameters of the start, or as `-c name=value` in `options`. */
-function startSettings({ parameters }: Start, user: string): Settings {
-  const settings = createSettings(user)
+function startSettings({ parameters }: Start, key: SettingsOfKey): Settings {
+  const settings = createSettings(key)
   for (const [name, value] of parameters)
     if (!NOT_SETTINGS.includes(name) && !name.startsWith('_pq_.')) settings.set(name, value)
   for (const given of optionsOf(parameters.get('options') ?? '')) {

@@ -1629,6 +1629,12 @@ export interface components {
             datasets?: string[];
             expiresAt?: components["schemas"]["Time"];
             quota?: components["schemas"]["Quota"];
+            /**
+             * @description `never`: the key gets only answers that cost nothing, such as repeats of questions that its principal has paid for with another key. `allow`: sessions over the PostgreSQL protocol begin with `sotto.spending = allow`. Default: each session allows it for itself.
+             * @enum {string}
+             */
+            spending?: "never" | "allow";
+            settings?: components["schemas"]["KeySettings"];
             createdAt: components["schemas"]["Time"];
             createdBy?: string;
             /** @description Time of the last rotation. */
@@ -4083,6 +4089,12 @@ export interface components {
             datasets?: string[];
             expiresAt?: components["schemas"]["Time"];
             quota?: components["schemas"]["Quota"];
+            /**
+             * @description `never`: the key gets only answers that cost nothing, such as repeats of questions that its principal has paid for with another key. `allow`: sessions over the PostgreSQL protocol begin with `sotto.spending = allow`. Default: each session allows it for itself.
+             * @enum {string}
+             */
+            spending?: "never" | "allow";
+            settings?: components["schemas"]["KeySettings"];
             createdAt: components["schemas"]["Time"];
             createdBy?: string;
             /** @description Time of the last rotation. */
@@ -4176,6 +4188,12 @@ export interface components {
             expiresAt?: string;
             quota?: components["schemas"]["Quota"];
             /**
+             * @description `never`: the key gets only answers that cost nothing, such as repeats of questions that its principal has paid for with another key. `allow`: sessions over the PostgreSQL protocol begin with `sotto.spending = allow`. Default: each session allows it for itself.
+             * @enum {string}
+             */
+            spending?: "never" | "allow";
+            settings?: components["schemas"]["KeySettings"];
+            /**
              * @description True adds a key to a principal that has or had one. The new key then has the same releases, spending and allotments. Without it, the name must be new.
              * @default false
              */
@@ -4198,6 +4216,15 @@ export interface components {
             accuracy?: components["schemas"]["AccuracyTarget"];
             /** @description Largest probability with which any of the keys that only one person has appears. Greater than 0. */
             delta: number;
+        };
+        /** @description Settings with which sessions over the PostgreSQL protocol begin, unless they state others. */
+        KeySettings: {
+            /** @description Price of each query: `sotto.epsilon`. */
+            epsilon?: number;
+            /** @description Precision of each number instead of a price: `sotto.half_width`. */
+            halfWidth?: number;
+            /** @description Columns of half-widths: `sotto.half_widths`. */
+            halfWidths?: boolean;
         };
         KeysAnswer: {
             /** @enum {string} */

@@ -11,8 +11,18 @@ export interface Principal {
   readonly datasets?: readonly string[]
   /** Limits of the key that differ from those of the configuration. */
   readonly quota?: Partial<Quota>
+  /** `never` if nothing may be paid for with the key; `allow` if its sessions over PostgreSQL's protocol begin by allowing it. */
+  readonly spending?: 'never' | 'allow'
+  readonly settings?: KeySettings
   /** Id of the API key, if the principal signed in with one. */
   readonly key?: string
+}
+
+/** Settings with which sessions over PostgreSQL's protocol begin. At most one of price and precision. */
+export interface KeySettings {
+  readonly epsilon?: number
+  readonly halfWidth?: number
+  readonly halfWidths?: boolean
 }
 
 /** Limits on the use of the service by one principal. */

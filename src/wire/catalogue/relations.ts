@@ -152,7 +152,7 @@ function serverFacts(relations: readonly Relation[]): readonly string[] {
     ...insert('pg_timezone_names', [{ name: 'UTC', abbrev: 'UTC', is_dst: false }]),
     ...insert(
       'pg_settings',
-      createSettings('')
+      createSettings({ name: '' })
         .all()
         .map(([name, setting]) => ({
           name,

@@ -1,4 +1,6 @@
 import type { Spending } from '../../answers/charge.ts'
+import type { Principal } from '../../http/access/principal.ts'
+import { defined } from '../../privacy/defined.ts'
 import { didYouMean } from '../../privacy/did-you-mean.ts'
 import { SERVER_VERSION } from '../catalogue/names.ts'
 import { WireError } from '../errors.ts'
@@ -171,9 +173,23 @@ function canonical(name: string): string {
   return ALIASES[folded] ?? folded
 }
 
-/** Creates the settings of a session of a user. */
-export function createSettings(user: string): Settings {
-  let start: Values = new Map([['session_authorization', user]])
+/** What a session begins with: the name of its user, and what its key states. */
+export type SettingsOfKey = Pick<Principal, 'name' | 'spending' | 'settings'>
+
+function valuesOfKey({ name, spending, settings: { epsilon, halfWidth, halfWidths } = {} }: SettingsOfKey) {
+  const values = {
+    session_authorization: name,
+    'sotto.spending': spending === 'allow' ? 'allow' : undefined,
+    'sotto.epsilon': epsilon?.toString(),
+    'sotto.half_width': halfWidth?.toString(),
+    'sotto.half_widths': halfWidths ? 'on' : undefined,
+  }
+  return new Map(Object.entries(defined(values)))
+}
+
+/** Creates the settings of a session. */
+export function createSettings(key: SettingsOfKey): Settings {
+  let start: Values = valuesOfKey(key)
   let now: Levels = { values: start, lasting: start }
   /** The settings before the transaction, and at its savepoints, oldest first. */
   let kept: readonly { readonly savepoint?: string; readonly levels: Levels }[] = []
@@ -203,6 +219,8 @@ export function createSettings(user: string): Settings {
     set(written, value, local = false) {
       const name = canonical(written)
       const read = readValue(name, written, value, now.values) ?? start.get(name)
+      if (name === 'sotto.spending' && read === 'allow' && key.spending === 'never')
+        throw new WireError('42501', 'The key allows only answers that cost nothing.')
       const changed = (before: Values) => {
         const after = new Map(before)
         if (read === undefined) after.delete(name)
@@ -254,7 +272,8 @@ export function createSettings(user: string): Settings {
       if (halfWidth) return { accuracy: { halfWidth: Number(halfWidth) } }
       return {}
     },
-    spending: () => (currentOf('sotto.spending') === 'allow' ? 'allow' : 'replay-only'),
+    spending: () =>
+      key.spending === 'never' ? 'never' : currentOf('sotto.spending') === 'allow' ? 'allow' : 'replay-only',
     showsHalfWidths: () => currentOf('sotto.half_widths') === 'on',
   }
 }

@@ -2,6 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { Client, type ClientConfig, DatabaseError, type QueryArrayConfig } from 'pg'
 import Cursor from 'pg-cursor'
+import supertest from 'supertest'
 import { afterEach, describe, expect, test } from 'vitest'
 import { testService } from '../service.ts'
 
@@ -37,6 +38,8 @@ async function spent(): Promise<unknown> {
   const { body } = await service.as('analyst').get('/v1/datasets/census/budget').expect(200)
   return body.spent
 }
+
+const withKey = (key: string) => supertest.agent(service.url).set('authorization', `Bearer ${key}`)
 
 /** The error of a statement. */
 async function errorOf(statement: Promise<unknown>): Promise<DatabaseError> {
@@ -276,6 +279,76 @@ describe('a session', () => {
     for (const key of stored.keys) if (key.name === 'older') delete key.scram
     await writeFile(file, JSON.stringify(stored), { mode: 0o600 })
     expect((await one()).rows).toEqual([{ one: 1 }])
+  })
+
+  test('begins with the settings of its key, below its own', async () => {
+    const settings = { epsilon: 0.013, halfWidths: true }
+    const asked = { name: 'painter', role: 'analyst', spending: 'allow', settings }
+    const { body } = await service.as('custodian').post('/v1/keys').send(asked).expect(201)
+    expect(body).toMatchObject({ spending: 'allow', settings })
+    const signIn = { user: 'painter', password: body.key }
+    const shown = async (client: Client, name: string) =>
+      Object.values((await client.query(`SHOW ${name}`)).rows[0])
+    const { client } = await connect(signIn)
+    const { fields } = await client.query('SELECT COUNT(*) AS n FROM census WHERE Age > 17')
+    expect(fields.map(({ name }) => name)).toEqual(['n', 'n_half_width'])
+    await client.query('SET sotto.half_width = 5')
+    expect(await shown(client, 'sotto.epsilon')).toEqual([''])
+    await client.query('RESET ALL')
+    expect(await shown(client, 'sotto.epsilon')).toEqual(['0.013'])
+    const stated = await connect({
+      ...signIn,
+      options: '-c sotto.half_width=50 -c sotto.spending=replay-only',
+    })
+    expect(await shown(stated.client, 'sotto.epsilon')).toEqual([''])
+    expect(await shown(stated.client, 'sotto.spending')).toEqual(['replay-only'])
+    const both = { ...asked, name: 'both', settings: { epsilon: 1, halfWidth: 5 } }
+    const refused = await service.as('custodian').post('/v1/keys').send(both).expect(400)
+    expect(refused.body.errors).toEqual([{ field: 'settings.halfWidth', rule: expect.any(String) }])
+  })
+
+  test('attack: with a key for answers that cost nothing, nothing can be paid for, over HTTP neither', async () => {
+    const create = async (more: object) =>
+      (
+        await service
+          .as('custodian')
+          .post('/v1/keys')
+          .send({ name: 'wall', role: 'analyst', ...more })
+          .expect(201)
+      ).body.key
+    const [paying, watching] = [await create({}), await create({ samePrincipal: true, spending: 'never' })]
+    const sql = 'SELECT COUNT(*) FROM census WHERE Age > 23'
+    const options = '-c sotto.epsilon=0.012'
+    const before = await spent()
+    const { client } = await connect({ user: 'wall', password: watching, options })
+    const error = await errorOf(client.query(sql))
+    expect(error).toMatchObject({ code: '25006', message: expect.stringContaining('the key allows only') })
+    expect(error.hint).toBeUndefined()
+    const raised = { code: '42501' }
+    expect(await errorOf(client.query("SET sotto.spending = 'allow'"))).toMatchObject(raised)
+    expect(await errorOf(client.query("SELECT set_config('sotto.spending', 'ALLOW', false)"))).toMatchObject(
+      raised,
+    )
+    const allowing = { user: 'wall', password: watching, options: '-c sotto.spending=allow' }
+    expect(await errorOf(connect(allowing))).toMatchObject({ ...raised, severity: 'FATAL' })
+    const query = { kind: 'count', epsilon: 0.012 }
+    const asHolder = (key: string) => withKey(key).post('/v1/datasets/census/queries').send(query)
+    const answer = await asHolder(watching).expect(403)
+    expect(answer.body).toMatchObject({ code: 'forbidden', price: { epsilon: 0.012 } })
+    const batch = { queries: [query, { ...query, where: { column: 'Age', op: '>', value: 5 } }] }
+    await withKey(watching).post('/v1/datasets/census/queries/batch').send(batch).expect(403)
+    const session = { epsilon: 0.1, threshold: 5, positives: 1 }
+    await withKey(watching).post('/v1/datasets/census/sparse-vector-sessions').send(session).expect(403)
+    expect(await spent()).toEqual(before)
+    await asHolder(paying).expect(200)
+    await asHolder(watching).expect(200)
+    const payer = await connect({
+      user: 'wall',
+      password: paying,
+      options: `${options} -c sotto.spending=allow`,
+    })
+    const { rows } = await payer.client.query(sql)
+    expect((await client.query(sql)).rows).toEqual(rows)
   })
 
   test('ends once its key is deleted', async () => {

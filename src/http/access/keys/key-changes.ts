@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { defined } from '../../../privacy/defined.ts'
 import { Refusal, refuseField } from '../../../privacy/refusal.ts'
-import type { Principal, Quota, Role } from '../principal.ts'
+import type { KeySettings, Principal, Quota, Role } from '../principal.ts'
 import { type Change, KEY_NAME, type KeyAct, type KeyFile, type StoredKey } from './key-file.ts'
 import { digestOfKey } from './key-text.ts'
 import { scramVerifierOf } from './scram.ts'
@@ -13,6 +13,8 @@ export interface NewKey {
   /** Ids of the only datasets that the key may use. They need not be registered yet. */
   readonly datasets?: readonly string[]
   readonly quota?: Partial<Quota>
+  readonly spending?: Principal['spending']
+  readonly settings?: KeySettings
   /** ISO 8601. */
   readonly expiresAt?: string
   /** True if the name may have had keys before: the new key then belongs to the same principal. */
@@ -55,7 +57,7 @@ export function addKey(
 ): Change<StoredKey> {
   requireUsableName(contents, request, by)
   requireOwnDatasets(request, by)
-  const { name, role, datasets, quota } = request
+  const { name, role, datasets, quota, spending, settings } = request
   const expiresAt = request.expiresAt === undefined ? undefined : new Date(request.expiresAt)
   // An invalid date is NaN, which is not greater than anything.
   if (expiresAt !== undefined && !(expiresAt.getTime() > atMs && expiresAt.getTime() < END_OF_TIME_MS))
@@ -67,6 +69,8 @@ export function addKey(
     role,
     datasets: datasets && [...new Set(datasets)].sort(),
     quota,
+    spending,
+    settings,
     expiresAt: expiresAt?.toISOString(),
     createdAt: new Date(atMs).toISOString(),
     createdBy: nameOf(by),
@@ -202,7 +206,7 @@ function nameEntry({ names }: KeyFile, name: string) {
 
 function actOf(
   kind: KeyAct['kind'],
-  { id, name, role, datasets, quota, expiresAt }: StoredKey,
+  { id, name, role, datasets, quota, spending, settings, expiresAt }: StoredKey,
   { by, atMs }: Changing,
   facts: KeyAct['facts'] = {},
 ): KeyAct {
@@ -217,6 +221,8 @@ function actOf(
       role,
       ...recordedDatasets(datasets),
       quota: quota && JSON.stringify(quota),
+      spending,
+      settings: settings && JSON.stringify(settings),
       expiresAt,
       ...facts,
     }),

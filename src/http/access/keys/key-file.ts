@@ -24,6 +24,14 @@ const storedKey = z.strictObject({
   role,
   datasets: z.array(z.string()).readonly().optional(),
   quota: z.partialRecord(z.enum(QUOTA_FIELDS), z.number().min(0)).optional(),
+  spending: z.enum(['never', 'allow']).optional(),
+  settings: z
+    .strictObject({
+      epsilon: z.number().positive().exactOptional(),
+      halfWidth: z.number().positive().exactOptional(),
+      halfWidths: z.boolean().exactOptional(),
+    })
+    .optional(),
   expiresAt: time.optional(),
   createdAt: time,
   createdBy: z.string().optional(),

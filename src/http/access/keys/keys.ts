@@ -173,8 +173,8 @@ interface Entry {
 
 function indexByDigest({ keys }: KeyFile): ReadonlyMap<string, Entry> {
   const entries = new Map<string, Entry>()
-  for (const { id, name, role, datasets, quota, expiresAt, sha256, earlier } of keys) {
-    const principal: Principal = defined({ name, role, key: id, datasets, quota })
+  for (const { id, name, role, datasets, quota, spending, settings, expiresAt, sha256, earlier } of keys) {
+    const principal: Principal = defined({ name, role, key: id, datasets, quota, spending, settings })
     const expiry = expiresAt === undefined ? [] : [expiresAt]
     entries.set(sha256, { principal, validUntil: expiry })
     for (const before of earlier)
