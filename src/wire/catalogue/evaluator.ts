@@ -1,6 +1,8 @@
 import {
   type DuckDBConnection,
   DuckDBInstance,
+  DuckDBTimestampTZValue,
+  DuckDBTimestampValue,
   type DuckDBType,
   DuckDBTypeId,
   type DuckDBValue,
@@ -170,6 +172,8 @@ const TYPES: ReadonlyMap<DuckDBTypeId, number> = new Map<DuckDBTypeId, number>([
   [DuckDBTypeId.FLOAT, OID.float8],
   [DuckDBTypeId.DOUBLE, OID.float8],
   [DuckDBTypeId.DECIMAL, OID.float8],
+  [DuckDBTypeId.TIMESTAMP, OID.timestamptz],
+  [DuckDBTypeId.TIMESTAMP_TZ, OID.timestamptz],
 ])
 
 const ARRAYS: ReadonlyMap<number, number> = new Map([
@@ -189,6 +193,8 @@ function typeOf(type: DuckDBType | undefined): number {
 function wireValueOf(value: DuckDBValue): WireValue {
   if (value === null || typeof value === 'boolean' || typeof value === 'number') return value
   if (typeof value === 'bigint' || typeof value === 'string') return value
+  if (value instanceof DuckDBTimestampValue || value instanceof DuckDBTimestampTZValue)
+    return new Date(Number(value.micros / 1_000n)).toISOString()
   if (typeof value === 'object' && 'items' in value && Array.isArray(value.items))
     return value.items.map(wireValueOf)
   return String(value)

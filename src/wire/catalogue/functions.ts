@@ -1,5 +1,6 @@
 import { SQL_NAMES } from '../values/oids.ts'
 import { MACRO_PREFIX, SCHEMAS, SERVER_VERSION } from './names.ts'
+import { KEYWORDS } from './postgres-relations.ts'
 
 const CATALOGUE = SCHEMAS.pg_catalog
 
@@ -19,6 +20,11 @@ const OID_OF = {
   type: found('zz_oid', 'zz_types', `zz_sql = a OR zz_name = ${LAST_NAME}`),
   function: found('zz_oid', 'zz_functions', `zz_name = ${LAST_NAME}`),
   namespace: found('zz_oid', 'zz_namespaces', `zz_name = ${LAST_NAME}`),
+}
+
+/** Datasets can be read only. */
+function mayRead(privilege: string): string {
+  return `regexp_matches(lower(${privilege}), 'select|usage|connect|execute')`
 }
 
 /** Functions of PostgreSQL's catalogue as macros: `name(arguments)` and what it returns, by their number of arguments. */
@@ -50,13 +56,15 @@ const MACROS: readonly (readonly [name: string, ...variants: readonly (readonly 
   ['pg_my_temp_schema', ['', '0::UINTEGER']],
   ['pg_is_other_temp_schema', ['a', 'false']],
   ['pg_table_is_visible', ['a', `coalesce(${found('zz_visible', 'zz_classes', 'zz_oid = a')}, false)`]],
-  ...['type', 'function', 'operator', 'opclass', 'collation', 'statistics_obj', 'ts_config'].map(
-    (kind) => [`pg_${kind}_is_visible`, ['a', 'true']] as const,
-  ),
+  ...[
+    ...['type', 'function', 'operator', 'opclass', 'opfamily', 'collation', 'conversion', 'statistics_obj'],
+    ...['ts_config', 'ts_dict', 'ts_parser', 'ts_template'],
+  ].map((kind) => [`pg_${kind}_is_visible`, ['a', 'true']] as const),
   ...['database', 'schema', 'table', 'function', 'language', 'sequence', 'type', 'any_column'].map(
-    (kind) => [`has_${kind}_privilege`, ['a, b', 'true'], ['a, b, c', 'true']] as const,
+    (kind) => [`has_${kind}_privilege`, ['a, b', mayRead('b')], ['a, b, c', mayRead('c')]] as const,
   ),
-  ['has_column_privilege', ['a, b, c', 'true'], ['a, b, c, d', 'true']],
+  ['has_column_privilege', ['a, b, c', mayRead('c')], ['a, b, c, d', mayRead('d')]],
+  ['getdatabaseencoding', ['', `'UTF8'`]],
   ['pg_has_role', ['a, b', 'true'], ['a, b, c', 'true']],
   ['pg_get_userbyid', ['a', `'sotto'`]],
   ['pg_encoding_to_char', ['a', `'UTF8'`]],
@@ -103,7 +111,7 @@ const MACROS: readonly (readonly [name: string, ...variants: readonly (readonly 
     'quote_ident',
     [
       'a',
-      `CASE WHEN regexp_full_match(a, '[a-z_][a-z0-9_]*') THEN a ELSE '"' || replace(a, '"', '""') || '"' END`,
+      `CASE WHEN regexp_full_match(a, '[a-z_][a-z0-9_]*') AND ${found('zz_word', 'zz_keywords', 'zz_word = a')} IS NULL THEN a ELSE '"' || replace(a, '"', '""') || '"' END`,
     ],
   ],
   ['_pg_expandarray', ['a', `struct_pack(x := NULL::SMALLINT, n := NULL::INTEGER)`]],
@@ -132,7 +140,13 @@ const MACROS: readonly (readonly [name: string, ...variants: readonly (readonly 
     'col_description',
     ['a, b', found('zz_text', 'zz_descriptions', 'zz_object = a AND zz_part = b AND b > 0')],
   ],
-  ['format_type', ['a, b', found('zz_sql', 'zz_types', 'zz_oid = a')]],
+  [
+    'format_type',
+    [
+      'a, b',
+      `CASE WHEN a IS NOT NULL THEN coalesce(${found('zz_sql', 'zz_types', 'zz_oid = a')}, CASE a WHEN 0 THEN '-' ELSE '???' END) END`,
+    ],
+  ],
   ['to_regclass', ['a', OID_OF.class]],
   ['to_regtype', ['a', OID_OF.type]],
   ...Object.entries(OID_OF).map(([kind, lookup]) => [`oid_of_${kind}`, ['a', lookup]] as const),
@@ -176,15 +190,27 @@ export function functionStatements(): readonly string[] {
       'objoid AS zz_object, objsubid AS zz_part, description AS zz_text',
       'pg_description',
     ),
+    `CREATE TABLE ${CATALOGUE}.zz_keywords AS SELECT * FROM (VALUES ${keywordRows()}) AS words(zz_word, zz_code, zz_kind)`,
     ...MACROS.map(
       ([name, ...variants]) =>
         `CREATE MACRO main.${MACRO_PREFIX}${name} ` +
         variants.map(([parameters, body]) => `(${parameters}) AS ${body}`).join(', '),
     ),
     `CREATE MACRO main.${MACRO_PREFIX}pg_get_keywords() AS TABLE ` +
-      `SELECT unnest(['select', 'from', 'where', 'group', 'order', 'limit']) AS word, 'R' AS catcode, ` +
-      `true AS barelabel, 'reserved' AS catdesc, '' AS baredesc`,
+      `SELECT zz_word AS word, zz_code AS catcode, true AS barelabel, zz_kind AS catdesc, 'can be bare label' AS baredesc ` +
+      `FROM ${CATALOGUE}.zz_keywords`,
   ]
+}
+
+function keywordRows(): string {
+  const lines = KEYWORDS.trim().split('\n')
+  return lines
+    .flatMap((line) => {
+      const [kind = '', words = ''] = line.split(': ')
+      const code = kind === 'reserved' ? 'R' : kind.startsWith('reserved') ? 'T' : 'C'
+      return words.split(' ').map((word) => `('${word}', '${code}', '${kind}')`)
+    })
+    .join(', ')
 }
 
 /** Functions that the evaluator has itself, with the meaning of PostgreSQL. All end soon on small relations. */

@@ -10,3 +10,6 @@ export const SCHEMAS = { pg_catalog: 'catalogue', information_schema: 'informati
 
 /** Prefix of the macros that stand for functions of PostgreSQL. */
 export const MACRO_PREFIX = 'pgf_'
+
+/** The OID of pg_class, in which tables are rows. */
+export const OID_OF_PG_CLASS = 1_259

@@ -212,3 +212,10 @@ export const TYPES = `
 3807 _jsonb -1 f b A f , 3802 0 array_in array_recv i x
 4089 regnamespace 4 t b N f , 0 4090 regnamespacein regnamespacerecv i p
 `
+
+/** Words that must be quoted as names, by their kind. */
+export const KEYWORDS = `
+reserved: all analyse analyze and any array as asc asymmetric both case cast check collate column constraint create current_catalog current_date current_role current_time current_timestamp current_user default deferrable desc distinct do else end except false fetch for foreign from grant group having in initially intersect into lateral leading limit localtime localtimestamp not null offset on only or order placing primary references returning select session_user some symmetric table then to trailing true union unique user using variadic when where window with
+reserved (can be function or type name): authorization binary collation concurrently cross current_schema freeze full ilike inner is isnull join left like natural notnull outer overlaps right similar tablesample verbose
+unreserved (cannot be function or type name): between bigint bit boolean char character coalesce dec decimal exists extract float greatest grouping inout int integer interval least national nchar none normalize nullif numeric out overlay position precision real row setof smallint substring time timestamp treat trim values varchar xmlattributes xmlconcat xmlelement xmlexists xmlforest xmlnamespaces xmlparse xmlpi xmlroot xmlserialize xmltable
+`

@@ -4,7 +4,7 @@ import type { CatalogEntry } from '../../core/dataset/entry.ts'
 import { entry, must } from '../../privacy/must.ts'
 import { createSettings } from '../session/settings.ts'
 import { OID, SQL_NAMES, typeOfCompared } from '../values/oids.ts'
-import { DATABASE, DUMMY_DATABASE, SCHEMAS } from './names.ts'
+import { DATABASE, DUMMY_DATABASE, OID_OF_PG_CLASS, SCHEMAS } from './names.ts'
 import { RELATIONS, TYPES } from './postgres-relations.ts'
 
 type Value = string | number | boolean | null
@@ -16,7 +16,6 @@ const NAMESPACES = { pg_catalog: 11, public: 2_200, information_schema: 13_000 }
 /** OIDs from here on belong to datasets. */
 const FIRST_OWN_OID = 16_384
 const FIRST_FUNCTION_OID = 900_000
-const OID_OF_PG_CLASS = 1_259
 const HEAP = 2
 
 /** Writes the statements that create the catalogue over the declarations of datasets. No row of it depends on data. */
@@ -185,14 +184,22 @@ const commonOfClass = (columns: number) => ({
   ...{ relisshared: false, relpersistence: 'p', relnatts: columns, relchecks: 0, relhasrules: false },
   ...{ relhastriggers: false, relhassubclass: false, relrowsecurity: false, relforcerowsecurity: false },
   ...{ relispopulated: true, relreplident: 'd', relispartition: false, reltoastrelid: 0, reltype: 0 },
-  ...{ reloftype: 0, relfilenode: 0, relallvisible: 0 },
+  ...{ reloftype: 0, relfilenode: 0, relallvisible: 0, relrewrite: 0 },
 })
 
-const COLLATED: readonly string[] = ['name', 'text', 'bpchar', 'varchar']
+const COLLATIONS: ReadonlyMap<string, number> = new Map([
+  ['name', 950],
+  ...['text', 'bpchar', 'varchar'].map((name) => [name, 100] as const),
+])
 
 function typeFacts(): readonly string[] {
   const types = linesOf(TYPES).map((line) => line.split(' '))
-  const functions = [...new Set(types.flatMap((each) => [each[10] ?? '', each[11] ?? '']))]
+  const inverse = (name = '') => name.replace(/in$/, 'out').replace(/recv$/, 'send')
+  const functions = [
+    ...new Set(
+      types.flatMap(([...each]) => [each[10], each[11]].flatMap((name = '') => [name, inverse(name)])),
+    ),
+  ]
   const oidOfFunction = (name = '') => FIRST_FUNCTION_OID + functions.indexOf(name)
   return [
     ...insert(
@@ -215,8 +222,10 @@ function typeFacts(): readonly string[] {
           },
           ...{ typisdefined: true, typdelim: delimiter, typrelid: 0, typelem: Number(element) },
           ...{ typarray: Number(array), typinput: oidOfFunction(input), typreceive: oidOfFunction(receive) },
+          ...{ typoutput: oidOfFunction(inverse(input)), typsend: oidOfFunction(inverse(receive)) },
+          ...{ typmodin: 0, typmodout: 0, typanalyze: 0, typsubscript: 0 },
           ...{ typalign: alignment, typstorage: storage, typnotnull: false, typbasetype: 0, typtypmod: -1 },
-          ...{ typndims: 0, typcollation: COLLATED.includes(name) ? 100 : 0 },
+          ...{ typndims: 0, typcollation: COLLATIONS.get(name.replace(/^_/, '')) ?? 0 },
         }
       }),
     ),
@@ -228,6 +237,14 @@ const SIZES: ReadonlyMap<number, number> = new Map([
   [OID.date, 4],
   [OID.text, -1],
 ])
+
+const ALIGNMENTS: ReadonlyMap<number, string> = new Map([
+  [OID.bool, 'c'],
+  [OID.date, 'i'],
+  [OID.text, 'i'],
+])
+
+const MAY_SELECT = { grantor: 'sotto', grantee: 'PUBLIC', privilege_type: 'SELECT', is_grantable: 'NO' }
 
 /** What the catalogue says of one dataset. */
 function tableFacts({ declaration, dataset }: CatalogEntry, oid: number): readonly string[] {
@@ -249,7 +266,10 @@ function tableFacts({ declaration, dataset }: CatalogEntry, oid: number): readon
       { oid, relname: id, relnamespace: NAMESPACES.public, relkind: 'r', ...commonOfClass(columns.length) },
     ]),
     ...insert('pg_tables', [
-      { schemaname: 'public', tablename: id, tableowner: 'sotto', hasindexes: false, hasrules: false },
+      {
+        ...{ schemaname: 'public', tablename: id, tableowner: 'sotto', hasindexes: false, hasrules: false },
+        ...{ hastriggers: false, rowsecurity: false },
+      },
     ]),
     ...insert(
       'pg_attribute',
@@ -269,8 +289,13 @@ function tableFacts({ declaration, dataset }: CatalogEntry, oid: number): readon
           attnotnull: !isNullable,
         },
         ...{ atthasdef: false, atthasmissing: false, attidentity: '', attgenerated: '', attisdropped: false },
-        ...{ attislocal: true, attinhcount: 0, attcollation: type === OID.text ? 100 : 0, attstorage: 'p' },
-        ...{ attstattarget: -1, attcompression: '', attalign: 'd' },
+        ...{
+          attislocal: true,
+          attinhcount: 0,
+          attcollation: type === OID.text ? 100 : 0,
+          attstorage: type === OID.text ? 'x' : 'p',
+        },
+        ...{ attstattarget: -1, attcompression: '', attalign: ALIGNMENTS.get(type) ?? 'd' },
       })),
     ),
     ...insert('pg_description', [
@@ -286,9 +311,10 @@ function tableFacts({ declaration, dataset }: CatalogEntry, oid: number): readon
       [{ ...place, table_type: 'BASE TABLE', is_insertable_into: 'NO', is_typed: 'NO' }],
       'information_schema',
     ),
+    ...insert('table_privileges', [{ ...place, ...MAY_SELECT, with_hierarchy: 'YES' }], 'information_schema'),
     ...insert(
-      'table_privileges',
-      [{ ...place, grantor: 'sotto', grantee: 'PUBLIC', privilege_type: 'SELECT', is_grantable: 'NO' }],
+      'column_privileges',
+      columns.map(({ column }) => ({ ...place, ...MAY_SELECT, column_name: column.name })),
       'information_schema',
     ),
     ...insert(
@@ -297,9 +323,17 @@ function tableFacts({ declaration, dataset }: CatalogEntry, oid: number): readon
         ...{ ...place, column_name: column.name, ordinal_position: number },
         ...{ is_nullable: isNullable ? 'YES' : 'NO', data_type: SQL_NAMES.get(type) ?? nameOfType(type) },
         ...{ udt_catalog: DATABASE, udt_schema: 'pg_catalog', udt_name: nameOfType(type) },
-        ...{ is_identity: 'NO', is_generated: 'NEVER', is_updatable: 'NO', dtd_identifier: String(number) },
+        ...{
+          is_self_referencing: 'NO',
+          identity_cycle: 'NO',
+          is_identity: 'NO',
+          is_generated: 'NEVER',
+          is_updatable: 'NO',
+          dtd_identifier: String(number),
+        },
         ...{ numeric_precision: type === OID.int8 ? 64 : type === OID.float8 ? 53 : null },
         ...{ numeric_precision_radix: type === OID.int8 || type === OID.float8 ? 2 : null },
+        character_octet_length: type === OID.text ? 2 ** 30 : null,
         numeric_scale: type === OID.int8 ? 0 : null,
         datetime_precision: type === OID.timestamptz ? 6 : type === OID.date ? 0 : null,
       })),

@@ -21,6 +21,7 @@ import type { Report, WireColumn } from '../protocol/backend.ts'
 import type { Command, SimpleCommand } from '../statements/command.ts'
 import type { WireValue } from '../values/encode.ts'
 import { columnOfCells, OID, wireColumn } from '../values/oids.ts'
+import { spelled } from './settings.ts'
 import type { SessionState } from './state.ts'
 
 /** The result of a statement. */
@@ -218,7 +219,7 @@ async function show(parts: WireParts, state: SessionState, name: string) {
     return { kind: 'rows', columns, rows, tag: 'SHOW', notices: [] } as const
   }
   if (name.toLowerCase() === 'sotto.accounting') return oneRow(name, await accountingOf(parts, state), 'SHOW')
-  return oneRow(name, settings.show(name), 'SHOW')
+  return oneRow(spelled(name), settings.show(name), 'SHOW')
 }
 
 /** The accounting of each dataset, such as `census: basic`. */

@@ -173,6 +173,11 @@ function canonical(name: string): string {
   return ALIASES[folded] ?? folded
 }
 
+/** Returns the name of a setting as PostgreSQL spells it. */
+export function spelled(name: string): string {
+  return SPELLINGS[canonical(name)] ?? canonical(name)
+}
+
 /** What a session begins with: the name of its user, and what its key states. */
 export type SettingsOfKey = Pick<Principal, 'name' | 'spending' | 'settings'>
 
@@ -196,11 +201,10 @@ export function createSettings(key: SettingsOfKey): Settings {
 
   const currentOf = (name: string, from: Values = now.values) =>
     from.get(name) ?? (Object.hasOwn(SETTINGS, name) ? SETTINGS[name]?.standard : undefined)
-  const shownName = (name: string) => SPELLINGS[name] ?? name
   const reportedNames = Object.keys(SETTINGS).filter((name) => SETTINGS[name]?.reported)
   const report = (names: readonly string[]) =>
     names.flatMap((name) =>
-      SETTINGS[name]?.reported ? [[shownName(name), currentOf(name) ?? ''] as const] : [],
+      SETTINGS[name]?.reported ? [[spelled(name), currentOf(name) ?? ''] as const] : [],
     )
 
   const replace = (by: Levels) => {
@@ -238,7 +242,7 @@ export function createSettings(key: SettingsOfKey): Settings {
     },
     reset: () => replace({ values: start, lasting: start }),
     reported: () => report(reportedNames),
-    all: () => Object.keys(SETTINGS).map((name) => [shownName(name), currentOf(name) ?? ''] as const),
+    all: () => Object.keys(SETTINGS).map((name) => [spelled(name), currentOf(name) ?? ''] as const),
     begin() {
       if (kept.length === 0) kept = [{ levels: now }]
     },

@@ -3,7 +3,7 @@ import { deparseSync } from 'pgsql-deparser'
 import { parseText } from '../../answers/sql/parsing/parser.ts'
 import { Refusal } from '../../privacy/refusal.ts'
 import { BUILT_IN, OWN_FUNCTIONS } from '../catalogue/functions.ts'
-import { MACRO_PREFIX, SCHEMAS } from '../catalogue/names.ts'
+import { MACRO_PREFIX, OID_OF_PG_CLASS, SCHEMAS } from '../catalogue/names.ts'
 import { eachNode } from './parameters.ts'
 
 type Fields = Record<string, unknown>
@@ -129,44 +129,61 @@ function nameColumns(tree: Node): void {
   })
 }
 
-/** Name of the column of an expression, as PostgreSQL's FigureColname chooses it; undefined for `*`. */
+/** Name of the column of an expression; undefined for `*`. */
 function columnName(expression: unknown): string | undefined {
+  const { ColumnRef: column } = (expression ?? {}) as { readonly ColumnRef?: { readonly fields: Node[] } }
+  return column === undefined ? (figured(expression)?.name ?? '?column?') : nameOf(column.fields.at(-1))
+}
+
+/** A name that PostgreSQL derives from an expression. One that is not firm gives way to the name of a cast round it. */
+interface Figured {
+  readonly name: string
+  readonly isFirm: boolean
+}
+
+/** Derives the name of an expression as PostgreSQL's FigureColname does; undefined without one. */
+function figured(expression: unknown): Figured | undefined {
   const [[kind, fields] = ['', {}]] = Object.entries((expression ?? {}) as Readonly<Record<string, Fields>>)
+  const firm = (name: string) => ({ name, isFirm: true })
+  const unless = (inner: Figured | undefined, name: string) =>
+    inner?.isFirm ? inner : { name, isFirm: false }
   switch (kind) {
     case 'ColumnRef':
-      return nameOf((fields.fields as Node[]).at(-1))
+      return firm(nameOf((fields.fields as Node[]).at(-1)) ?? '')
     case 'FuncCall':
-      return nameOf((fields.funcname as Node[]).at(-1))
-    case 'TypeCast': {
-      const inner = columnName(fields.arg)
-      return inner === undefined || inner === UNNAMED
-        ? nameOf(((fields.typeName as Fields).names as Node[]).at(-1))
-        : inner
-    }
+      return firm(nameOf((fields.funcname as Node[]).at(-1)) ?? '')
+    case 'TypeCast':
+      return unless(figured(fields.arg), nameOf(((fields.typeName as Fields).names as Node[]).at(-1)) ?? '')
+    case 'CaseExpr':
+      return unless(figured(fields.defresult), 'case')
     case 'CollateClause':
-      return columnName(fields.arg)
-    case 'CaseExpr': {
-      const otherwise = columnName(fields.defresult) ?? UNNAMED
-      return otherwise === UNNAMED ? 'case' : otherwise
-    }
+      return figured(fields.arg)
     case 'CoalesceExpr':
-      return 'coalesce'
+      return firm('coalesce')
+    case 'MinMaxExpr':
+      return firm(fields.op === 'IS_LEAST' ? 'least' : 'greatest')
+    case 'A_Expr':
+      return fields.kind === 'AEXPR_NULLIF' ? firm('nullif') : undefined
+    case 'A_ArrayExpr':
+      return firm('array')
     case 'SQLValueFunction':
-      return String(fields.op).replace('SVFOP_', '').toLowerCase()
+      return firm(String(fields.op).replace('SVFOP_', '').toLowerCase())
     case 'SubLink': {
       const { SelectStmt: select } = (fields.subselect ?? {}) as { readonly SelectStmt?: Fields }
       const [first] = (select?.targetList ?? []) as readonly { readonly ResTarget?: Fields }[]
-      if (fields.subLinkType === 'EXISTS_SUBLINK') return 'exists'
-      return (first?.ResTarget?.name as string | undefined) ?? columnName(first?.ResTarget?.val)
+      if (fields.subLinkType === 'EXISTS_SUBLINK') return firm('exists')
+      if (fields.subLinkType === 'ARRAY_SUBLINK') return firm('array')
+      const name = (first?.ResTarget?.name as string | undefined) ?? columnName(first?.ResTarget?.val)
+      return name === undefined ? undefined : firm(name)
     }
-    case 'A_Indirection':
-      return columnName(fields.arg)
+    case 'A_Indirection': {
+      const field = ((fields.indirection ?? []) as Node[]).map(nameOf).findLast((name) => name !== undefined)
+      return field === undefined ? figured(fields.arg) : firm(field)
+    }
     default:
-      return UNNAMED
+      return undefined
   }
 }
-
-const UNNAMED = '?column?'
 
 type Rewrite = (node: Fields, fields: Fields) => void
 
@@ -180,9 +197,11 @@ const REWRITES: Readonly<Record<string, Rewrite>> = {
     if (functionNameOf(target.val) === 'generate_series') target.val = call('unnest', target.val)
   },
   CollateClause: (node, { arg }) => replace(node, arg),
-  ColumnRef: (_, column) => {
+  ColumnRef: (node, column) => {
     const fields = (column.fields ?? []) as Node[]
     if (fields.length === 3) column.fields = fields.slice(1)
+    // Only rows of pg_class have descriptions, which are found by the relation that the row is in.
+    if (nameOf(fields.at(-1)) === 'tableoid') replace(node, { A_Const: { ival: { ival: OID_OF_PG_CLASS } } })
   },
 }
 
@@ -351,11 +370,17 @@ const TYPES: Readonly<Record<string, string>> = {
 
 function rewriteCast(node: Fields, fields: Fields): void {
   const typeName = (fields.typeName ?? {}) as Fields
-  const name = nameOf(((typeName.names ?? []) as Node[]).at(-1)) ?? ''
+  const name = typeNameOf(fields)
   const kind = REGISTERED[name]
   const isArray = Array.isArray(typeName.arrayBounds)
   if (kind !== undefined && !isArray) {
     replace(node, registered(kind, fields.arg))
+    return
+  }
+  const { TypeCast: inner } = (fields.arg ?? {}) as { readonly TypeCast?: Fields }
+  const named = REGISTERED[typeNameOf(inner)]
+  if (named !== undefined && TYPES[name] === 'varchar' && !isArray) {
+    replace(node, shown(named, inner?.arg))
     return
   }
   const list = isArray ? listOf(fields.arg) : undefined
@@ -365,13 +390,33 @@ function rewriteCast(node: Fields, fields: Fields): void {
   typeName.typemod = -1
 }
 
-/** A constant, or a text that is put together, names something; a column holds an OID, which is shown as a name. */
+function typeNameOf(cast: Fields | undefined): string {
+  const { names } = (cast?.typeName ?? {}) as { readonly names?: readonly Node[] }
+  return nameOf(names?.at(-1)) ?? ''
+}
+
+/** A column or a number is an OID, which is shown as a name. A text, or one that is put together, names something. */
 function registered(kind: string, argument: unknown): unknown {
-  const { ColumnRef: column } = argument as { readonly ColumnRef?: unknown }
-  if (column === undefined) return call(`oid_of_${kind}`, castTo('varchar', argument))
+  return isOid(argument) ? shown(kind, argument) : oidOf(kind, argument)
+}
+
+function isOid(argument: unknown): boolean {
+  const { ColumnRef: column, A_Const: given } = (argument ?? {}) as {
+    readonly ColumnRef?: unknown
+    readonly A_Const?: Fields
+  }
+  return column !== undefined || given?.ival !== undefined || given?.fval !== undefined
+}
+
+function oidOf(kind: string, argument: unknown): unknown {
+  return isOid(argument) ? argument : call(`oid_of_${kind}`, castTo('varchar', argument))
+}
+
+function shown(kind: string, argument: unknown): unknown {
+  const oid = oidOf(kind, argument)
   return kind === 'type'
-    ? call('format_type', argument, { A_Const: { isnull: true } })
-    : call(`name_of_${kind}`, argument)
+    ? call('format_type', oid, { A_Const: { isnull: true } })
+    : call(`name_of_${kind}`, oid)
 }
 
 function castTo(type: string, arg: unknown) {

@@ -28,7 +28,7 @@ function textOf(type: number, value: Exclude<WireValue, null>): string {
 function elementText(item: WireValue): string {
   if (item === null) return 'NULL'
   if (typeof item !== 'string') return textOf(0, item)
-  return `"${item.replace(/["\\]/g, '\\$&')}"`
+  return /^$|^null$|[{}",\\\s]/i.test(item) ? `"${item.replace(/["\\]/g, '\\$&')}"` : item
 }
 
 /** Types whose binary form is a number of so many bytes. */
