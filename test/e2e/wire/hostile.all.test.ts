@@ -168,8 +168,8 @@ test('attack: statements whose planning does not end are stopped', async () => {
     ...session,
   })
   await client.connect()
-  for (const sql of [nested(18), joined(250)]) {
-    const stopped = client.query({ text: sql, name: 'described' } as never)
+  for (const [place, sql] of [nested(18), joined(250)].entries()) {
+    const stopped = client.query({ text: sql, name: `described ${place}` } as never)
     await expect(stopped).rejects.toMatchObject({ code: expect.stringMatching(/57014|54000/) })
     expect((await client.query("SELECT relname FROM pg_class WHERE relname = 'pg_type'")).rowCount).toBe(1)
     await client.query('DEALLOCATE ALL')
