@@ -53,6 +53,29 @@ const TYPES: Readonly<Record<string, readonly [SourceType, SourceType, SourceTyp
   'Name with spaces': ['text', 'varchar(20)', 'char(12)'],
 }
 
+/** Time zones with whole hours, halves and quarters, of the north and the south. */
+export const ZONES = ['America/New_York', 'Europe/Berlin', 'Australia/Lord_Howe', 'Asia/Kathmandu', 'UTC']
+
+/** Each half hour around the days on which clocks of the north and the south change. */
+export const CLOCK_CHANGES: readonly Date[] = [
+  '2024-03-08',
+  '2024-03-30',
+  '2024-04-05',
+  '2024-10-05',
+  '2024-10-26',
+  '2024-11-02',
+].flatMap((day) => Array.from({ length: 4 * 48 }, (_, half) => new Date(Date.parse(day) + half * 1_800_000)))
+
+/** The instants of {@link CLOCK_CHANGES}. */
+export function clockTable(): SourceTable {
+  const at = column.timestamp('at', '2024-03-08T00:00:00Z', '2024-11-07T00:00:00Z', { step: 1800n })
+  return {
+    name: 'clock_changes',
+    columns: [{ column: at, type: 'timestamptz' }],
+    rows: CLOCK_CHANGES.map((instant) => [`${instant.toISOString().slice(0, 19)}Z`]),
+  }
+}
+
 /** The columns that random queries use, with other types in each of three tables, and an identifier of people. */
 export function queriedTables(rows: number): readonly SourceTable[] {
   const identifiers = ['text', 'uuid', 'bigint'] as const

@@ -16,6 +16,7 @@ import type {
   ValueCounting,
 } from '../../src/core/planner/language/aggregate.ts'
 import { columnNamed } from '../../src/core/planner/language/columns.ts'
+import { planGrouping } from '../../src/core/planner/language/grouping.ts'
 import type { TextCounts } from '../../src/core/planner/language/reading.ts'
 import type { DuckDbEngine } from '../../src/engines/duckdb/engine.ts'
 import { ingest } from '../../src/engines/duckdb/ingestion/ingest.ts'
@@ -42,7 +43,14 @@ import {
   numericNames,
   profileOfPeople,
 } from './arbitraries.ts'
-import { csvOf, encodedTables, queriedTables, type SourceTable } from './conformance-tables.ts'
+import {
+  clockTable,
+  csvOf,
+  encodedTables,
+  queriedTables,
+  type SourceTable,
+  ZONES,
+} from './conformance-tables.ts'
 import { datasetOf, openTestEngine, withDuckDb } from './fixture.ts'
 import { type Expressed, numberExpression, otherExpression } from './random-expressions.ts'
 
@@ -150,6 +158,29 @@ export function testConformance(
       expect(sorted(stored)).toEqual(sorted(expected))
     },
   )
+
+  it('counts the same instants in the cells of time zones', async () => {
+    const table = clockTable()
+    const dataset = datasetOf(
+      table.columns.map(({ column }) => column),
+      table.name,
+    )
+    const name = await tested.load(table)
+    await store(table, dataset, { kind: 'row' })
+    await duckDb.open(dataset)
+    tested.engine.open(tableDatasetOf(dataset, name, { kind: 'row' }, await tested.engine.describe(name)))
+    for (const timeZone of ZONES)
+      for (const by of ['day', 'hour', 'dayOfWeek'] as const) {
+        const { key } = planGrouping({ column: 'at', by, timeZone }, dataset, 'column')
+        const bounding = { kind: 'one-row-each' } as const
+        const asked: Aggregate = { groupBy: [key], statistics: [{ kind: 'count' }], bounding }
+        const [here, there] = await Promise.all([
+          tested.engine.aggregate(dataset, asked),
+          duckDb.aggregate(dataset, asked),
+        ])
+        expect(here, `${by} in ${timeZone}`).toEqual(there)
+      }
+  })
 
   const tables = queriedTables(rows).slice(0, mostTables)
   for (const table of tables) {

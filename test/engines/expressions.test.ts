@@ -2,16 +2,21 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { query } from '../../schemas/answers/query.ts'
 import { type Dataset, isGrid, type QueryableColumn } from '../../src/core/dataset/dataset.ts'
+import { normalForm } from '../../src/core/planner/identity/normal-form.ts'
 import type { Aggregate } from '../../src/core/planner/language/aggregate.ts'
 import { columnNamed } from '../../src/core/planner/language/columns.ts'
 import { planGrouping } from '../../src/core/planner/language/grouping.ts'
+import { plan } from '../../src/core/planner/plan.ts'
 import type { DuckDbEngine } from '../../src/engines/duckdb/engine.ts'
 import { ingest } from '../../src/engines/duckdb/ingestion/ingest.ts'
 import { must } from '../../src/privacy/must.ts'
+import { LIMITS } from '../core/planner/planned.ts'
 import { folderForAll } from '../folders.ts'
 import { columns, randomRows } from './arbitraries.ts'
-import { column, datasetOf, openTestEngine, storedRows } from './fixture.ts'
+import { CLOCK_CHANGES, clockTable, csvOf, ZONES } from './conformance-tables.ts'
+import { datasetOf, openTestEngine, storedRows } from './fixture.ts'
 import { type Computed, type Expressed, numberExpression, otherExpression } from './random-expressions.ts'
 import type { StoredRow } from './reference-engine.ts'
 
@@ -96,17 +101,15 @@ describe('random expressions', () => {
 })
 
 describe('cells by the clock of a time zone', () => {
-  const at = column.timestamp('at', '2024-03-08T00:00:00Z', '2024-11-07T00:00:00Z', { step: 1800n })
-  const zoned = datasetOf([at], 'zoned')
-  // Each half hour around the days on which clocks of the north and the south change.
-  const starts = ['2024-03-08', '2024-03-30', '2024-04-05', '2024-10-05', '2024-10-26', '2024-11-02']
-  const instants = starts.flatMap((day) =>
-    Array.from({ length: 4 * 48 }, (_, half) => new Date(Date.parse(day) + half * 1_800_000)),
+  const table = clockTable()
+  const zoned = datasetOf(
+    table.columns.map((each) => each.column),
+    'zoned',
   )
 
   beforeAll(async () => {
     const [sourcePath, targetPath] = [join(folder.path, 'zoned.csv'), join(folder.path, 'zoned.duckdb')]
-    await writeFile(sourcePath, `at\n${instants.map((instant) => instant.toISOString()).join('\n')}\n`)
+    await writeFile(sourcePath, csvOf(table))
     await ingest({
       sourcePath,
       format: 'csv',
@@ -127,23 +130,20 @@ describe('cells by the clock of a time zone', () => {
     )
   }
 
-  test.each(['America/New_York', 'Europe/Berlin', 'Australia/Lord_Howe', 'Asia/Kathmandu', 'UTC'])(
-    'of %s contain the instants that it shows in them',
-    async (timeZone) => {
-      const format = new Intl.DateTimeFormat('en-CA', { timeZone, dateStyle: 'short' })
-      const weekday = new Intl.DateTimeFormat('en', { timeZone, weekday: 'long' })
-      const expectedBy = (name: (instant: Date) => string) => {
-        const found: Record<string, number> = {}
-        for (const instant of instants) found[name(instant)] = (found[name(instant)] ?? 0) + 1
-        return found
-      }
-      expect(await counts('day', timeZone)).toEqual(expectedBy((instant) => format.format(instant)))
-      expect(await counts('month', timeZone)).toEqual(
-        expectedBy((instant) => format.format(instant).slice(0, 7)),
-      )
-      expect(await counts('dayOfWeek', timeZone)).toEqual(expectedBy((instant) => weekday.format(instant)))
-    },
-  )
+  test.each(ZONES)('of %s contain the instants that it shows in them', async (timeZone) => {
+    const format = new Intl.DateTimeFormat('en-CA', { timeZone, dateStyle: 'short' })
+    const weekday = new Intl.DateTimeFormat('en', { timeZone, weekday: 'long' })
+    const expectedBy = (name: (instant: Date) => string) => {
+      const found: Record<string, number> = {}
+      for (const instant of CLOCK_CHANGES) found[name(instant)] = (found[name(instant)] ?? 0) + 1
+      return found
+    }
+    expect(await counts('day', timeZone)).toEqual(expectedBy((instant) => format.format(instant)))
+    expect(await counts('month', timeZone)).toEqual(
+      expectedBy((instant) => format.format(instant).slice(0, 7)),
+    )
+    expect(await counts('dayOfWeek', timeZone)).toEqual(expectedBy((instant) => weekday.format(instant)))
+  })
 
   test('have days of 23 and 25 hours, and two hours where the clock shows one twice', async () => {
     const days = await counts('day', 'America/New_York')
@@ -155,6 +155,20 @@ describe('cells by the clock of a time zone', () => {
       hours['2024-03-10T02-05:00'],
       hours['2024-03-10T03-04:00'],
     ]).toEqual([2, undefined, 2])
+  })
+
+  test('are of one zone, whatever the case of its name, and of UTC those without one', () => {
+    const ofZone = (timeZone: string) =>
+      normalForm(
+        plan(query.parse({ ...asked, column: { column: 'at', by: 'day', timeZone } }), zoned, LIMITS),
+      )
+    const asked = { kind: 'histogram', epsilon: 1 }
+    expect(ofZone('asia/TOKYO')).toEqual(ofZone('Asia/Tokyo'))
+    expect(ofZone('utc')).toEqual(
+      normalForm(plan(query.parse({ ...asked, column: { column: 'at', by: 'day' } }), zoned, LIMITS)),
+    )
+    expect(columnNamed(zoned, "local(at, 'asia/tokyo')")?.name).toBe("local(at, 'Asia/Tokyo')")
+    expect(columnNamed(zoned, "local(at, 'utc')")?.name).toBe('at')
   })
 
   test('are those of a zone that exists, and of timestamps', () => {

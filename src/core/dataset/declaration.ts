@@ -16,7 +16,7 @@ import type {
   StringColumn,
 } from './dataset.ts'
 import { parseGridValue, valueOfIndex } from './grid-value.ts'
-import { isTimeZone } from './iso-time.ts'
+import { timeZoneNamed } from './iso-time.ts'
 import { joinTree } from './joins.ts'
 import { DEFAULT_SELECTABLE, LONGEST_TEXT, MOST_CHARACTERS, MOST_TEXTS, MOST_VALUES } from './value-limits.ts'
 
@@ -410,11 +410,12 @@ function declareStep({ type, step }: GridDeclaration, report: Report): bigint {
 const LONGEST_SPAN_SECONDS = 146_097n * 86_400n
 
 function declareTimeZone(
-  timeZone: string,
+  declared: string,
   { lowerIndex, upperIndex, stepNano }: Grid,
   report: Report,
 ): string {
-  if (!isTimeZone(timeZone)) {
+  const timeZone = timeZoneNamed(declared)
+  if (timeZone === undefined) {
     report('timeZone', 'must be the name of an IANA time zone, such as "Europe/Berlin"')
     return 'UTC'
   }

@@ -1,3 +1,4 @@
+import { Temporal } from 'temporal-polyfill'
 import { entry } from '../../privacy/must.ts'
 
 /*
@@ -57,13 +58,16 @@ function secondsOfOffset(offset: string): bigint {
   return offset.startsWith('-') ? -seconds : seconds
 }
 
-/** Returns true for the name of a time zone that this platform knows. Offsets such as `+01:00` are not names. */
-export function isTimeZone(name: string): boolean {
-  if (!/^[A-Za-z]/.test(name)) return false
+/**
+ * Returns the name of a time zone that this platform knows, as the IANA list spells it whatever its case here; `undefined` for
+ * another text. Offsets such as `+01:00` are not names.
+ */
+export function timeZoneNamed(name: string): string | undefined {
+  if (!/^[A-Za-z]/.test(name)) return undefined
   try {
-    new Intl.DateTimeFormat('en', { timeZone: name })
-    return true
-  } catch {
-    return false
+    return Temporal.Instant.fromEpochMilliseconds(0).toZonedDateTimeISO(name).timeZoneId
+  } catch (error) {
+    if (error instanceof RangeError) return undefined
+    throw error
   }
 }

@@ -4,7 +4,7 @@ import { normalValue } from '../../dataset/grid-value.ts'
 import { periodName } from '../language/calendar.ts'
 import { periodsOf } from '../language/calendar-cells.ts'
 import { columnNamed } from '../language/columns.ts'
-import { inTimeZone } from '../language/grouping.ts'
+import { inTimeZone, zoneOf } from '../language/grouping.ts'
 
 /* Fields of queries in normal form. */
 
@@ -36,14 +36,15 @@ export function normalGrouping(grouping: GroupingColumn, dataset: Dataset): Grou
   if (column === undefined || !isTemporal(column)) return grouping
   if ('edges' in grouping)
     return { column: column.name, edges: grouping.edges.map((edge) => normalValue(column.type, edge)) }
-  const { by, timeZone } = grouping
+  const { by } = grouping
+  const timeZone = zoneOf(grouping)
   const divided = inTimeZone(grouping, column, dataset, 'column')
   if (!isTemporal(divided)) return grouping
   const { period, first, last, lowest, highest } = periodsOf(grouping, divided, 'column')
   return {
     column: column.name,
     by,
-    ...(timeZone === undefined || timeZone === 'UTC' ? {} : { timeZone }),
+    ...(timeZone === undefined ? {} : { timeZone }),
     ...(first === lowest ? {} : { from: periodName(period, first) }),
     ...(last === highest ? {} : { to: periodName(period, last) }),
   }

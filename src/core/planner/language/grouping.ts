@@ -9,6 +9,7 @@ import {
   type QueryableColumn,
 } from '../../dataset/dataset.ts'
 import { type GridValue, normalValue, valueOfIndex } from '../../dataset/grid-value.ts'
+import { timeZoneNamed } from '../../dataset/iso-time.ts'
 import type { GroupKey } from './aggregate.ts'
 import type { Bin } from './bin-text.ts'
 import { localHourName } from './calendar.ts'
@@ -92,6 +93,12 @@ export function inTimeZone(
   return by === 'hour' ? column : local.column
 }
 
+/** Returns the zone whose clock divides a column, spelt as in the IANA list; `undefined` for UTC. */
+export function zoneOf({ timeZone }: { readonly timeZone?: string | undefined }): string | undefined {
+  const named = timeZone && timeZoneNamed(timeZone)
+  return named === 'UTC' ? undefined : named
+}
+
 /** Plans the cells of a column on a grid, divided by edges or by the calendar. */
 function planDivision(
   division: Exclude<GroupingColumn, string>,
@@ -105,7 +112,8 @@ function planDivision(
       throw refuseQuery(`${field}.by`, rule)
     }
     const { bins, names } = planCalendarCells(division, column, field)
-    const { by, timeZone } = division
+    const { by } = division
+    const timeZone = zoneOf(division)
     const labels =
       by === 'hour' && timeZone !== undefined ? names.map((hour) => localHourName(hour, timeZone)) : names
     return { key: { kind: 'bins', column: name, ...bins, nullCell }, labels }

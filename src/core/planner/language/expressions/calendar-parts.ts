@@ -8,7 +8,7 @@ import {
   type TemporalColumn,
   type TimestampColumn,
 } from '../../../dataset/dataset.ts'
-import { isTimeZone } from '../../../dataset/iso-time.ts'
+import { timeZoneNamed } from '../../../dataset/iso-time.ts'
 import { type Period, periodAt, startOf } from '../calendar.ts'
 import type { Formula } from '../formula.ts'
 import { columnText, ONE_NANO, requireIndexes } from './linear.ts'
@@ -178,11 +178,13 @@ const LONGEST_SPAN_SECONDS = 146_097n * SECONDS_PER_DAY
  * that days have 23 or 25 hours there, and a repeated hour is one on the clock.
  * @throws ExpressionError for a column of another type, and for a name of no zone
  */
-export function localTime(column: QueryableColumn, timeZone: string): TimestampColumn {
+export function localTime(column: QueryableColumn, named: string): TimestampColumn {
   if (column.type !== 'timestamp')
     throw new ExpressionError(`must give local a timestamp; ${column.name} is of type ${column.type}`)
-  if (!isTimeZone(timeZone))
-    throw new ExpressionError(`has "${timeZone}", which is no IANA time zone, such as 'Europe/Berlin'`)
+  const timeZone = timeZoneNamed(named)
+  if (timeZone === undefined)
+    throw new ExpressionError(`has "${named}", which is no IANA time zone, such as 'Europe/Berlin'`)
+  if (timeZone === 'UTC') return column
   const { lowerIndex, upperIndex, nullable, invalidValue, constantPerPerson, dateFormat } = column
   const [first, last] = [unitsOf(column, lowerIndex), unitsOf(column, upperIndex)]
   if (last - first > LONGEST_SPAN_SECONDS)
