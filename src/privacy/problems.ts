@@ -111,9 +111,9 @@ export const PROBLEMS = {
     meaning: 'The source is or was registered under another id, or, as real data, under any id.',
     details:
       'With `errors` on `synthetic`: real data can never be registered as synthetic. With `errors` on ' +
-      '`separateBudget`: two budgets over one source protect the same people with the sum of both. Use the ' +
-      'first id, or state in `separateBudget` why there must be a second budget. The ledger records the ' +
-      'reason. A key that is limited to datasets may not do that.',
+      '`separateBudget`: two budgets over one source, also through a [view or a partition](connecting.md#one-budget-for-what-a-table-shows), ' +
+      'protect the same people with the sum of both. Use the first id, make both part of one population, or state in `separateBudget` why ' +
+      'there must be a second budget. The ledger records the reason. A key that is limited to datasets may not do that.',
     see: 'reference/refusals.md#of-any-registration',
   },
   'unknown-source': {
