@@ -20,6 +20,8 @@ export interface Placed<Part> {
 /** An aggregate, and the condition of its FILTER. */
 export interface PlacedMeasure extends Placed<Measure> {
   readonly filter?: QueryPredicate
+  /** The condition in normal form; empty without one. */
+  readonly rows: string
 }
 
 /** A query without the fields that a request gives by themselves, and the places of its fields. */
@@ -45,9 +47,7 @@ export function assembleQueries(
   where: QueryPredicate | undefined,
 ): readonly AssembledQuery[] {
   const numbered = measures.map((measure, place) => ({ ...measure, place }))
-  const alike = Map.groupBy(numbered, ({ filter }) =>
-    filter === undefined ? '' : normalText(filter, scope.dataset),
-  )
+  const alike = Map.groupBy(numbered, ({ rows }) => rows)
   const queries = [...alike.values()].flatMap((each) => {
     const { filter } = entry(each, 0)
     const rows =
@@ -269,9 +269,15 @@ function adviceFor(measure: Measure): string {
   }
 }
 
-/** Adds a measure unless an equal one is there, and returns its place. */
-export function placeMeasure(measures: PlacedMeasure[], measure: PlacedMeasure): number {
-  const { part, filter } = measure
-  const known = measures.findIndex((other) => isDeepStrictEqual([other.part, other.filter], [part, filter]))
-  return known === -1 ? measures.push(measure) - 1 : known
+/** Adds a measure unless one of the same rows is there, and returns its place. */
+export function placeMeasure(
+  measures: PlacedMeasure[],
+  measure: Omit<PlacedMeasure, 'rows'>,
+  { dataset }: Pick<Scope, 'dataset'>,
+): number {
+  const rows = measure.filter === undefined ? '' : normalText(measure.filter, dataset)
+  const known = measures.findIndex(
+    (other) => other.rows === rows && isDeepStrictEqual(other.part, measure.part),
+  )
+  return known === -1 ? measures.push({ ...measure, rows }) - 1 : known
 }

@@ -201,7 +201,7 @@ function createSlots(
   const measured = (call: Call): Slot => {
     const part = measureOf(scope, place, call)
     const filter = call.filter && conditionOf(scope, place, call.filter)
-    const measure = placeMeasure(measures, defined({ part, filter, at: call.at }))
+    const measure = placeMeasure(measures, defined({ part, filter, at: call.at }), scope)
     const type = typeOf(part, scope.dataset)
     return { measure, type, inUnitOfValue: halfWidthUnit(part, type) === undefined }
   }

@@ -211,6 +211,14 @@ describe('conditions', () => {
       "seen >= TO_TIMESTAMP('2024-02-28 00:00:00.000000', 'YYYY-MM-DD HH24:MI:SS.US')",
       { column: 'seen', op: '>=', value: '2024-02-28T00:00:00Z' },
     ],
+    [
+      "seen >= TIMESTAMP '2024-03-31 00:00:00.25' - interval '1 month'",
+      { column: 'seen', op: '>=', value: '2024-02-29T00:00:00.25Z' },
+    ],
+    [
+      "seen < to_timestamp('1969-12-31 23:59:59.5', 'YYYY-MM-DD HH24:MI:SS.US') + interval '1 second'",
+      { column: 'seen', op: '<', value: '1970-01-01T00:00:00.5Z' },
+    ],
     ["day > DATE '2024-03-31' - interval '1 month'", { column: 'day', op: '>', value: '2024-02-29' }],
     [
       '(age > 3 OR (member OR age IS NULL)) AND NOT (age > 5 OR member)',
@@ -241,6 +249,10 @@ describe('several queries', () => {
     ['SUM(age), SUM(LEAST(age, 3))', ['sum', 'sum']],
     ['COUNT(*), MIN(age), CORR(age, cost), STDDEV(cost)', ['correlation', 'groupBy', 'minimum']],
     ['COUNT(*) FILTER (WHERE age > 3), SUM(cost) FILTER (WHERE NOT age <= 3)', ['groupBy']],
+    [
+      'COUNT(*) FILTER (WHERE age > 3 AND member), COUNT(*) FILTER (WHERE member AND NOT age <= 3)',
+      ['count'],
+    ],
     ['AVG(CASE WHEN member THEN 1 ELSE 0 END)', ['proportion']],
     [
       'AVG(CASE WHEN member THEN 1 ELSE 0 END), AVG(CASE WHEN age > 3 THEN 1 ELSE 0 END), COUNT(*)',
@@ -294,7 +306,8 @@ describe('several queries', () => {
   })
 
   test('are at most as many as a batch has', () => {
-    const many = Array.from({ length: 101 }, (_, place) => `COUNT(*)FILTER(WHERE cost<${place / 4 - 10})`)
+    const filters = Array.from({ length: 101 }, (_, place) => `age=${place % 20} AND cost<${place / 20}`)
+    const many = filters.map((filter) => `COUNT(*)FILTER(WHERE ${filter})`)
     expect(refusalOf(select(many.join())).errors[0]?.rule).toContain('100')
   })
 })

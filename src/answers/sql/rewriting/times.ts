@@ -1,5 +1,6 @@
 import { dateText, instantText, parseDate, parseInstant } from '../../../core/dataset/iso-time.ts'
 import { periodAt, startOf } from '../../../core/planner/language/calendar.ts'
+import { divideRoundingDown } from '../../../privacy/rational.ts'
 import type { Refusal } from '../../../privacy/refusal.ts'
 import { isUnit } from '../grouping.ts'
 import type { CastType, Expression, Statement } from '../parsing/statement.ts'
@@ -30,7 +31,7 @@ export function resolveTimes(
 ): { readonly statement: Statement; readonly notes: readonly string[] } {
   const stated = new Map<string, string>()
   const clock: Clock = {
-    now: BigInt(Math.floor(nowMs / 1_000)),
+    now: BigInt(Math.floor(nowMs / 1_000)) * ONE_SECOND,
     refuse,
     state: (name, text) => stated.set(name, text),
   }
@@ -51,9 +52,9 @@ function resolved(expression: Expression, clock: Clock): Expression {
     case 'arithmetic':
       return resolvedSum(parts, clock)
     case 'cast': {
-      const seconds = parts.value.kind === 'text' ? secondsOf(parts.value) : undefined
-      if (seconds === undefined || (parts.type !== 'date' && parts.type !== 'timestamp')) return parts
-      return timeOf(seconds, parts.type === 'date' ? 'date' : 'timestamptz', at)
+      const nano = parts.value.kind === 'text' ? nanoOf(parts.value) : undefined
+      if (nano === undefined || (parts.type !== 'date' && parts.type !== 'timestamp')) return parts
+      return timeOf(nano, parts.type === 'date' ? 'date' : 'timestamptz', at)
     }
     default:
       return parts
@@ -61,23 +62,23 @@ function resolved(expression: Expression, clock: Clock): Expression {
 }
 
 const SECONDS_PER_DAY = 86_400n
+const ONE_SECOND = 1_000_000_000n
 
-function timeOf(seconds: bigint, type: CastType, at: number): Text {
-  const value = type === 'date' ? dateText(floorDay(seconds)) : instantText(seconds)
-  return { kind: 'text', value, type, at }
+/** A literal of an instant, in nanoseconds since 1970-01-01T00:00:00Z. */
+function timeOf(nano: bigint, type: CastType, at: number): Text {
+  const seconds = divideRoundingDown(nano, ONE_SECOND)
+  if (type === 'date') return { kind: 'text', value: dateText(BigInt(periodAt('day', seconds))), type, at }
+  const fraction = nano - seconds * ONE_SECOND
+  const digits = fraction === 0n ? '' : `.${String(fraction).padStart(9, '0').replace(/0+$/, '')}`
+  return { kind: 'text', value: instantText(seconds).replace('Z', `${digits}Z`), type, at }
 }
 
-function floorDay(seconds: bigint): bigint {
-  return BigInt(periodAt('day', seconds))
-}
-
-/** The seconds of a constant that is cast to a date or a timestamp; `undefined` for other texts. */
-function secondsOf({ value, type }: Text): bigint | undefined {
+/** The nanoseconds of a constant that is cast to a date or a timestamp; `undefined` for other texts. */
+function nanoOf({ value, type }: Text): bigint | undefined {
   if (type === undefined) return undefined
   const days = parseDate(value)
-  if (days !== undefined) return days * SECONDS_PER_DAY
-  const instant = parseInstant(instantOf(value, type) ?? '')
-  return instant === undefined ? undefined : instant / 1_000_000_000n
+  if (days !== undefined) return days * SECONDS_PER_DAY * ONE_SECOND
+  return parseInstant(instantOf(value, type) ?? '')
 }
 
 const CLOCKS: readonly string[] = ['now', 'statement_timestamp', 'transaction_timestamp', 'clock_timestamp']
@@ -97,10 +98,11 @@ function resolvedCall(call: Extract<Expression, { kind: 'call' }>, clock: Clock)
   }
   if (first?.kind !== 'text' || second?.kind !== 'text' || third !== undefined) return call
   if (name === 'date_trunc') {
-    const seconds = secondsOf(second)
+    const nano = nanoOf(second)
     const unit = first.value.toLowerCase()
-    if (seconds === undefined || !isUnit(unit)) return call
-    return timeOf(startOf(unit, periodAt(unit, seconds)), 'timestamptz', at)
+    if (nano === undefined || !isUnit(unit)) return call
+    const period = periodAt(unit, divideRoundingDown(nano, ONE_SECOND))
+    return timeOf(startOf(unit, period) * ONE_SECOND, 'timestamptz', at)
   }
   if (name === 'to_date' || name === 'to_timestamp') return formatted(call, first, second, clock)
   return call
@@ -118,7 +120,7 @@ function formatted(
   const type = name === 'to_date' ? 'date' : 'timestamptz'
   const whole = text.value.replace(/\.0+$/, '')
   const found = FORMATS.includes(format.value.toUpperCase())
-    ? secondsOf({ ...text, value: whole, type })
+    ? nanoOf({ ...text, value: whole, type })
     : undefined
   if (found !== undefined) return timeOf(found, type, at)
   throw refuse(at, `${name} reads a constant in one of the formats ${FORMATS.join(', ')}.`)
@@ -131,14 +133,14 @@ function resolvedSum(sum: Extract<Expression, { kind: 'arithmetic' }>, clock: Cl
   const [left, right] = swapped ? [sum.right, sum.left] : [sum.left, sum.right]
   if (left.kind === 'interval' && right.kind === 'number' && op === '*') return longer(left, right, clock)
   if (left.kind !== 'text' || (op !== '+' && op !== '-')) return sum
-  const seconds = secondsOf(left)
-  if (seconds === undefined) return sum
+  const nano = nanoOf(left)
+  if (nano === undefined) return sum
   const sign = op === '-' ? -1 : 1
+  const moved = (seconds: number | bigint) => BigInt(sign) * BigInt(seconds) * ONE_SECOND
   if (right.kind === 'number' && left.type === 'date' && /^-?\d{1,6}$/.test(right.text))
-    return timeOf(seconds + BigInt(sign * Number(right.text)) * SECONDS_PER_DAY, 'date', at)
+    return timeOf(nano + moved(BigInt(right.text) * SECONDS_PER_DAY), 'date', at)
   if (right.kind !== 'interval') return sum
-  const moved = addMonths(seconds, sign * right.months) + BigInt(sign * right.seconds)
-  return timeOf(moved, 'timestamptz', at)
+  return timeOf(addMonths(nano, sign * right.months) + moved(right.seconds), 'timestamptz', at)
 }
 
 function longer(
@@ -153,11 +155,13 @@ function longer(
 }
 
 /** As in PostgreSQL, the 31st becomes the last day of a shorter month. */
-function addMonths(seconds: bigint, months: number): bigint {
-  if (months === 0) return seconds
-  const month = periodAt('month', seconds)
-  const [start, next] = [startOf('month', month + months), startOf('month', month + months + 1)]
-  const within = seconds - startOf('month', month)
-  const lastDay = next - SECONDS_PER_DAY - start + (within % SECONDS_PER_DAY)
+function addMonths(nano: bigint, months: number): bigint {
+  if (months === 0) return nano
+  const month = periodAt('month', divideRoundingDown(nano, ONE_SECOND))
+  const startAt = (later: number) => startOf('month', month + later) * ONE_SECOND
+  const [start, next] = [startAt(months), startAt(months + 1)]
+  const within = nano - startAt(0)
+  const day = SECONDS_PER_DAY * ONE_SECOND
+  const lastDay = next - day - start + (within % day)
   return start + (within < lastDay ? within : lastDay)
 }
