@@ -489,7 +489,9 @@ const joinedColumn = z
 const join = z
   .strictObject({
     from: joinedColumn.describe('The column that refers to the other table, as `table.column`.'),
-    to: joinedColumn.describe('The key of the other table, as `table.column`. No value may occur twice.'),
+    to: joinedColumn.describe(
+      'The key of the other table, as `table.column`. No value may occur twice, except with `maxRows`.',
+    ),
     public: z
       .boolean()
       .default(false)
@@ -505,8 +507,20 @@ const join = z
           '`drop` leaves them out; `refuse` refuses the whole source. Default: `null` for a public table, otherwise `drop`, ' +
           'and then `null` is not possible.',
       ),
+    maxRows: z
+      .record(joinedTableName, z.int().min(1).max(1_000))
+      .optional()
+      .describe(
+        'Joins two facts of one person, such as visits and prescriptions: `from` is the column of the privacy unit, and many rows ' +
+          'of the other table may have the same `to`. By the names of both tables, the largest number of rows of a person that are ' +
+          'combined; of more rows, a digest chooses.',
+      ),
   })
-  .meta({ id: 'Join', description: 'A reference from a column of one table to the key of another.' })
+  .meta({
+    id: 'Join',
+    description:
+      'A reference from a column of one table to the key of another, or with `maxRows` two facts of each person.',
+  })
 
 const SAME_FOR_TABLES = ['connection', 'mode', 'freshness'] as const
 
@@ -950,8 +964,16 @@ const ingestionCounts = z
       z.strictObject({
         from: z.string(),
         to: z.string(),
-        missing: exactCount.describe('Rows without a reference.'),
-        dangling: exactCount.describe('Rows whose reference leads nowhere.'),
+        missing: exactCount.describe(
+          'Rows without a reference; of two facts, rows of either table without a person.',
+        ),
+        dangling: exactCount.describe(
+          'Rows whose reference leads nowhere; of two facts, rows of either table whose person has none in the other.',
+        ),
+        beyondMaxRows: z
+          .record(z.string(), exactCount)
+          .optional()
+          .describe('Of two facts, the rows of each table beyond those that its people keep.'),
       }),
     )
       .optional()

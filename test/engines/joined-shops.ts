@@ -42,16 +42,43 @@ const shops = fc.record({
 })
 type Shop = typeof shops extends fc.Arbitrary<infer Drawn> ? Drawn : never
 
+/** The digest that orders the rows of a person, whose identifier comes first. */
+function digest(texts: readonly (string | null)[], key = '') {
+  const canonical = texts.map((text) => (text === null ? 'n,' : `${text.length}:${text}`))
+  return createHash('md5')
+    .update(`${key}row${canonical.join('')}`)
+    .digest('hex')
+}
+
 /** The row of a customer that stands for all: that of the lowest digest. */
 function rowOf(customers: Shop['customers'], id: string | null | undefined) {
-  const digest = (texts: readonly string[]) =>
-    createHash('md5')
-      .update(`row${texts.map((text) => `${text.length}:${text}`).join('')}`)
-      .digest('hex')
   return customers
     .flatMap((row) => (row[0] === null || row[0].trim() === '' || row[0] !== id ? [] : [row]))
     .map((row) => ({ row, digest: digest([row[0] ?? '', row[0] ?? '', row[1]]) }))
     .sort((a, b) => (a.digest < b.digest ? -1 : 1))[0]?.row
+}
+
+/** The pairs of two orders and two lines of each customer, named in a line as its product, by the definitions. */
+function pairsOf({ lines, orders, customers }: Shop) {
+  const kept = <Row>(rows: readonly Row[], id: string, valuesOf: (row: Row) => readonly (string | null)[]) =>
+    rows
+      .map((row) => ({ row, digest: digest([id, ...valuesOf(row)], KEY) }))
+      .sort((a, b) => (a.digest < b.digest ? -1 : 1))
+      .slice(0, 2)
+      .map(({ row }) => row)
+  return [...new Set(customers.map(([id]) => id))].flatMap((each) => {
+    const owner = rowOf(customers, each)
+    const id = owner?.[0] ?? ''
+    if (owner === undefined) return []
+    const age = owner[1]
+    const own = orders.filter(([, customer]) => customer === id)
+    const others = lines.filter(([, product]) => product === id)
+    const [ones, twos] = [
+      kept(own, id, ([, , channel]) => [id, channel, age]),
+      kept(others, id, ([, , pieces]) => [pieces]),
+    ]
+    return ones.flatMap(([, , channel]) => twos.map(([, , pieces]) => [id, pieces, channel, age, null]))
+  })
 }
 
 /** The joined rows by the definitions. */
@@ -72,6 +99,7 @@ const columns: readonly Column[] = [
   { ...column.integer('customers.age', 0n, 99n), constantPerPerson: true } as Column,
   column.string('products.name'),
 ]
+const KEY = 'ab'.repeat(32)
 const unit = { kind: 'person', column: 'customers.id', maxRows: 3 } as const
 const joinsOf = (dangling: 'null' | 'drop') =>
   [
@@ -94,7 +122,7 @@ export async function tableOf(
   const located = [...declared.map(({ name }) => name), ...ends].map(
     (name) => found.find((each) => each.name === name) ?? expect.unreachable(name),
   )
-  const keyed = privacyUnit.kind === 'row' ? privacyUnit : { ...privacyUnit, key: 'ab'.repeat(32) }
+  const keyed = privacyUnit.kind === 'row' ? privacyUnit : { ...privacyUnit, key: KEY }
   return { dataset, table, columns: located, unit: keyed }
 }
 
@@ -125,15 +153,30 @@ export interface Shops {
 }
 
 /** Loads a shop as tables, and returns them joined. */
-export async function loadShop({ engine, insert }: Shops, shop: Shop): Promise<TableDataset> {
+export async function loadShop(shops: Shops, shop: Shop): Promise<TableDataset> {
+  await insertShop(shops, shop)
+  const tables = Object.fromEntries(
+    ['customers', 'lines', 'orders', 'products'].map((each) => [each, liveTable(each)]),
+  )
+  return tableOf(shops.engine, { kind: 'joined', tables, joins: [...joinsOf(shop.dangling)] }, 'joined')
+}
+
+/** Loads a shop as tables, and returns its orders and lines as two facts of customers. */
+async function loadFacts(shops: Shops, shop: Shop): Promise<TableDataset> {
+  await insertShop(shops, shop)
+  const tables = Object.fromEntries(['customers', 'lines', 'orders'].map((each) => [each, liveTable(each)]))
+  const joins = [
+    { from: 'customers.id', to: 'lines.product', public: false, maxRows: { orders: 2, lines: 2 } },
+    { from: 'orders.customer', to: 'customers.id', public: false },
+  ]
+  return tableOf(shops.engine, { kind: 'joined', tables, joins }, 'facts', columns.slice(0, 4))
+}
+
+async function insertShop({ insert }: Shops, shop: Shop): Promise<void> {
   const products = Array.from({ length: shop.products }, (_, code) => [String(code), `product ${code}`])
   const { lines, orders, customers } = shop
   const inserted = Object.entries({ lines, orders, customers, products })
   await Promise.all(inserted.map(([name, rows]) => insert(name, rows)))
-  const tables = Object.fromEntries(
-    ['customers', 'lines', 'orders', 'products'].map((each) => [each, liveTable(each)]),
-  )
-  return tableOf(engine, { kind: 'joined', tables, joins: [...joinsOf(shop.dangling)] }, 'joined')
 }
 
 /** Reads the rows of a table, sorted. */
@@ -186,5 +229,55 @@ export function testJoins(shopsOf: () => Shops, numRuns: number): void {
       }),
       { numRuns },
     )
+  })
+
+  it('of two facts are the pairs of the rows that their people keep', async () => {
+    const { engine, insert } = shopsOf()
+    const counts: number[] = []
+    await fc.assert(
+      fc.asyncProperty(shops, fc.constantFrom('0', '1', 'a'), async (shop, person) => {
+        // Customer 1 has more rows of either fact than are kept.
+        const busy: Shop = {
+          ...shop,
+          lines: [
+            ...shop.lines,
+            ...(['0', '3', '20'] as const).map((pieces) => ['1', '1', pieces] as [string, string, '0']),
+          ],
+          orders: shop.orders.map(([code, customer, channel], i) => [code, i < 3 ? '1' : customer, channel]),
+          customers: [...shop.customers, ['1', '7']],
+        }
+        await insert('flat', pairsOf(busy))
+        const joined = await loadFacts(shopsOf(), busy)
+        const flat = await tableOf(engine, liveTable('flat'), 'flat', columns.slice(0, 4))
+        const rows = await rowsOf(engine, joined)
+        counts.push(rows.length)
+        expect(rows).toEqual(await rowsOf(engine, flat))
+        const { joined: inspected, ...others } = await engine.inspect(joined)
+        expect(others).toEqual(await engine.inspect(flat))
+        const [, facts] = inspected?.joins ?? []
+        expect(facts).toMatchObject({ repeated: 0, combined: rows.length })
+        for (const table of [joined, flat]) engine.open(table)
+        const asked = {
+          ...question,
+          statistics: question.statistics.filter(
+            (each) => !('where' in each) || each.where?.kind !== 'is-null',
+          ),
+        }
+        try {
+          expect(await engine.aggregate(joined.dataset, asked)).toEqual(
+            await engine.aggregate(flat.dataset, asked),
+          )
+        } finally {
+          for (const table of [joined, flat]) await engine.closeDataset(table.dataset)
+        }
+        const left = without(busy, person)
+        const ofOthers = { ...left, lines: busy.lines.filter(([, product]) => product !== person) }
+        expect(await rowsOf(engine, await loadFacts(shopsOf(), ofOthers))).toEqual(
+          rows.filter((row) => JSON.parse(row)[0] !== person),
+        )
+      }),
+      { numRuns },
+    )
+    expect(Math.min(...counts)).toBeGreaterThanOrEqual(4)
   })
 }

@@ -3978,10 +3978,14 @@ export interface components {
             joins?: {
                 from: string;
                 to: string;
-                /** @description Rows without a reference. */
+                /** @description Rows without a reference; of two facts, rows of either table without a person. */
                 missing: number;
-                /** @description Rows whose reference leads nowhere. */
+                /** @description Rows whose reference leads nowhere; of two facts, rows of either table whose person has none in the other. */
                 dangling: number;
+                /** @description Of two facts, the rows of each table beyond those that its people keep. */
+                beyondMaxRows?: {
+                    [key: string]: number;
+                };
             }[];
             invalidValues: {
                 column: components["schemas"]["ColumnName"];
@@ -4104,11 +4108,11 @@ export interface components {
             /** @description The key. Store it: the service keeps only its digest and never shows it again. */
             key: string;
         };
-        /** @description A reference from a column of one table to the key of another. */
+        /** @description A reference from a column of one table to the key of another, or with `maxRows` two facts of each person. */
         Join: {
             /** @description The column that refers to the other table, as `table.column`. */
             from: string;
-            /** @description The key of the other table, as `table.column`. No value may occur twice. */
+            /** @description The key of the other table, as `table.column`. No value may occur twice, except with `maxRows`. */
             to: string;
             /**
              * @description True states that neither the keys nor the values of the other table depend on people: a list of hospitals, of products, of holidays. False if its rows are people, or lead to people.
@@ -4120,12 +4124,16 @@ export interface components {
              * @enum {string}
              */
             dangling?: "null" | "drop" | "refuse";
+            /** @description Joins two facts of one person, such as visits and prescriptions: `from` is the column of the privacy unit, and many rows of the other table may have the same `to`. By the names of both tables, the largest number of rows of a person that are combined; of more rows, a digest chooses. */
+            maxRows?: {
+                [key: string]: number;
+            };
         };
-        /** @description A reference from a column of one table to the key of another. */
+        /** @description A reference from a column of one table to the key of another, or with `maxRows` two facts of each person. */
         JoinInput: {
             /** @description The column that refers to the other table, as `table.column`. */
             from: string;
-            /** @description The key of the other table, as `table.column`. No value may occur twice. */
+            /** @description The key of the other table, as `table.column`. No value may occur twice, except with `maxRows`. */
             to: string;
             /**
              * @description True states that neither the keys nor the values of the other table depend on people: a list of hospitals, of products, of holidays. False if its rows are people, or lead to people.
@@ -4137,6 +4145,10 @@ export interface components {
              * @enum {string}
              */
             dangling?: "null" | "drop" | "refuse";
+            /** @description Joins two facts of one person, such as visits and prescriptions: `from` is the column of the privacy unit, and many rows of the other table may have the same `to`. By the names of both tables, the largest number of rows of a person that are combined; of more rows, a digest chooses. */
+            maxRows?: {
+                [key: string]: number;
+            };
         };
         /** @description Several tables as one. Its rows are those of the table to which no join leads, each with the columns of the tables that it refers to, and columns are named `table.column`. */
         JoinedSource: {

@@ -46,7 +46,17 @@ export function namedTables({ from, joins }: Statement, dataset: Dataset, misfit
       )
     named.set(nameOf(join.table), `${declared.to.table}.`)
   }
+  requireFacts(from, named, tree, misfit)
   return named
+}
+
+/** A statement over one fact would seem to count its rows, and counts the combined ones. */
+function requireFacts(from: TableName, named: NamedTables, { facts, root }: JoinTree, misfit: Misfit): void {
+  if (facts === undefined || [...named.values()].includes(`${facts.join.to.table}.`)) return
+  throw misfit(
+    from.at,
+    `FROM must also have ${spelled(facts.join)}: each row is one of ${root} with one of ${facts.join.to.table}.`,
+  )
 }
 
 function nameOf({ name, alias }: TableName): string {

@@ -124,6 +124,9 @@ function printJoins({ joins = [] }: Schemas['IngestionCounts']): void {
     ['reference', 'to', 'missing', 'leads nowhere'],
     joins.map(({ from, to, missing, dangling }) => [from, to, missing, dangling].map(shown)),
   )
+  for (const { beyondMaxRows = {} } of joins)
+    for (const [table, rows] of Object.entries(beyondMaxRows))
+      console.log(`\nRows of ${shown(table)} left out because their person has more than maxRows: ${rows}`)
 }
 
 function printClamped({ clampedValues }: Schemas['IngestionCounts']): void {

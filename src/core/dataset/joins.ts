@@ -1,3 +1,5 @@
+import { defined } from '../../privacy/defined.ts'
+import { must } from '../../privacy/must.ts'
 import type { FieldError } from '../../privacy/refusal.ts'
 import { type Declared, isLiveSource, type JoinedSource, type Source } from './dataset.ts'
 
@@ -15,8 +17,11 @@ export interface Join {
   readonly position: number
   readonly from: JoinedColumn
   readonly to: JoinedColumn
-  /** `lookup`: the other table is public. `owner`: its rows are people, or lead to people. */
-  readonly kind: 'lookup' | 'owner'
+  /**
+   * `lookup`: the other table is public. `owner`: its rows are people, or lead to people. `facts`: its rows are further facts
+   * of the same people, of whom each may have many.
+   */
+  readonly kind: 'lookup' | 'owner' | 'facts'
   /** Rule for rows whose reference is missing or leads nowhere. */
   readonly dangling: 'null' | 'drop' | 'refuse'
 }
@@ -29,6 +34,20 @@ export interface JoinTree {
   readonly joins: readonly Join[]
   /** The table whose rows are people: the last one of the joins of people, or the root without such joins. */
   readonly people: string
+  /** The two facts of a person that the rows combine; absent where they are those of the root. */
+  readonly facts?: Facts
+}
+
+/** Two facts of each person. A row of the dataset is a row of one with a row of the other, of the same person. */
+export interface Facts {
+  readonly join: Join
+  /** That of the root of all, and that of the table to which the join leads. */
+  readonly sides: readonly [FactSide, FactSide]
+}
+
+/** The joined rows of one fact, of which each person keeps some before they meet those of the other fact. */
+export interface FactSide extends Omit<JoinTree, 'facts'> {
+  readonly maxRows: number
 }
 
 /** Largest number of tables from the rows to their people. */
@@ -46,6 +65,7 @@ export function parseJoinedColumn(name: string): JoinedColumn | undefined {
 }
 
 type ColumnDeclaration = Declared['columns'][number]
+type PersonUnit = Extract<Declared['privacyUnit'], { kind: 'person' }>
 
 /** True for a source of several tables. */
 export function isJoined(source: Source): source is JoinedSource {
@@ -71,14 +91,15 @@ export function joinTree(
   )
   if (isLiveSource(source)) checkLive(joins, add)
   const tree = errors.length === 0 ? arrange(Object.keys(source.tables), joins, add) : undefined
-  if (tree !== undefined) checkPeople(tree, privacyUnit, add)
+  const facts = tree && factsOf(tree, source.joins, add)
+  if (tree !== undefined) checkPeople(tree, privacyUnit, facts, add)
   checkNames(source, columns, add)
   for (const { field, rule } of errors) report(field, rule)
-  return errors.length === 0 ? tree : undefined
+  return errors.length > 0 || tree === undefined ? undefined : defined({ ...tree, facts })
 }
 
 function readJoin(
-  { from, to, public: isPublic, dangling }: JoinedSource['joins'][number],
+  { from, to, public: isPublic, dangling, maxRows }: JoinedSource['joins'][number],
   position: number,
   tables: readonly string[],
   report: Report,
@@ -89,7 +110,11 @@ function readJoin(
     report(`source.joins.${position}.${name}`, `must name a column of one of the tables ${tables.join(', ')}`)
     return { table: '', column: '' }
   }
-  const kind = isPublic ? 'lookup' : 'owner'
+  const kind = isPublic ? 'lookup' : maxRows === undefined ? 'owner' : 'facts'
+  if (maxRows !== undefined && isPublic)
+    report(`source.joins.${position}.maxRows`, 'must be absent for a public table, which is about no person')
+  if (kind === 'facts' && dangling !== undefined && dangling !== 'drop')
+    report(`source.joins.${position}.dangling`, 'must be "drop": a row combines both facts of its person')
   if (kind === 'owner' && dangling === 'null')
     report(
       `source.joins.${position}.dangling`,
@@ -152,21 +177,87 @@ function isOwned({ position, from, to }: Join, people: string, report: Report): 
   return false
 }
 
+/** Separates the joins of two facts. Each side is one relation of rows that have at most one person. */
+function factsOf(
+  { root, joins, people }: JoinTree,
+  declared: JoinedSource['joins'],
+  report: Report,
+): Facts | undefined {
+  const [join, another] = joins.filter(({ kind }) => kind === 'facts')
+  if (join === undefined) return undefined
+  if (another !== undefined)
+    report(`source.joins.${another.position}.maxRows`, 'must be in one join at most: rows combine two facts')
+  const { position, to } = join
+  const maxRows = new Map(Object.entries(must(declared[position]?.maxRows, 'the rows of facts')))
+  const ofSide = (table: string): number => {
+    const most = maxRows.get(table)
+    if (most === undefined)
+      report(`source.joins.${position}.maxRows.${table}`, 'must be the largest number of rows of a person')
+    return most ?? 0
+  }
+  for (const table of [...maxRows.keys()].filter((name) => name !== root && name !== to.table))
+    report(
+      `source.joins.${position}.maxRows.${table}`,
+      `must be absent: the facts are ${root} and ${to.table}`,
+    )
+  const beyond = tablesBelow(to.table, joins)
+  const others = joins.filter(({ from }) => beyond.has(from.table))
+  const own = joins.filter((each) => each !== join && !others.includes(each))
+  return {
+    join,
+    sides: [
+      { root, people, joins: own, maxRows: ofSide(root) },
+      { root: to.table, people: to.table, joins: others, maxRows: ofSide(to.table) },
+    ],
+  }
+}
+
+/** Returns a table with those to which it leads. */
+export function tablesBelow(table: string, joins: readonly Join[]): ReadonlySet<string> {
+  const tables = new Set([table])
+  for (const { from, to } of joins) if (tables.has(from.table)) tables.add(to.table)
+  return tables
+}
+
 /** The people must be the keys of the table at which the joins of people end. */
-function checkPeople({ joins, people, root }: JoinTree, unit: Declared['privacyUnit'], report: Report): void {
+function checkPeople(
+  { joins, people, root }: JoinTree,
+  unit: Declared['privacyUnit'],
+  facts: Facts | undefined,
+  report: Report,
+): void {
   const owners = joins.filter(({ kind }) => kind === 'owner')
   const last = owners.at(-1)
   if (unit.kind === 'row') {
     for (const { position } of owners)
       report(`source.joins.${position}.public`, 'must be true where each row is another person')
+    if (facts !== undefined)
+      report(`source.joins.${facts.join.position}.maxRows`, 'must be absent where each row is another person')
     return
   }
+  if (facts !== undefined) checkFacts(facts, unit, report)
   if (last !== undefined) {
     const name = `${people}.${last.to.column}`
     if (unit.column !== name)
       report('privacyUnit.column', `must be ${name}, at which the joins of people end`)
   } else if (parseJoinedColumn(unit.column)?.table !== root)
     report('privacyUnit.column', `must be a column of ${root}, whose rows are the rows of the dataset`)
+}
+
+/** Any other column could name somebody else, whose row would depend on two people. */
+function checkFacts({ join: { position, from }, sides }: Facts, unit: PersonUnit, report: Report): void {
+  if (`${from.table}.${from.column}` !== unit.column)
+    report(
+      `source.joins.${position}.from`,
+      `must be ${unit.column}, the column of the privacy unit, so that both facts are those of one person`,
+    )
+  const [one, other] = sides.map(({ maxRows }) => maxRows)
+  const most = (one ?? 0) * (other ?? 0)
+  if (unit.maxRows > most)
+    report(
+      'privacyUnit.maxRows',
+      `must be at most ${most} = ${one} * ${other}, the most that a person can have`,
+    )
 }
 
 function checkNames(source: JoinedSource, columns: readonly ColumnDeclaration[], report: Report): void {
@@ -217,7 +308,7 @@ export function withConstants(
  * leads.
  */
 function tablesOfPeople({ joins, people, root }: JoinTree): ReadonlySet<string> {
-  const tables = new Set(people === root ? [] : [people])
-  for (const { from, to } of joins) if (tables.has(from.table)) tables.add(to.table)
-  return tables
+  // A person has many further facts.
+  const single = joins.filter(({ kind }) => kind !== 'facts')
+  return people === root ? new Set() : tablesBelow(people, single)
 }

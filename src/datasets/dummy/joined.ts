@@ -1,5 +1,11 @@
 import { type Column, isGrid } from '../../core/dataset/dataset.ts'
-import { type Join, type JoinedColumn, parseJoinedColumn } from '../../core/dataset/joins.ts'
+import {
+  type Facts,
+  type Join,
+  type JoinedColumn,
+  parseJoinedColumn,
+  tablesBelow,
+} from '../../core/dataset/joins.ts'
 import { must } from '../../privacy/must.ts'
 import { cumulativeShares, placeOf, type Uniform } from '../sampling.ts'
 import type { DummyDeclaration, DummyValue } from './declaration.ts'
@@ -33,7 +39,7 @@ interface Reference {
 
 /** Returns the function that joins the rows of a declaration. */
 export function createJoiner(
-  { columns, joins: tree }: DummyDeclaration & Required<Pick<DummyDeclaration, 'joins'>>,
+  { columns, joins: tree, privacyUnit }: DummyDeclaration & Required<Pick<DummyDeclaration, 'joins'>>,
   uniform: Uniform,
 ): Joiner {
   const references = tree.joins.map((join) => referenceOf(join, columns, tree.joins))
@@ -44,24 +50,57 @@ export function createJoiner(
     if (canLeadNowhere && uniform() < NOWHERE_SHARE) return undefined
     return placeOf(shares, uniform()) % rows
   }
+  const pairOf = createPairing(tree.facts, privacyUnit)
+  const rootPositions = positionsIn(tree.root, columns)
+  const ofRoot = new Map<number, readonly DummyValue[]>()
   return (drawn, row, owner) => {
     const values = [...drawn]
-    const rowOf = new Map<string, number | undefined>([[tree.root, row]])
+    const [first, second] = pairOf(row, owner)
+    if (tree.facts !== undefined) {
+      const shared = ofRoot.get(first) ?? drawn
+      ofRoot.set(first, shared)
+      for (const position of rootPositions) values[position] = must(shared[position], 'a drawn value')
+    }
+    const rowOf = new Map<string, number | undefined>([[tree.root, first]])
     for (const reference of references) {
       const { join, positions, ends, found } = reference
+      const isFact = join.kind === 'facts'
       const from = rowOf.get(join.from.table)
-      if (from !== undefined && !found.has(from)) found.set(from, draw(reference, owner))
-      const to = from === undefined ? undefined : found.get(from)
+      if (from !== undefined && !isFact && !found.has(from)) found.set(from, draw(reference, owner))
+      const to = isFact ? second : from === undefined ? undefined : found.get(from)
       rowOf.set(join.to.table, to)
       if (to !== undefined && !reference.values.has(to)) reference.values.set(to, drawn)
       const known = to === undefined ? undefined : reference.values.get(to)
       for (const position of positions)
         values[position] = known === undefined ? null : must(known[position], 'a drawn value')
+      const key = isFact ? owner : to
       for (const position of ends)
-        values[position] = to === undefined ? null : keyOf(must(columns[position], 'a declared column'), to)
+        values[position] = key === undefined ? null : keyOf(must(columns[position], 'a declared column'), key)
     }
     return values
   }
+}
+
+/**
+ * Returns the function that numbers the rows of the tables whose rows a row combines. Those of a person are pairs of few rows of
+ * either fact, of which none occurs twice.
+ */
+function createPairing(facts: Facts | undefined, unit: DummyDeclaration['privacyUnit']) {
+  if (facts === undefined || unit.kind === 'row') return (row: number) => [row, row] as const
+  const [{ maxRows: ones }, { maxRows: others }] = facts.sides
+  const several = Math.max(Math.min(others, MOST_ROWS.owner), Math.ceil(unit.maxRows / ones))
+  const rows = new Map<number, number>()
+  return (_: number, owner: number) => {
+    const place = rows.get(owner) ?? 0
+    rows.set(owner, place + 1)
+    return [owner * ones + Math.floor(place / several), owner * others + (place % several)] as const
+  }
+}
+
+function positionsIn(table: string, columns: readonly Column[]): readonly number[] {
+  return columns.flatMap(({ name }, position) =>
+    must(parseJoinedColumn(name), 'the table of a column').table === table ? [position] : [],
+  )
 }
 
 function referenceOf(join: Join, columns: readonly Column[], joins: readonly Join[]): Reference {
@@ -71,10 +110,11 @@ function referenceOf(join: Join, columns: readonly Column[], joins: readonly Joi
     )
   const { from, to, kind, dangling } = join
   const ends = positionsOf((each) => isSame(each, from) || isSame(each, to))
+  // Their columns are NULL with its own.
   const below = tablesBelow(to.table, joins)
   return {
     join,
-    positions: positionsOf(({ table }) => table === to.table),
+    positions: positionsIn(to.table, columns),
     ends: kind === 'lookup' ? ends : ends.filter((position) => columns[position]?.type === 'identifier'),
     rows: Math.min(MOST_ROWS.lookup, ...ends.map((position) => keysOf(must(columns[position], 'a column')))),
     canLeadNowhere:
@@ -89,13 +129,6 @@ function referenceOf(join: Join, columns: readonly Column[], joins: readonly Joi
 
 function isSame(one: JoinedColumn, other: JoinedColumn): boolean {
   return one.table === other.table && one.column === other.column
-}
-
-/** The table and those to which it leads, whose columns are NULL with its own. */
-function tablesBelow(table: string, joins: readonly Join[]): ReadonlySet<string> {
-  const tables = new Set([table])
-  for (const { from, to } of joins) if (tables.has(from.table)) tables.add(to.table)
-  return tables
 }
 
 /** Number of keys that a column can have. */

@@ -1,8 +1,15 @@
 import type { Column, TableColumn } from '../../core/dataset/dataset.ts'
-import { type Join, type JoinTree, parseJoinedColumn } from '../../core/dataset/joins.ts'
+import {
+  type Facts,
+  type Join,
+  type JoinTree,
+  parseJoinedColumn,
+  tablesBelow,
+} from '../../core/dataset/joins.ts'
 import { entry, must } from '../../privacy/must.ts'
 import { quoteIdentifier } from '../dialect.ts'
-import { printRowOrder } from '../person-rows.ts'
+import { FACT_COUNTS, type FactRows, printFactCounts, printFacts, readFactCounts } from '../joins.ts'
+import { printRowOrder, requireKey } from '../person-rows.ts'
 import type { EncodedValue, TableDialect } from './table-dialect.ts'
 import type { JoinedCounts, JoinedTables, TableDataset, TableName } from './table-engine.ts'
 
@@ -36,11 +43,50 @@ export function printTableName({ schema, name }: TableName): string {
 export function printSource(dialect: TableDialect, table: TableDataset): string {
   if (!joinsTables(table)) return `${printTableName(table.table as TableName)} AS ${SOURCE}`
   const { joins } = table.table
-  const values = table.dataset.columns.map(
-    (_, i) => `${printColumn(entry(table.columns, i))} AS ${sourceName(i)}`,
-  )
-  const rows = printTables(dialect, table, (join) => (join.dangling === 'null' ? 'LEFT JOIN' : 'JOIN'), joins)
-  return `(SELECT ${values.join(', ')} FROM ${rows}) AS ${SOURCE}`
+  const { facts } = joins
+  if (facts === undefined)
+    return `(SELECT ${valuesOf(table, joins).map(asNamed).join(', ')} FROM ${printRows(dialect, table, joins)}) AS ${SOURCE}`
+  const names = table.dataset.columns.map((_, i) => sourceName(i))
+  return `(SELECT ${names.join(', ')} FROM ${printFacts(facts, factRows(dialect, table, facts))}) AS ${SOURCE}`
+}
+
+/** The declared columns of joined tables. */
+function valuesOf({ dataset, columns }: JoinedDataset, { root, joins }: Pick<JoinTree, 'root' | 'joins'>) {
+  const tables = tablesBelow(root, joins)
+  return dataset.columns.flatMap((_, i) => {
+    const column = entry(columns, i)
+    return tables.has(tableOf(column)) ? [{ sql: printColumn(column), name: sourceName(i) }] : []
+  })
+}
+
+function asNamed({ sql, name }: ReturnType<typeof valuesOf>[number]): string {
+  return `${sql} AS ${name}`
+}
+
+function printRows(
+  dialect: TableDialect,
+  table: JoinedDataset,
+  tree: Pick<JoinTree, 'root' | 'joins'>,
+): string {
+  return printTables(dialect, table, (join) => (join.dangling === 'null' ? 'LEFT JOIN' : 'JOIN'), tree)
+}
+
+/** The two facts of a joined source, as relations. Their order is that of the other digests of rows, under the same key. */
+function factRows(
+  dialect: TableDialect,
+  table: JoinedDataset,
+  { join, sides }: Facts,
+): readonly [FactRows, FactRows] {
+  const { unit } = table
+  if (unit.kind === 'row') throw new RangeError('facts of people need people')
+  const ends = endsOf(table, join)
+  const [one, other] = sides.map((side, i): FactRows => {
+    const [person, values] = [encodeKey(dialect, entry(ends, i)).stored, valuesOf(table, side)]
+    const columns = values.map(({ sql }) => sql)
+    const order = printOrder(dialect, `'${requireKey(unit.key)}'`, person, columns)
+    return { rows: printRows(dialect, table, side), person, columns: values.map(asNamed), order }
+  })
+  return [must(one, 'a fact'), must(other, 'a fact')]
 }
 
 /** The value of a declared column in the rows of {@link printSource}. */
@@ -76,7 +122,7 @@ function printTables(
   dialect: TableDialect,
   table: JoinedDataset,
   operatorOf: (join: Join) => 'JOIN' | 'LEFT JOIN',
-  { root, joins }: JoinTree,
+  { root, joins }: Pick<JoinTree, 'root' | 'joins'>,
 ): string {
   const printed = joins.map((join) => {
     const { relation, isOne } = printReferred(dialect, table, join)
@@ -108,7 +154,7 @@ function printReferred(
   const columns = table.columns.filter((column) => tableOf(column) === join.to.table).map(printColumn)
   const key = encodeKey(dialect, to).stored
   const place = isOfPeople
-    ? `row_number() OVER (PARTITION BY ${key} ORDER BY ${printOrder(dialect, key, columns)})`
+    ? `row_number() OVER (PARTITION BY ${key} ORDER BY ${printOrder(dialect, "''", key, columns).join(', ')})`
     : `count(*) OVER (PARTITION BY ${key})`
   const select = [...new Set(columns), `${place} AS sotto_place`].join(', ')
   const name = quoteIdentifier(join.to.table)
@@ -122,13 +168,18 @@ function printReferred(
 /** Texts that are longer differ in their order, not in which values a row may have. */
 const LONGEST_ORDERED_TEXT = 65_536
 
-function printOrder(dialect: TableDialect, key: string, columns: readonly string[]): string {
+function printOrder(
+  dialect: TableDialect,
+  secret: string,
+  person: string,
+  columns: readonly string[],
+): readonly string[] {
   const start = (text: string) => `substr(${text}, 1, ${LONGEST_ORDERED_TEXT})`
   const values = [...new Set(columns)].map((sql) => ({
     type: 'text' as const,
     sql: start(`CAST(${sql} AS VARCHAR)`),
   }))
-  return printRowOrder(dialect, "''", start(key), values).join(', ')
+  return printRowOrder(dialect, secret, start(person), values)
 }
 
 /**
@@ -170,10 +221,37 @@ function encodeKey(dialect: TableDialect, column: TableColumn) {
  */
 export function printJoinedCounts(dialect: TableDialect, table: TableDataset): string | undefined {
   if (!joinsTables(table)) return undefined
-  const tree = table.table.joins
-  const counts = tree.joins.flatMap((join) => {
+  const { facts, ...tree } = table.table.joins
+  const [own, other] = (facts?.sides ?? [tree]).map((side) => ({
+    side,
+    counts: countsOf(dialect, table, side),
+  }))
+  const people = lastOf(table)
+  const ofPeople =
+    people === undefined
+      ? '0'
+      : `(SELECT count(DISTINCT ${encodeKey(dialect, endsOf(table, people)[1]).stored}) FROM ${printNamed(table, people.to.table)})`
+  const printed = [own, other].flatMap((each) => {
+    if (each === undefined || (each === other && each.counts.length === 0)) return []
+    const texts = [...(each === own ? ['count(*)', ofPeople] : []), ...each.counts]
+    return [
+      `SELECT ${texts.map((count) => `CAST(${count} AS VARCHAR)`).join(', ')} FROM ${printTables(dialect, table, () => 'LEFT JOIN', each.side)}`,
+    ]
+  })
+  if (facts === undefined) return printed.join('')
+  const all = [...printed, printFactCounts(facts, factRows(dialect, table, facts))]
+  return `SELECT * FROM ${all.map((sql, i) => `(${sql}) AS sotto_counts${i}`).join(' CROSS JOIN ')}`
+}
+
+/** For each join the repeated keys, the missing references and those that lead nowhere. */
+function countsOf(
+  dialect: TableDialect,
+  table: JoinedDataset,
+  { joins }: Pick<JoinTree, 'root' | 'joins'>,
+): readonly string[] {
+  return joins.flatMap((join) => {
     const [from, to] = endsOf(table, join).map((end) => encodeKey(dialect, end).stored)
-    const before = tree.joins.find((other) => other.to.table === join.from.table)
+    const before = joins.find((other) => other.to.table === join.from.table)
     // Among the rows for which the table that refers has a row.
     const isThere =
       before === undefined ? 'TRUE' : `${encodeKey(dialect, endsOf(table, before)[1]).stored} IS NOT NULL`
@@ -183,13 +261,6 @@ export function printJoinedCounts(dialect: TableDialect, table: TableDataset): s
       dialect.countIf(`${from} IS NOT NULL AND ${to} IS NULL`),
     ]
   })
-  const people = lastOf(table)
-  const ofPeople =
-    people === undefined
-      ? '0'
-      : `(SELECT count(DISTINCT ${encodeKey(dialect, endsOf(table, people)[1]).stored}) FROM ${printNamed(table, people.to.table)})`
-  const texts = ['count(*)', ofPeople, ...counts].map((count) => `CAST(${count} AS VARCHAR)`)
-  return `SELECT ${texts.join(', ')} FROM ${printTables(dialect, table, () => 'LEFT JOIN', tree)}`
 }
 
 /** The join that leads to the people, where they are not the rows of the first table. */
@@ -212,14 +283,20 @@ function printRepeated(dialect: TableDialect, table: JoinedDataset, join: Join):
  */
 export function readJoinedCounts(table: TableDataset, counts: readonly number[]): JoinedCounts | undefined {
   if (!joinsTables(table)) return undefined
-  const { joins } = table.table.joins
-  if (counts.length !== 2 + 3 * joins.length) throw new RangeError('the result has another number of columns')
+  const { facts, joins } = table.table.joins
+  const counted = facts?.sides.flatMap((side) => side.joins) ?? joins
+  const ends = 2 + 3 * counted.length
+  if (counts.length !== ends + (facts === undefined ? 0 : FACT_COUNTS))
+    throw new RangeError('the result has another number of columns')
   const [rowsRead, people] = [entry(counts, 0), entry(counts, 1)]
+  const ofFacts = facts && readFactCounts(facts, counts.slice(ends))
   return {
     rowsRead,
     ...(lastOf(table) === undefined ? {} : { people }),
-    joins: joins.map((_, i) => {
-      const [repeated, missing, dangling] = [2, 3, 4].map((place) => entry(counts, 3 * i + place))
+    joins: joins.map((join) => {
+      const place = counted.indexOf(join)
+      if (place === -1) return { repeated: 0, ...must(ofFacts, 'the numbers of facts') }
+      const [repeated, missing, dangling] = [2, 3, 4].map((first) => entry(counts, 3 * place + first))
       return {
         repeated: must(repeated, 'a count'),
         missing: must(missing, 'a count'),

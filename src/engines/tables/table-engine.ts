@@ -8,6 +8,7 @@ import type {
 import { isJoined, type JoinTree, joinTree } from '../../core/dataset/joins.ts'
 import { must } from '../../privacy/must.ts'
 import { type Engine, EngineFailure } from '../engine.ts'
+import type { JoinCounts } from '../joins.ts'
 import type { MISFIT_KINDS } from '../misfits.ts'
 
 /** A table or view of a database, as its custodian names it. The connection determines the schema if none is named. */
@@ -175,11 +176,7 @@ export interface JoinedCounts {
    * For each join the keys that several rows have, and the rows of the source without a reference and with one that leads
    * nowhere. The other numbers hold only if there is no such key.
    */
-  readonly joins: readonly {
-    readonly repeated: number
-    readonly missing: number
-    readonly dangling: number
-  }[]
+  readonly joins: readonly (JoinCounts & { readonly repeated: number })[]
 }
 
 /** Rows of a table in stored form, as texts; NULL is null. Declared columns in their order, identifiers included. */

@@ -24,7 +24,7 @@ const identifier = (name: string) => ({ name, type: 'identifier', nullable: fals
 /** Order lines of customers: lines, orders, customers; products and regions are public. */
 const shop = (
   changes: Partial<Declaration> = {},
-  joins = JOINS,
+  joins: readonly Join[] = JOINS,
   more: readonly string[] = [],
 ): Declaration => ({
   source: {
@@ -79,7 +79,102 @@ test('columns of people, and of what is looked up for them, have one value per p
   expect(constant).toEqual(['customers.adult', 'regions.island'])
 })
 
+const RETURNS = [
+  ...JOINS,
+  owner('customers.id', 'returns.customer', { maxRows: { lines: 3, returns: 2 } }),
+  lookup('returns.reason', 'reasons.code'),
+]
+const withReturns = (joins: readonly Join[] = RETURNS, changes: Partial<Declaration> = {}): Declaration =>
+  shop(
+    { columns: [...shop().columns, boolean('returns.late'), boolean('reasons.fault')], ...changes },
+    joins,
+    ['returns', 'reasons'],
+  )
+
+test('two facts of a person are two sides, and only the person is constant', () => {
+  const tree = joinTree(withReturns(), (field, rule) => expect.unreachable(`${field}: ${rule}`))
+  expect(
+    tree?.facts?.sides.map(({ root, people, joins, maxRows }) => [root, people, joins.length, maxRows]),
+  ).toEqual([
+    ['lines', 'customers', 4, 3],
+    ['returns', 'returns', 1, 2],
+  ])
+  const constant = withConstants(withReturns()).flatMap((column) =>
+    'constantPerPerson' in column && column.constantPerPerson ? [column.name] : [],
+  )
+  expect(constant).toEqual(['customers.adult', 'regions.island'])
+})
+
 test.each<[string, Declaration, string]>([
+  [
+    'facts of another person',
+    withReturns(
+      RETURNS.with(4, owner('orders.gift', 'returns.customer', { maxRows: { lines: 3, returns: 2 } })),
+    ),
+    'source.joins.4.from: must be customers.id, the column of the privacy unit',
+  ],
+  [
+    'facts behind facts',
+    withReturns(RETURNS.with(5, owner('returns.reason', 'reasons.code'))),
+    'source.joins.5: must start from customers',
+  ],
+  [
+    'facts without a bound',
+    withReturns(RETURNS.with(4, owner('customers.id', 'returns.customer', { maxRows: { lines: 3 } }))),
+    'source.joins.4.maxRows.returns: must be the largest number of rows of a person',
+  ],
+  [
+    'a bound of another table',
+    withReturns(
+      RETURNS.with(
+        4,
+        owner('customers.id', 'returns.customer', { maxRows: { lines: 3, returns: 2, orders: 1 } }),
+      ),
+    ),
+    'source.joins.4.maxRows.orders: must be absent: the facts are lines and returns',
+  ],
+  [
+    'three facts',
+    withReturns(
+      RETURNS.with(5, owner('customers.id', 'reasons.code', { maxRows: { lines: 3, reasons: 2 } })),
+    ),
+    'source.joins.5.maxRows: must be in one join at most',
+  ],
+  [
+    'public facts',
+    withReturns(
+      RETURNS.with(4, lookup('customers.id', 'returns.customer', { maxRows: { lines: 3, returns: 2 } })),
+    ),
+    'source.joins.4.maxRows: must be absent for a public table',
+  ],
+  [
+    'a row of one fact alone',
+    withReturns(
+      RETURNS.with(
+        4,
+        owner('customers.id', 'returns.customer', { maxRows: { lines: 3, returns: 2 }, dangling: 'null' }),
+      ),
+    ),
+    'source.joins.4.dangling: must be "drop": a row combines both facts',
+  ],
+  [
+    'more rows than two facts can have',
+    withReturns(RETURNS, { privacyUnit: { kind: 'person', column: 'customers.id', maxRows: 7 } }),
+    'privacyUnit.maxRows: must be at most 6 = 3 * 2',
+  ],
+  [
+    'facts where each row is another person',
+    {
+      ...withReturns(),
+      source: {
+        kind: 'joined',
+        tables: { lines: file('a.csv'), returns: file('b.csv') },
+        joins: [owner('lines.id', 'returns.id', { maxRows: { lines: 1, returns: 1 } })],
+      },
+      privacyUnit: { kind: 'row' },
+    },
+    'source.joins.0.maxRows: must be absent where each row is another person',
+  ],
   [
     'a row of somebody else',
     shop({}, [...JOINS, owner('lines.seller', 'sellers.id')], ['sellers']),

@@ -13,6 +13,8 @@ const VISITS = [
   'p3,h9,50',
   'p9,h1,60',
 ]
+/** p1 has three prescriptions, p2 one; p4 has one and no visit; one prescription is nobody's. */
+const PRESCRIPTIONS = ['person,dose', 'p1,1', 'p1,2', 'p1,3', 'p2,4', 'p4,5', ',6']
 const service = testService(
   {},
   {
@@ -21,6 +23,7 @@ const service = testService(
         patients: PATIENTS,
         hospitals: HOSPITALS,
         visits: VISITS,
+        prescriptions: PRESCRIPTIONS,
         wards: [...HOSPITALS, 'h1,5'],
         'real-patients': [...PATIENTS, 'p5,north,1970'],
         'real-visits': [...VISITS, 'p5,h1,15'],
@@ -316,4 +319,96 @@ test('SQL names the dataset, or the tables joined as they are declared', async (
     ['SELECT SUM(hospitals.beds) FROM visits', 'columns are those of "visits".'],
   ]
   for (const [sql, rule] of refused) expect((await ask(sql).expect(422)).body.detail).toContain(rule)
+})
+
+const TWO_FACTS: readonly object[] = [
+  ...JOINS,
+  { from: 'patients.id', to: 'prescriptions.person', maxRows: { visits: 2, prescriptions: 2 } },
+]
+const twoFacts = (id: string, joins: readonly object[] = TWO_FACTS) => {
+  const { source, columns, ...others } = clinic(id, {}, joins)
+  return {
+    ...others,
+    source: { ...source, tables: { ...source.tables, prescriptions: file('prescriptions.csv') } },
+    columns: [...columns, { name: 'prescriptions.dose', type: 'integer', lower: 0, upper: 10 }],
+    privacyUnit: { kind: 'person', column: 'patients.id', maxRows: 3 },
+  }
+}
+
+test('two facts of a person are combined, and the custodian is told what the cut left out', async () => {
+  const { body } = await register(twoFacts('two-facts')).expect(201)
+  expect(body.ingestion).toMatchObject({
+    rowsRead: 6,
+    // p1 has two of three visits with two of three prescriptions, of which three are kept; p2 has one.
+    rowsBeyondMaxRows: 1,
+    rowsStored: 4,
+    people: 4,
+    joins: [
+      { from: 'visits.patient', missing: 0, dangling: 1 },
+      { from: 'visits.hospital', missing: 0, dangling: 1 },
+      // p3 has a visit alone, p4 a prescription alone, and one prescription is nobody's.
+      {
+        from: 'patients.id',
+        to: 'prescriptions.person',
+        missing: 1,
+        dangling: 2,
+        beyondMaxRows: { visits: 1, prescriptions: 1 },
+      },
+    ],
+  })
+  const ask = async (question: object) =>
+    (await service.ask('two-facts', { ...question, epsilon: 20 }).expect(200)).body.result.value
+  expect(await ask({ kind: 'count' })).toBe(4)
+  expect(await ask({ kind: 'count', of: 'people' })).toBe(2)
+  expect(await ask({ kind: 'sum', column: 'dose', where: { column: 'cost', op: '=', value: 40 } })).toBe(4)
+
+  const sql = async (from: string) =>
+    (
+      await service
+        .as('analyst')
+        .post('/v1/datasets/two-facts/sql')
+        .send({ sql: `SELECT COUNT(*) FROM ${from}`, epsilon: 0.1 })
+    ).body
+  const visits = 'visits v JOIN patients p ON v.patient = p.id'
+  expect((await sql(`${visits} JOIN prescriptions r ON r.person = p.id`)).answer).toBeDefined()
+  expect((await sql(visits)).detail).toContain(
+    'FROM must also have JOIN prescriptions ON patients.id = prescriptions.person: each row is one of visits with one of ' +
+      'prescriptions.',
+  )
+})
+
+test('made-up rows of two facts are pairs of few rows of either fact', async () => {
+  await register(twoFacts('made-up-facts')).expect(201)
+  const { body } = await service
+    .as('analyst')
+    .get('/v1/datasets/made-up-facts/dummy?rows=300&seed=s&format=json')
+    .expect(200)
+  const people = Map.groupBy(body as Record<string, unknown>[], (row) => row['patients.id'])
+  const pairs = [...people.values()].filter((rows) => rows.length === 3)
+  expect(pairs.length).toBeGreaterThan(0)
+  for (const rows of pairs) {
+    const [first, second, third] = rows
+    expect(first?.['visits.cost']).toBe(second?.['visits.cost'])
+    expect(first?.['prescriptions.dose']).toBe(third?.['prescriptions.dose'])
+  }
+  const differ = pairs.filter(
+    ([first, second]) => first?.['prescriptions.dose'] !== second?.['prescriptions.dose'],
+  )
+  expect(differ.length).toBeGreaterThan(0)
+})
+
+test('facts are refused by their rule, in the tables as in the request', async () => {
+  const tried = async (body: object) =>
+    (await service.as('custodian').post('/v1/datasets?dryRun=true').send(body)).body
+  const facts = TWO_FACTS[2] ?? {}
+  expect(
+    await tried(twoFacts('refused', TWO_FACTS.with(2, { ...facts, from: 'visits.patient' }))),
+  ).toMatchObject({
+    code: 'invalid-request',
+    errors: [{ field: 'source.joins.2.from', rule: expect.stringContaining('must be patients.id') }],
+  })
+  const elsewhere = TWO_FACTS.with(2, { ...facts, to: 'prescriptions.patient' })
+  expect((await tried(twoFacts('refused', elsewhere))).errors).toEqual([
+    { field: 'source.joins.2.to', rule: 'prescriptions has no column of this name' },
+  ])
 })

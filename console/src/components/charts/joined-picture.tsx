@@ -6,6 +6,7 @@ const ROLES = {
   rows: 'each row is a row of the dataset',
   owner: 'leads to people',
   people: 'each row is a person',
+  facts: 'each row is combined with those of its person',
   public: 'public',
 } as const satisfies Record<JoinedTable['role'], string>
 
@@ -33,6 +34,7 @@ function TableBox({ table: { name, join, role, refersTo } }: { readonly table: J
       )}
       <div className={styles.table} data-role={role}>
         <strong>{name}</strong> <Pill tone={role === 'public' ? 'plain' : 'accent'}>{ROLES[role]}</Pill>
+        {join?.maxRows !== undefined && <span> {boundsText(join.maxRows)}</span>}
       </div>
       {refersTo.length > 0 && (
         <ul>
@@ -43,4 +45,9 @@ function TableBox({ table: { name, join, role, refersTo } }: { readonly table: J
       )}
     </li>
   )
+}
+
+function boundsText(maxRows: Readonly<Record<string, number>>): string {
+  const bounds = Object.entries(maxRows).map(([table, rows]) => `${rows} of ${table}`)
+  return `At most ${bounds.join(' and ')} per person`
 }

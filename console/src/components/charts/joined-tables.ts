@@ -8,8 +8,11 @@ export interface JoinedTable {
   readonly name: string
   /** The join that leads to it; absent for the table of the rows. */
   readonly join?: DeclaredJoin
-  /** `rows`: its rows are those of the dataset. `owner`: they lead to people. `people`: they are people. `public`: a list. */
-  readonly role: 'rows' | 'owner' | 'people' | 'public'
+  /**
+   * `rows`: its rows are those of the dataset. `owner`: they lead to people. `people`: they are people. `facts`: each is combined
+   * with each of the rows of its person. `public`: a list.
+   */
+  readonly role: 'rows' | 'owner' | 'people' | 'facts' | 'public'
   readonly refersTo: readonly JoinedTable[]
 }
 
@@ -21,8 +24,9 @@ export function endOf(name: string): { readonly table: string; readonly column: 
 
 /** Returns the key at which the joins of people end; `undefined` without such joins. */
 export function keyOfPeople({ joins }: Pick<JoinedSource, 'joins'>): string | undefined {
-  const owners = joins.filter((join) => join.public !== true && join.to !== '')
-  return owners.find(({ to }) => !owners.some(({ from }) => endOf(from).table === endOf(to).table))?.to
+  const owners = joins.filter((join) => join.public !== true && join.maxRows === undefined && join.to !== '')
+  const last = owners.find(({ to }) => !owners.some(({ from }) => endOf(from).table === endOf(to).table))
+  return last?.to ?? joins.find(({ maxRows }) => maxRows !== undefined)?.from
 }
 
 /**
@@ -32,14 +36,21 @@ export function keyOfPeople({ joins }: Pick<JoinedSource, 'joins'>): string | un
 export function joinedTables({ tables, joins }: JoinedSource): readonly JoinedTable[] {
   const people = endOf(keyOfPeople({ joins }) ?? '').table
   const names = Object.keys(tables)
+  const roleOf = (name: string, join: DeclaredJoin | undefined): JoinedTable['role'] => {
+    // Without a table of people, their column is in the rows themselves.
+    if (join === undefined)
+      return name === people && joins.every(({ maxRows }) => maxRows === undefined) ? 'people' : 'rows'
+    if (join.maxRows !== undefined) return 'facts'
+    if (name === people) return 'people'
+    return join.public === true ? 'public' : 'owner'
+  }
   const tableOf = (name: string, above: readonly string[], join?: DeclaredJoin): JoinedTable => {
     const path = [...above, name]
     const leadsOn = (table: string) => names.includes(table) && !path.includes(table)
     const refersTo = joins
       .filter(({ from, to }) => endOf(from).table === name && leadsOn(endOf(to).table))
       .map((next) => tableOf(endOf(next.to).table, path, next))
-    const role =
-      name === people ? 'people' : join === undefined ? 'rows' : join.public === true ? 'public' : 'owner'
+    const role = roleOf(name, join)
     return { name, ...(join && { join }), role, refersTo }
   }
   return names

@@ -104,11 +104,12 @@ export function IngestionReport({ counts }: { readonly counts: IngestionCounts }
         <Table
           label="References that lead nowhere"
           rows={counts.joins}
-          keyOf={({ from }) => from}
+          keyOf={({ to }) => to}
           columns={[
             ['Reference', ({ from, to }) => <code>{`${from} → ${to}`}</code>],
             ['Missing', ({ missing }) => formatExact(missing), 'right'],
             ['Leads nowhere', ({ dangling }) => formatExact(dangling), 'right'],
+            ['Beyond the rows of a person', ({ beyondMaxRows = {} }) => beyondText(beyondMaxRows)],
           ]}
         />
       )}
@@ -151,4 +152,11 @@ export function IngestionReport({ counts }: { readonly counts: IngestionCounts }
 /** Formats a count; undefined, and so not shown, if there is nothing to count. */
 function shown(count: number | undefined): string | undefined {
   return count === undefined || count === 0 ? undefined : formatExact(count)
+}
+
+/** Says how many rows of each of two facts were left out. */
+function beyondText(beyondMaxRows: Readonly<Record<string, number>>): string {
+  return Object.entries(beyondMaxRows)
+    .map(([table, rows]) => `${table}: ${formatExact(rows)}`)
+    .join(', ')
 }

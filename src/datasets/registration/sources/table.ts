@@ -13,6 +13,7 @@ import { isJoined, mapTables, parseJoinedColumn, publicTables } from '../../../c
 import { ingestStored, type StoredIngestion } from '../../../engines/duckdb/ingestion/ingest-stored.ts'
 import { danglingReferences, repeatedKey } from '../../../engines/duckdb/ingestion/joined.ts'
 import { EngineFailure } from '../../../engines/engine.ts'
+import { describeJoin } from '../../../engines/joins.ts'
 import { describeClamped, describeMisfits } from '../../../engines/misfits.ts'
 import {
   beyondLimit,
@@ -303,11 +304,12 @@ function locateEnds(
       const located = columnNamed(ofSameTable(found, full), full)
       if (located === undefined) throw misfit('the source has no column of this name')
       if (!engine.fits(KEY, located)) throw misfit('must be text, whole numbers or UUIDs in the source')
-      if (name === 'to' && mustBeUnique && !isOfPeople && !located.unique) throw misfit(NOT_UNIQUE)
-      return located
+      if (name === 'to' && mustBeUnique && !isOfPeople && kind !== 'facts' && !located.unique)
+        throw misfit(NOT_UNIQUE)
+      const { unique: _, ...facts } = located
+      return name === 'to' && kind !== 'facts' ? located : facts
     })
-    const { unique: _, ...reference } = must(one, 'an end of a join')
-    return [reference, must(key, 'an end of a join')]
+    return [must(one, 'an end of a join'), must(key, 'an end of a join')]
   })
 }
 
@@ -371,14 +373,12 @@ function countsOf(
     ...{ rowsWithoutIdentifier, rowsStored, rowsBeyondMaxRows },
     // Rows that Trino reads later may have more people.
     people: joined?.people === undefined ? people : Math.max(joined.people, people ?? 0),
-    joins: joined && 'tables' in table ? joinsOf(table, joined).map(describeJoin) : undefined,
+    joins:
+      joined && 'tables' in table
+        ? joinsOf(table, joined).map((each) => describeJoin(each.join, each))
+        : undefined,
   }
   return defined({ ...counts, invalidValues, clampedValues: describeClamped(columns, clamped) })
-}
-
-function describeJoin({ join: { from, to }, missing, dangling }: ReturnType<typeof joinsOf>[number]) {
-  const nameOf = (end: typeof from) => `${end.table}.${end.column}`
-  return { from: nameOf(from), to: nameOf(to), missing, dangling }
 }
 
 /** Converts failures of a database to refusals. Its own messages may quote data. */

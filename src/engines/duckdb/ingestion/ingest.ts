@@ -14,7 +14,7 @@ import {
   type KeyedPrivacyUnit,
 } from '../../../core/dataset/dataset.ts'
 import type { IngestionCounts } from '../../../core/dataset/entry.ts'
-import { type JoinedColumn, type JoinTree, parseJoinedColumn } from '../../../core/dataset/joins.ts'
+import { type Join, type JoinTree, parseJoinedColumn, tablesBelow } from '../../../core/dataset/joins.ts'
 import { publishFile } from '../../../platform/files/durable-file.ts'
 import { defined } from '../../../privacy/defined.ts'
 import { must } from '../../../privacy/must.ts'
@@ -22,6 +22,7 @@ import { plausibleRowsOf } from '../../../privacy/neighbours.ts'
 import { Refusal, refuseField } from '../../../privacy/refusal.ts'
 import { quoteIdentifier } from '../../dialect.ts'
 import { EngineFailure } from '../../engine.ts'
+import { describeJoin, type JoinCounts, readFactCounts } from '../../joins.ts'
 import {
   describeClamped,
   describeMisfits,
@@ -45,6 +46,7 @@ import {
   readValueSizes,
   refuseMemory,
   requireBytes,
+  requireRows,
   requireValueSizes,
   type SourceBounds,
   type ValueSizes,
@@ -59,6 +61,7 @@ import {
   printJoined,
   printOneRowPerPerson,
   printRepeatedKey,
+  printStagedFactCounts,
   printStagedTable,
   repeatedKey,
   stagedName,
@@ -336,20 +339,23 @@ async function joinFiles(
   const bounds = boundsOf(terms)
   const tables = locateJoined(columns, tree, relations)
   const rowsRead = must(relations.get(tree.root), 'the table of the rows').expectedRows
+  let longestRow = 0
   for (const table of tables) {
     const { relation } = table
     const sizes = await valueSizes(run, table.columns, relation)
-    // Each row can have the longest value of another table.
+    longestRow += sizes.reduce((sum, { longest }) => sum + longest, 0)
+    // Each row can have the longest value of another table. How many rows two facts combine to is counted below.
+    const isOwn = table.name === tree.root || tree.facts !== undefined
     const inJoined = sizes.map(({ longest, total }) => ({
       longest,
-      total: table.name === tree.root ? total : longest * rowsRead,
+      total: isOwn ? total : longest * rowsRead,
     }))
     requireValueSizes(inJoined, bounds, (place) => must(table.columns[place], 'a staged column').field)
     await readableOrRefused(() => run(printStagedTable(table, statementOf(relation))), table.name)
     const staged = await countOf(run, `SELECT count(*)::VARCHAR FROM ${stagedName(table.name)}`)
     if (staged !== relation.expectedRows) throw unreadable(table.name)
   }
-  for (const join of tree.joins) {
+  for (const join of tree.joins.filter(({ kind }) => kind !== 'facts')) {
     const repeated = await run(printRepeatedKey(join))
     if (repeated.currentRowCount === 0) continue
     if (join.kind !== 'owner' || join.to.table !== tree.people || unit.kind === 'row') throw repeatedKey(join)
@@ -359,13 +365,18 @@ async function joinFiles(
     )
     await run(printOneRowPerPerson(join, table, unit))
   }
+  const facts = await countFacts(run, terms, unit)
+  if (facts !== undefined) {
+    requireRows(facts.combined, bounds)
+    requireBytes(facts.combined * longestRow, bounds)
+  }
   const last = tree.joins.find(({ to }) => to.table === tree.people)
   const people =
     last === undefined || unit.kind === 'row'
       ? undefined
       : await countOf(run, `SELECT count(to${last.position})::VARCHAR FROM ${stagedName(tree.people)}`)
   return {
-    statement: { sql: printJoined(tree, columns), parameters: {} },
+    statement: { sql: printJoined(tree, columns, unit), parameters: {} },
     columns: columns.map((_, position) => {
       const of = tables.flatMap((table) => table.columns).find((each) => each.position === position)
       return { ...must(of, 'the source of a declared column'), name: `value${position}` }
@@ -373,9 +384,10 @@ async function joinFiles(
     places: (read, statements) => async (position, kind) => {
       const { name } = must(columns[position], 'a declared column')
       const { table } = must(parseJoinedColumn(name), 'the table of a column')
+      const side = tree.facts?.sides.find(({ root, joins }) => tablesBelow(root, joins).has(table)) ?? tree
       // Where a reference finds no row, the row that refers has the place.
-      for (const each of [table, tree.root]) {
-        const relation = printJoined(tree, columns, each)
+      for (const each of [table, side.root]) {
+        const relation = printJoined(tree, columns, unit, each)
         const rows = await read(statements.joinedPlaces(position, kind, relation))
         if (rows.length > 0)
           return { ...placesOfRows(must(relations.get(each), 'a table').places, rows), table: each }
@@ -384,20 +396,40 @@ async function joinFiles(
     },
     rowsRead,
     people,
-    joins: await countDangling(run, tree),
+    joins: await countJoins(run, tree, facts),
   }
 }
 
+/** Counts the rows of two facts, where a source joins them. */
+async function countFacts(
+  run: Run,
+  { joins: { facts }, columns }: IngestionTerms & JoinedFiles,
+  unit: IngestedUnit,
+): Promise<ReturnType<typeof readFactCounts> | undefined> {
+  if (facts === undefined) return undefined
+  return readFactCounts(facts, await countsOf(run, printStagedFactCounts(facts, columns, unit)))
+}
+
 /** @throws Refusal `source-does-not-fit` for references that lead nowhere, where they are refused */
-async function countDangling(run: Run, tree: JoinTree): Promise<IngestionCounts['joins']> {
-  const counts = await countsOf(run, printDanglingCounts(tree))
-  return tree.joins.map((join, place) => {
-    const [missing = 0, dangling = 0] = counts.slice(2 * place)
-    if (join.dangling === 'refuse' && missing + dangling > 0)
-      throw danglingReferences(join, missing, dangling)
-    const end = ({ table, column }: JoinedColumn) => `${table}.${column}`
-    return { from: end(join.from), to: end(join.to), missing, dangling }
-  })
+async function countJoins(
+  run: Run,
+  tree: JoinTree,
+  facts: JoinCounts | undefined,
+): Promise<IngestionCounts['joins']> {
+  const counted = new Map<Join, JoinCounts>()
+  for (const side of tree.facts?.sides ?? [tree]) {
+    if (side.joins.length === 0) continue
+    const counts = await countsOf(run, printDanglingCounts(side))
+    side.joins.forEach((join, place) => {
+      const [missing = 0, dangling = 0] = counts.slice(2 * place)
+      if (join.dangling === 'refuse' && missing + dangling > 0)
+        throw danglingReferences(join, missing, dangling)
+      counted.set(join, { missing, dangling })
+    })
+  }
+  return tree.joins.map((join) =>
+    describeJoin(join, must(counted.get(join) ?? facts, 'the counts of a join')),
+  )
 }
 
 /**

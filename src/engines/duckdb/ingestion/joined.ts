@@ -1,9 +1,16 @@
 import type { Column } from '../../../core/dataset/dataset.ts'
-import { type Join, type JoinTree, parseJoinedColumn } from '../../../core/dataset/joins.ts'
-import { must } from '../../../privacy/must.ts'
+import {
+  type Facts,
+  type Join,
+  type JoinTree,
+  parseJoinedColumn,
+  tablesBelow,
+} from '../../../core/dataset/joins.ts'
+import { entry, must } from '../../../privacy/must.ts'
 import { type Refusal, refuseField } from '../../../privacy/refusal.ts'
 import { quoteIdentifier } from '../../dialect.ts'
-import { printRowOrder, requireKey } from '../../person-rows.ts'
+import { type FactRows, printFactCounts, printFacts } from '../../joins.ts'
+import { type DigestedValue, printRowOrder, requireKey } from '../../person-rows.ts'
 import { printEncoded } from '../encodings/encode.ts'
 import type { Statement } from '../encodings/source.ts'
 import { canIdentify, encodeIdentifier } from '../encodings/text.ts'
@@ -121,7 +128,7 @@ export function printOneRowPerPerson(
   { key }: Extract<IngestedUnit, { kind: 'person' }>,
 ): string {
   const [table, id] = [stagedName(to.table), `to${position}`]
-  const values = columns.map(({ staged }) => ({ type: 'text' as const, sql: `CAST(${staged} AS VARCHAR)` }))
+  const values = columns.map(({ staged }) => asText(staged))
   const order = printRowOrder(duckDbDigest, `'${requireKey(key)}'`, id, values)
   const ranked = `SELECT rowid AS place, row_number() OVER (PARTITION BY ${id} ORDER BY ${order.join(', ')}) AS rank FROM ${table} WHERE ${id} IS NOT NULL`
   return `UPDATE ${table} SET ${id} = NULL FROM (SELECT place FROM (${ranked}) WHERE rank > 1) AS others WHERE ${table}.rowid = others.place`
@@ -129,28 +136,87 @@ export function printOneRowPerPerson(
 
 /**
  * Prints the relation of the joined rows: `value<i>` for the declared column at position i.
+ * @param unit that of the ingestion, which chooses the rows of facts
  * @param placesIn a table whose rows, counted from 0, are selected as `sotto_row`
  */
 export function printJoined(
-  { root, joins }: JoinTree,
+  tree: JoinTree,
   columns: readonly Column[],
+  unit: IngestedUnit,
   placesIn?: string,
 ): string {
-  const values = columns.map(({ name }, i) => {
-    const { table } = must(parseJoinedColumn(name), 'the table of a column')
-    return `${stagedName(table)}.value${i}`
+  const { facts } = tree
+  const selected = (side: Pick<JoinTree, 'root' | 'joins'>) => selectedOf(side, columns, placesIn)
+  if (facts === undefined) return `(SELECT ${named(selected(tree)).join(', ')} FROM ${printTables(tree)})`
+  const rows = factRows(facts, columns, unit, placesIn)
+  const names = facts.sides.flatMap((side) => selected(side).map(({ name }) => name))
+  return `(SELECT ${names.join(', ')} FROM ${printFacts(facts, rows)})`
+}
+
+/** The two facts of a joined source, as relations. */
+function factRows(
+  { join: { position, from, to }, sides }: Facts,
+  columns: readonly Column[],
+  unit: IngestedUnit,
+  placesIn?: string,
+): readonly [FactRows, FactRows] {
+  if (unit.kind === 'row') throw new RangeError('facts of people need people')
+  const persons = [`${stagedName(from.table)}.from${position}`, `${stagedName(to.table)}.to${position}`]
+  const [one, other] = sides.map((side, i): FactRows => {
+    const [person, selected] = [entry(persons, i), selectedOf(side, columns, placesIn)]
+    const digested = selected.filter(({ name }) => name !== PLACE).map(({ sql }) => asText(sql))
+    const order = printRowOrder(duckDbDigest, `'${requireKey(unit.key)}'`, person, digested)
+    return { rows: printTables(side), person, columns: named(selected), order }
   })
-  const printed = joins.map((join) => printJoin(join, join.dangling === 'null' ? 'LEFT JOIN' : 'JOIN'))
+  return [must(one, 'a fact'), must(other, 'a fact')]
+}
+
+/** Prints a statement for the numbers of two facts: one row of texts, which `readFactCounts` reads. */
+export function printStagedFactCounts(facts: Facts, columns: readonly Column[], unit: IngestedUnit): string {
+  return printFactCounts(facts, factRows(facts, columns, unit))
+}
+
+const PLACE = 'sotto_row'
+
+interface Selected {
+  readonly name: string
+  readonly sql: string
+}
+
+/** The declared columns of joined tables. */
+function selectedOf(
+  { root, joins }: Pick<JoinTree, 'root' | 'joins'>,
+  columns: readonly Column[],
+  placesIn?: string,
+): readonly Selected[] {
+  const tables = tablesBelow(root, joins)
+  const values = columns.flatMap(({ name }, i) => {
+    const { table } = must(parseJoinedColumn(name), 'the table of a column')
+    return tables.has(table) ? [{ name: `value${i}`, sql: `${stagedName(table)}.value${i}` }] : []
+  })
   // DuckDB numbers the rows of a table from 0 in the order in which they were inserted.
-  const places = placesIn === undefined ? [] : [`${stagedName(placesIn)}.rowid AS sotto_row`]
-  return `(SELECT ${[...values, ...places].join(', ')} FROM ${[stagedName(root), ...printed].join(' ')})`
+  const isHere = placesIn !== undefined && tables.has(placesIn)
+  return isHere ? [...values, { name: PLACE, sql: `${stagedName(placesIn)}.rowid` }] : values
+}
+
+function named(selected: readonly Selected[]): readonly string[] {
+  return selected.map(({ name, sql }) => `${sql} AS ${name}`)
+}
+
+function printTables({ root, joins }: Pick<JoinTree, 'root' | 'joins'>): string {
+  const printed = joins.map((join) => printJoin(join, join.dangling === 'null' ? 'LEFT JOIN' : 'JOIN'))
+  return [stagedName(root), ...printed].join(' ')
+}
+
+function asText(sql: string): DigestedValue {
+  return { type: 'text', sql: `CAST(${sql} AS VARCHAR)` }
 }
 
 /**
  * Prints a statement for the counts of joined rows, one row of texts: for each join the rows without a reference, and those
  * whose reference leads nowhere, among the rows for which the table that refers has a row.
  */
-export function printDanglingCounts({ root, joins }: JoinTree): string {
+export function printDanglingCounts({ root, joins }: Pick<JoinTree, 'root' | 'joins'>): string {
   const counts = joins.flatMap((join) => {
     const from = `${stagedName(join.from.table)}.from${join.position}`
     const found = `${stagedName(join.to.table)}.to${join.position} IS NOT NULL`
