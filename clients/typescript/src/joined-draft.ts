@@ -18,6 +18,10 @@ export interface DraftedTable {
   readonly draft: DraftParts
 }
 
+const FACTS_NOTE =
+  'Two facts of one person, such as visits and prescriptions, are joined at the column of the privacy unit, with the rows of a ' +
+  'person that are combined: "maxRows": {"visits": 20, "prescriptions": 10}.'
+
 /** Longest name of a table. */
 const LONGEST_NAME = 30
 
@@ -51,6 +55,7 @@ export function joinedDraft(drafted: readonly DraftedTable[], open: string): Dra
         else if (place === 0 && kind === 'questions') remarks[kind].push({ field, text })
       }
   }
+  remarks.notes.push({ field: 'source.joins', text: FACTS_NOTE })
   const tables = Object.fromEntries(named.map(({ table, draft }) => [table, draft.declaration.source]))
   const joins = named.slice(1).map(() => ({ from: open, to: open, public: false }))
   const [first] = drafted

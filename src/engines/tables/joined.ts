@@ -165,8 +165,11 @@ function printReferred(
   }
 }
 
-/** Texts that are longer differ in their order, not in which values a row may have. */
-const LONGEST_ORDERED_TEXT = 65_536
+/**
+ * Number of characters of a text that the order depends on: more than those of a text that fits, and of any number. Longer texts
+ * that begin alike all do not fit, so that it makes no difference which of them comes first.
+ */
+const LONGEST_ORDERED_TEXT = 150_000
 
 function printOrder(
   dialect: TableDialect,

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { joinedDraft, tableNameOf } from '../../../clients/typescript/src/joined-draft.ts'
-import { joinedTables } from '../../../console/src/components/charts/joined-tables.ts'
+import { joinedTables, keyOfPeople } from '../../../console/src/components/charts/joined-tables.ts'
 import { epsilonForRisk } from '../../../console/src/pages/register/budget/budget-risk.ts'
 import {
   declaredColumn,
@@ -361,6 +361,12 @@ describe('joined files', () => {
       '[{"name":"visits","role":"rows","refersTo":[{"name":"patients","role":"people","refersTo":[]},' +
         '{"name":"hospitals","role":"public","refersTo":[]}]}]',
     )
+    const facts = { from: 'patients.number', to: 'hospitals.code', maxRows: { visits: 9, hospitals: 4 } }
+    expect(shown([owner, facts])).toBe(
+      '[{"name":"visits","role":"rows","refersTo":[{"name":"patients","role":"people","refersTo":[' +
+        '{"name":"hospitals","role":"facts","refersTo":[]}]}]}]',
+    )
+    expect(keyOfPeople({ joins: [{ ...facts, from: 'visits.patient' }] })).toBe('visits.patient')
     expect(joinedTables(source).map(({ name }) => name)).toEqual(['visits', 'patients', 'hospitals'])
     const circle = { from: 'patients.number', to: 'hospitals.code', public: false }
     expect(shown([owner, circle, { ...circle, from: 'hospitals.code', to: 'patients.number' }])).toContain(
