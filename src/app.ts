@@ -3,6 +3,7 @@ import fastifySwaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { auditRoutes } from '../routes/answers/audit.ts'
+import { populationBatchesRoutes } from '../routes/answers/population-batches.ts'
 import { queriesRoutes } from '../routes/answers/queries.ts'
 import { releaseTablesRoutes } from '../routes/answers/release-tables.ts'
 import { releaseViewsRoutes } from '../routes/answers/release-views.ts'
@@ -151,6 +152,7 @@ async function registerRoutes(
   await app.register(meRoutes, defined({ signIn }))
   await app.register(administrationRoutes, defined({ ledger, signer }))
   await app.register(queriesRoutes, { ...answering, ...versions, dummies })
+  await app.register(populationBatchesRoutes, { ...answering, ...versions })
   await app.register(releasesRoutes, { ledger })
   await app.register(releaseTablesRoutes, { ledger, plotPool })
   await app.register(sqlRoutes, { ...answering, ...versions, dummies, sqlPool })

@@ -19,8 +19,10 @@ import type { Registry } from '../../src/datasets/registration/registry.ts'
 import type { Authenticator } from '../../src/http/access/identity.ts'
 import {
   balancesOf,
+  mayUsePopulation,
   permittedDataset,
   requireAllowedToJoin,
+  requirePopulation,
 } from '../../src/http/access/permitted-datasets.ts'
 import { mayUse, type Principal } from '../../src/http/access/principal.ts'
 import { EVERYONE, principalOf } from '../../src/http/access/roles.ts'
@@ -114,7 +116,7 @@ const createRoutes: FastifyPluginAsyncZod<PopulationsOptions> = async (app, { le
       const principal = principalOf(request)
       const id = request.params.population
       requireAllowedToJoin(principal, { population: id })
-      await requireUsable(ledger, principal, id)
+      await requirePopulation(ledger, principal, id)
       if (request.body.delta > 0) throw fixedDelta()
       await grant(ledger, populationAccount(id), request.body, principal.name)
       return describe(ledger, principal, id)
@@ -141,7 +143,7 @@ const createRoutes: FastifyPluginAsyncZod<PopulationsOptions> = async (app, { le
       const { population: id } = request.params
       const dataset = permittedDataset(principal, request.params.dataset)
       requireAllowedToJoin(principal, { population: id })
-      await requireUsable(ledger, principal, id)
+      await requirePopulation(ledger, principal, id)
       await registry.joinPopulation(dataset, id, principal.name)
       return describe(ledger, principal, id)
     },
@@ -170,7 +172,7 @@ const readRoutes: FastifyPluginAsyncZod<PopulationsOptions> = async (app, { ledg
         accounts.map(async (account) => ({ account, head: await ledger.head(account) })),
       )
       const usable = found.flatMap(({ account, head }) =>
-        head !== undefined && isUsable(head, principal)
+        head !== undefined && mayUsePopulation(head, principal)
           ? [{ id: populationId(account), budget: describeBudget(head.budget) }]
           : [],
       )
@@ -215,7 +217,7 @@ const allotmentRoutes: FastifyPluginAsyncZod<PopulationsOptions> = async (app, {
     async (request, reply) => {
       const principal = principalOf(request)
       const { population: id } = request.params
-      const head = await requireUsable(ledger, principal, id)
+      const head = await requirePopulation(ledger, principal, id)
       if (principal.role !== 'analyst') requireAllMembers(head, principal)
       const { spending } = head
       const account = populationAccount(id)
@@ -247,7 +249,7 @@ const allotmentRoutes: FastifyPluginAsyncZod<PopulationsOptions> = async (app, {
       const { analyst, population: id } = request.params
       const principal = principalOf(request)
       requireAllowedToJoin(principal, { population: id })
-      const { budget } = await requireUsable(ledger, principal, id)
+      const { budget } = await requirePopulation(ledger, principal, id)
       await requireAnalyst(authenticator, analyst)
       const { reason } = request.body
       const granted = allotted(request.body, budget)
@@ -272,7 +274,7 @@ const allotmentRoutes: FastifyPluginAsyncZod<PopulationsOptions> = async (app, {
       const { analyst, population: id } = request.params
       const principal = principalOf(request)
       requireAllowedToJoin(principal, { population: id })
-      await requireUsable(ledger, principal, id)
+      await requirePopulation(ledger, principal, id)
       await requireAnalyst(authenticator, analyst)
       const dataset = populationAccount(id)
       return allot(ledger, { dataset, analyst, principal: principal.name, reason: 'lifted' })
@@ -296,7 +298,7 @@ const chainRoutes: FastifyPluginAsyncZod<PopulationsOptions> = async (app, { led
     },
     async (request) => {
       const { population: id } = request.params
-      const head = await requireUsable(ledger, principalOf(request), id)
+      const head = await requirePopulation(ledger, principalOf(request), id)
       const account = populationAccount(id)
       return {
         dataset: account,
@@ -323,7 +325,7 @@ const chainRoutes: FastifyPluginAsyncZod<PopulationsOptions> = async (app, { led
     },
     async (request, reply) => {
       const { population: id } = request.params
-      requireAllMembers(await requireUsable(ledger, principalOf(request), id), principalOf(request))
+      requireAllMembers(await requirePopulation(ledger, principalOf(request), id), principalOf(request))
       return sendLines(reply, Readable.from(exportLines(ledger, populationAccount(id))))
     },
   )
@@ -345,7 +347,7 @@ const chainRoutes: FastifyPluginAsyncZod<PopulationsOptions> = async (app, { led
     },
     async (request) => {
       const { population: id } = request.params
-      await requireUsable(ledger, principalOf(request), id)
+      await requirePopulation(ledger, principalOf(request), id)
       return describeVerification(must(await verifyDataset(ledger, populationAccount(id)), 'a population'))
     },
   )
@@ -395,7 +397,7 @@ function unitOf({ privacyUnit }: Awaited<ReturnType<typeof openedFor>>): 'person
 }
 
 async function describe(ledger: Ledger, principal: Principal, id: string) {
-  const { budget, members = [] } = await requireUsable(ledger, principal, id)
+  const { budget, members = [] } = await requirePopulation(ledger, principal, id)
   const account = populationAccount(id)
   const analyst =
     principal.role === 'analyst' ? (await balancesOf(ledger, principal, account))?.analyst : undefined
@@ -411,28 +413,10 @@ async function describe(ledger: Ledger, principal: Principal, id: string) {
 }
 
 /**
- * Reads a population that a principal may use: all of them, or, for a key limited to datasets, those with one of these.
- * @throws Refusal `unknown-population`
- */
-async function requireUsable(ledger: Chain, principal: Principal, id: string): Promise<LedgerHead> {
-  const head = await ledger.head(populationAccount(id))
-  if (head === undefined || !isUsable(head, principal))
-    throw new Refusal(
-      'unknown-population',
-      `There is no population ${id}. GET /v1/populations lists those that you may use.`,
-    )
-  return head
-}
-
-/**
  * Requires that a principal may use all datasets of a population, before it sees who spent on them and when.
  * @throws Refusal `forbidden`
  */
 function requireAllMembers({ members = [] }: LedgerHead, principal: Principal): void {
   if (members.every(({ dataset }) => mayUse(principal, dataset))) return
   throw new Refusal('forbidden', 'The population has datasets that the key is not permitted to use.')
-}
-
-function isUsable({ members = [] }: LedgerHead, principal: Principal): boolean {
-  return principal.datasets === undefined || members.some(({ dataset }) => mayUse(principal, dataset))
 }

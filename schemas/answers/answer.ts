@@ -944,3 +944,37 @@ export const batchPreview = z
     disclosureRisk: releaseRisk,
   })
   .meta({ id: 'BatchPreview', description: 'Cost, accuracy and disclosure risk of a batch.' })
+
+/** Response to a batch over a population. */
+export const populationBatchAnswer = z
+  .strictObject({
+    population: z.string().describe('Id of the population.'),
+    cost: amount.describe('Sum of the costs of the batches, which the population was debited.'),
+    batches: listOf(batchAnswer).describe(
+      'The answers in the order of the batches. Each is a release of its own. The last one that was debited now states what is ' +
+        'left in the population.',
+    ),
+  })
+  .meta({
+    id: 'PopulationBatchAnswer',
+    description: 'Noisy answers about several datasets of a population, charged together.',
+  })
+
+/** Response to a preview of a batch over a population. */
+export const populationBatchPreview = z
+  .strictObject({
+    population: offered.population.unwrap().omit({ receipt: true }),
+    cost: amount.describe('Sum of the costs of the batches now.'),
+    price: amount.describe('Sum of the prices of the batches: what fresh answers cost.'),
+    paid: z.boolean().describe('True if all batches are paid.'),
+    affordable: z
+      .boolean()
+      .describe(
+        'True if the budget and the allotment of each dataset suffice, and those of the population for the sum.',
+      ),
+    batches: listOf(batchPreview).describe('Each states whether it is affordable alone.'),
+  })
+  .meta({
+    id: 'PopulationBatchPreview',
+    description: 'Cost of a batch over several datasets of a population, and the preview of each.',
+  })

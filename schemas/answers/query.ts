@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { DEFAULT_CONFIDENCE, MAX_QUERY_EPSILON } from '../../src/privacy/loss.ts'
 import { nearestOf } from '../../src/privacy/rule.ts'
-import { expressionText, isoText } from '../datasets/dataset.ts'
+import { datasetId, expressionText, isoText } from '../datasets/dataset.ts'
 
 /** A column of a question: its name, or an expression. */
 const askedColumn = expressionText.meta({
@@ -1099,7 +1099,40 @@ export const batch = z
     ],
   })
 
+/** Largest number of datasets of a batch over a population. */
+const MAX_BATCH_DATASETS = 10
+
+/** POST /v1/populations/{population}/queries/batch */
+export const populationBatch = z
+  .strictObject({
+    batches: z
+      .array(batch.extend({ dataset: datasetId.describe('Id of a dataset of the population.') }))
+      .min(1)
+      .max(MAX_BATCH_DATASETS)
+      .refine((all) => new Set(all.map(({ dataset }) => dataset)).size === all.length, {
+        message: 'must name each dataset once',
+      })
+      .refine((all) => all.reduce((sum, { queries }) => sum + queries.length, 0) <= MAX_BATCH_QUERIES, {
+        message: `must have at most ${MAX_BATCH_QUERIES} queries together`,
+      })
+      .readonly()
+      .describe(`A batch for each dataset; at most ${MAX_BATCH_QUERIES} queries together.`),
+  })
+  .meta({
+    id: 'PopulationBatch',
+    description: 'Batches about datasets of one population, charged and answered together, all or none.',
+    examples: [
+      {
+        batches: [
+          { dataset: 'census', queries: [{ kind: 'count', epsilon: 0.1 }] },
+          { dataset: 'survey', queries: [{ kind: 'count', epsilon: 0.1 }] },
+        ],
+      },
+    ],
+  })
+
 export type BatchRequest = z.output<typeof batch>
+export type PopulationBatchRequest = z.output<typeof populationBatch>
 export type Query = z.output<typeof query>
 /** A query as a client writes it, without the fields that have their defaults. */
 export type QueryRequest = z.input<typeof query>

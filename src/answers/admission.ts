@@ -58,6 +58,11 @@ export interface Admission {
    * @throws Refusal `unavailable` if too many requests wait, the wait takes too long, or the client has disconnected.
    */
   enter(request: TurnRequest): Promise<Turn>
+  /**
+   * The turn of a further part of a request that has had one: a place at its own engine, for which it waits and is never refused.
+   * A request that held several turns while it waits for another could wait for ever, and would hold up other queues.
+   */
+  further(part: TurnRequest): Turn
   /** True if a request would have to wait. */
   mustWait(request: TurnRequest): boolean
   /** Notes that the flow of a request has begun; returns false if the same request is under way already. */
@@ -99,21 +104,22 @@ export function createAdmission(limits: AdmissionLimits): Admission {
     queues.set(name, queue)
     return queue
   }
+  /** Enters a place at the engine of a request that has waited for its turn. */
+  const placeOf = (request: TurnRequest, waitedMs: number) => async () => {
+    const { principal: owner, scan: group } = request
+    const chargedAt = performance.now()
+    const place = await queueOf(request).places.enter({ owner, group })
+    onEntered(waitedMs + performance.now() - chargedAt)
+    return place
+  }
   const underWay = new Set<string>()
   return {
     async enter(request) {
-      const { principal, givenUp, scan } = request
-      const queue = queueOf(request)
+      const { principal, givenUp } = request
       const start = performance.now()
       try {
-        const turn = await turnsOf(queue, request).enter({ owner: principal, signal: givenUp })
-        const waitedMs = performance.now() - start
-        return turnWith(turn, async () => {
-          const chargedAt = performance.now()
-          const place = await queue.places.enter({ owner: principal, group: scan })
-          onEntered(waitedMs + performance.now() - chargedAt)
-          return place
-        })
+        const turn = await turnsOf(queueOf(request), request).enter({ owner: principal, signal: givenUp })
+        return turnWith(turn, placeOf(request, performance.now() - start))
       } catch (error) {
         if (givenUp?.aborted) throw disconnected()
         if (error instanceof LimiterFull) throw busy('Too many requests are waiting.')
@@ -121,6 +127,7 @@ export function createAdmission(limits: AdmissionLimits): Admission {
         throw error
       }
     },
+    further: (part) => turnWith({ leave: () => undefined }, placeOf(part, 0)),
     mustWait: (request) => turnsOf(queueOf(request), request).mustWait(request.principal),
     begin(request) {
       if (underWay.has(request)) return false
@@ -194,6 +201,7 @@ export const NO_TURN: Turn = {
 /** Admits everything at once, for callers whose engine takes turns itself (see {@link readingInTurns}). */
 export const WITHOUT_QUEUE: Admission = {
   enter: async () => NO_TURN,
+  further: () => NO_TURN,
   mustWait: () => false,
   begin: () => true,
   end: () => undefined,

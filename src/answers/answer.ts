@@ -7,15 +7,24 @@ import type { Charge } from '../ledger/contract/charges.ts'
 import type { StoredRelease } from '../ledger/contract/releases.ts'
 import type { NewSession } from '../ledger/contract/sessions.ts'
 import type { Failure } from '../ledger/contract/suspension.ts'
+import { nested } from '../platform/concurrency/nested.ts'
 import { pace } from '../platform/concurrency/pace.ts'
 import { SOFTWARE_VERSION } from '../platform/software-version.ts'
-import type { Trace, TraceSink } from '../platform/tracing/trace.ts'
+import type { Trace, TracedRequest, TraceSink } from '../platform/tracing/trace.ts'
+import { type Amount, noAmount } from '../privacy/accounting.ts'
 import { defined } from '../privacy/defined.ts'
 import { entry, must } from '../privacy/must.ts'
 import { disconnected, type Turn, type TurnRequest } from './admission.ts'
 import { type Asked, askBatch, askQuery, canonicalQuery, type Query, releaseAll } from './asked.ts'
 import { completeAttempt } from './attempt.ts'
-import { type ChargeDependencies, charge, onceAtATime, type Purchase, type Spending } from './charge.ts'
+import {
+  type ChargeDependencies,
+  type ChargedInTurn,
+  charge,
+  onceAtATime,
+  type Purchase,
+  type Spending,
+} from './charge.ts'
 import { describeDebit, describeReplay } from './documents/costs.ts'
 import { AnswerFailure, isReachable, unreachable } from './failure.ts'
 import { endOf, findRepeat, type Identity } from './identity.ts'
@@ -23,7 +32,7 @@ import { inquiryOf, integersOf, priceOfWay, useOf } from './inference.ts'
 import { findWay, topUp } from './inferring.ts'
 import type { Planning } from './planning.ts'
 import { release, scanOf } from './release.ts'
-import { type Clock, releaseInTime, shownTime } from './release-time.ts'
+import { type Clock, longestOf, releaseInTime, shownTime } from './release-time.ts'
 import { traced } from './traced.ts'
 
 /** Dependencies of answering. */
@@ -100,15 +109,24 @@ export function answer(dependencies: AnswerDependencies, question: Question): Pr
  * @throws Refusal, AnswerFailure as {@link answer} does.
  */
 export function answerBatch(dependencies: AnswerDependencies, batch: Batch): Promise<Answer> {
-  const { principal, dataset, queries, plan, objective, weights } = batch
   // In sequence: each query has its own time limit, and takes a turn of its own.
-  const withLongerLease = { ...dependencies, leaseMs: dependencies.leaseMs * queries.length }
-  return answerUnderCharge(withLongerLease, batch, { name: 'batch' }, async (trace) => {
-    const asked = await trace.step('plan', () =>
-      askBatch({ queries, plan, objective, weights }, dataset, dependencies, batch, () => pace(principal)),
-    )
-    return orderOf(dependencies, asked, trace)
-  })
+  const withLongerLease = { ...dependencies, leaseMs: dependencies.leaseMs * batch.queries.length }
+  return answerUnderCharge(withLongerLease, batch, { name: 'batch' }, (trace) =>
+    orderOfBatch(dependencies, batch, trace),
+  )
+}
+
+/** Plans and prices a batch. */
+export async function orderOfBatch(
+  dependencies: AnswerDependencies,
+  batch: Batch,
+  trace: Trace,
+): Promise<Order> {
+  const { principal, dataset, queries, plan, objective, weights } = batch
+  const asked = await trace.step('plan', () =>
+    askBatch({ queries, plan, objective, weights }, dataset, dependencies, batch, () => pace(principal)),
+  )
+  return orderOf(dependencies, asked, trace)
 }
 
 /**
@@ -170,7 +188,10 @@ function orderOf(dependencies: AnswerDependencies, asked: Asked, trace: Trace): 
 
 /** Identity and price of a request, and the computation that follows once it is charged. */
 export interface Order
-  extends Pick<Purchase, 'request' | 'question' | 'price' | 'sharing' | 'scan' | 'parents'> {
+  extends Pick<
+    Purchase,
+    'request' | 'question' | 'price' | 'sharing' | 'scan' | 'parents' | 'idempotencyKey' | 'field'
+  > {
   /** The kind of release that the ledger lists. */
   readonly kind: string
   /** Computes the answer, in a turn. */
@@ -195,25 +216,63 @@ interface Computed {
  * @param named name and kind of the request in traces
  * @param prepare plans and prices the request; what it throws has cost nothing
  */
-export function answerUnderCharge(
+export async function answerUnderCharge(
   dependencies: AnswerDependencies,
   request: DatasetRequest,
   named: { readonly name: 'query' | 'batch' | 'session'; readonly kind?: Query['kind'] },
   prepare: (trace: Trace) => Promise<Order>,
 ): Promise<Answer> {
+  const facts = { ...named, dataset: request.dataset.id }
+  const { answers } = await answerAllUnderCharge(dependencies, [request], facts, async (trace) => [
+    await prepare(trace),
+  ])
+  return entry(answers, 0)
+}
+
+/** The answers to the parts of a request. */
+export interface Answers {
+  readonly answers: readonly Answer[]
+  /** The amount that each of them has cost now. */
+  readonly costs: readonly Amount[]
+  /** True if all of them had been answered before. */
+  readonly replayed: boolean
+}
+
+/**
+ * The flow of {@link answerUnderCharge} for a request whose parts are about one dataset each. They are debited together or not at
+ * all, answered one after the other, and leave at an instant that is a release instant of each. See decision 67.
+ *
+ * @param requests one or more, by the same caller
+ * @throws AnswerFailure of the first part that fails. The others are answered all the same, so that a repeat replays them.
+ */
+export function answerAllUnderCharge(
+  dependencies: AnswerDependencies,
+  requests: readonly DatasetRequest[],
+  named: Pick<TracedRequest, 'name' | 'kind' | 'dataset'>,
+  prepare: (trace: Trace) => Promise<readonly Order[]>,
+): Promise<Answers> {
   const { clock } = dependencies
-  const { principal, dataset, givenUp, idempotencyKey, maxStoredBytes, requestId, spending } = request
-  const { id, timing } = dataset
-  const arrivedAtMs = request.arrivedAtMs ?? clock.nowMs()
-  return traced(dependencies, { ...named, dataset: id, timing, requestId, arrivedAtMs }, async (trace) => {
-    const order = await prepare(trace)
+  const { requestId, givenUp, arrivedAtMs = clock.nowMs() } = entry(requests, 0)
+  const timing = longestOf(requests.map(({ dataset }) => dataset.timing))
+  return traced(dependencies, { ...named, timing, requestId, arrivedAtMs }, async (trace) => {
+    const orders = await prepare(trace)
     if (givenUp?.aborted) throw disconnected()
-    const caller = { principal, givenUp, idempotencyKey, maxStoredBytes, spending }
-    const purchase = { ...order, ...caller, dataset }
-    return releaseInTime(clock, { timing, arrivedAtMs }, (recordInstant) =>
-      onceAtATime(dependencies, purchase, (identity) =>
-        answerInTurn(dependencies, purchase, identity, { recordInstant, trace }),
-      ),
+    const purchases = requests.map(
+      ({ principal, dataset, idempotencyKey, maxStoredBytes, spending }, place) => {
+        const caller = { principal, givenUp, idempotencyKey, maxStoredBytes, spending }
+        return { ...caller, ...entry(orders, place), dataset }
+      },
+    )
+    return nested(
+      purchases,
+      ({ dataset }, task: (instant: () => Promise<void>) => Promise<Answers>) =>
+        releaseInTime(clock, { timing: dataset.timing, arrivedAtMs }, task),
+      (recordInstants) =>
+        nested(
+          purchases,
+          (each, task: (identity: Identity) => Promise<Answers>) => onceAtATime(dependencies, each, task),
+          (identities) => answerInTurn(dependencies, purchases, identities, { recordInstants, trace }),
+        ),
     )
   })
 }
@@ -226,15 +285,42 @@ export interface Flow {
 
 async function answerInTurn(
   dependencies: AnswerDependencies,
-  purchase: Purchase & Order,
-  guessed: Identity,
+  purchases: readonly (Purchase & Order)[],
+  guessed: readonly Identity[],
+  {
+    recordInstants,
+    trace,
+  }: Pick<Flow, 'trace'> & { readonly recordInstants: readonly Flow['recordInstant'][] },
+): Promise<Answers> {
+  const { engine, ledger } = dependencies
+  for (const [place, { dataset }] of purchases.entries())
+    if (!isReachable(engine, dataset) && (await ledger.release(entry(guessed, place).id)) === undefined)
+      throw unreachable()
+  const charged = await trace.step('charge', () => charge(dependencies, purchases, guessed))
+  const answers: Answer[] = []
+  const failures: unknown[] = []
+  for (const [place, each] of charged.entries()) {
+    const flow = { recordInstant: entry(recordInstants, place), trace }
+    await answerCharged(dependencies, entry(purchases, place), each, flow).then(
+      (answered) => answers.push(answered),
+      (error: unknown) => failures.push(error),
+    )
+  }
+  if (failures.length > 0) throw failures[0]
+  const costs = purchases.map(({ price }, place) =>
+    entry(answers, place).replayed ? noAmount(price.accounting) : price,
+  )
+  return { answers, costs, replayed: answers.every(({ replayed }) => replayed) }
+}
+
+/** Answers a request that is charged, or replays its answer, and ends its turn. */
+async function answerCharged(
+  dependencies: AnswerDependencies,
+  { dataset, kind, question, price, compute, show }: Purchase & Order,
+  { outcome, turn, identity }: ChargedInTurn,
   { recordInstant, trace }: Flow,
 ): Promise<Answer> {
-  const { engine, ledger } = dependencies
-  const { dataset, kind, question, price, compute, show } = purchase
-  if (!isReachable(engine, dataset) && (await ledger.release(guessed.id)) === undefined) throw unreachable()
-  const charged = await trace.step('charge', () => charge(dependencies, purchase, guessed))
-  const { outcome, turn, identity } = charged
+  const { ledger } = dependencies
   if (outcome.kind === 'answered') {
     turn.leave()
     const asked = (document: object) => ({ ...show(document), question })

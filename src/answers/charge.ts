@@ -1,12 +1,18 @@
 import { populationId } from '../ledger/contract/budgets.ts'
-import type { ChargeOutcome, ChargeRequest, StorageExceeded } from '../ledger/contract/charges.ts'
+import type {
+  Charged,
+  ChargeOutcome,
+  ChargeRequest,
+  ChargesOutcome,
+  StorageExceeded,
+} from '../ledger/contract/charges.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { MAX_LEASE_MS } from '../ledger/range.ts'
 import type { HeadSigner } from '../ledger/signature.ts'
 import { type Amount, amountNumbers, coversAmount, noAmount, subtractAmounts } from '../privacy/accounting.ts'
 import { defined } from '../privacy/defined.ts'
 import { entry, must } from '../privacy/must.ts'
-import { Refusal } from '../privacy/refusal.ts'
+import { Refusal, refusalWithin } from '../privacy/refusal.ts'
 import { type Admission, NO_TURN, type Turn, type TurnRequest, turnRequestOf } from './admission.ts'
 import { leftOf } from './documents/costs.ts'
 import {
@@ -51,10 +57,9 @@ export interface Purchase extends TurnRequest, Identified {
   readonly maxStoredBytes?: number | undefined
   /** Default: `allow`. */
   readonly spending?: Spending | undefined
+  /** Field of the request that it is a part of, if it is charged together with others. */
+  readonly field?: string | undefined
 }
-
-/** A new durable debit, or the stored answer of an earlier one. */
-export type Charged = Extract<ChargeOutcome, { readonly kind: 'charged' | 'shared' | 'answered' }>
 
 /** An outcome, and the turn in which it is computed. The caller must leave the turn. */
 export interface ChargedInTurn {
@@ -65,23 +70,28 @@ export interface ChargedInTurn {
 }
 
 /**
- * Waits for the principal's turn, then debits the price of a request durably, or finds the answer that an earlier debit
- * paid for. A request that is already answered does not wait.
- * @param identity the identity by the clock of this process; the clock of the ledger decides
- * @throws Refusal if the budget or the allotment is insufficient, the idempotency key belongs to another request, an
+ * Waits for the principal's turn, then debits the prices of the parts of a request durably, all or none, or finds the answers that
+ * earlier debits paid for. A request that is already answered does not wait.
+ * @param purchases one or more, each about another dataset. The turn is that of the first
+ * @param identities their identities by the clock of this process; the clock of the ledger decides
+ * @throws Refusal if a budget or an allotment is insufficient, the idempotency key belongs to another request, an
  * attempt at the same request is in progress, or the request cannot have a turn. Nothing is charged then.
  */
 export async function charge(
   dependencies: Pick<ChargeDependencies, 'ledger' | 'leaseMs' | 'admission' | 'maxStoredBytes'>,
-  purchase: Purchase,
-  identity: Identity,
-): Promise<ChargedInTurn> {
+  purchases: readonly Purchase[],
+  identities: readonly Identity[],
+): Promise<readonly ChargedInTurn[]> {
   const { ledger, admission } = dependencies
-  const turnRequest = turnRequestOf(purchase, purchase.dataset)
-  const isAnswered = admission.mustWait(turnRequest) && (await ledger.release(identity.id)) !== undefined
-  const turn = isAnswered ? NO_TURN : await admission.enter(turnRequest)
+  const turnRequests = purchases.map((each) => turnRequestOf(each, each.dataset))
+  const first = entry(turnRequests, 0)
+  const isAnswered = async ({ id }: Identity) => (await ledger.release(id)) !== undefined
+  const areAnswered = async () => !(await Promise.all(identities.map(isAnswered))).includes(false)
+  const turn = admission.mustWait(first) && (await areAnswered()) ? NO_TURN : await admission.enter(first)
   try {
-    return { ...(await debit(dependencies, purchase, identity)), turn }
+    const debited = await debit(dependencies, purchases, identities)
+    const turns = [turn, ...turnRequests.slice(1).map(admission.further)]
+    return debited.map((each, place) => ({ ...each, turn: entry(turns, place) }))
   } catch (error) {
     turn.leave()
     throw error
@@ -90,26 +100,52 @@ export async function charge(
 
 async function debit(
   dependencies: Pick<ChargeDependencies, 'ledger' | 'leaseMs' | 'maxStoredBytes'>,
-  purchase: Purchase,
-  guessed: Identity,
-): Promise<Omit<ChargedInTurn, 'turn'>> {
+  purchases: readonly Purchase[],
+  guessed: readonly Identity[],
+): Promise<readonly Omit<ChargedInTurn, 'turn'>[]> {
   const { ledger } = dependencies
-  const chargeAs = async (identity: Identity) => {
-    await requireMaySpend(ledger, purchase, identity)
-    return ledger.charge(chargeRequest(dependencies, purchase, identity))
+  const openOrAt = async (purchase: Purchase, atTime: Identity) =>
+    (await unansweredEarlier(ledger, purchase, atTime)) ?? atTime
+  let identities = await Promise.all(purchases.map((each, place) => openOrAt(each, entry(guessed, place))))
+  const ofEarlierVersion = new Set<number>()
+  for (;;) {
+    for (const [place, each] of purchases.entries())
+      await requireMaySpend(ledger, each, entry(identities, place))
+    const requests = purchases.map((each, place) =>
+      chargeRequest(dependencies, each, entry(identities, place)),
+    )
+    const decided = await decide(ledger, requests)
+    if (decided.kind === 'charged')
+      return decided.outcomes.map((outcome, place) => ({ outcome, identity: entry(identities, place) }))
+    const { place, outcome } = decided
+    const purchase = entry(purchases, place)
+    let other: Identity | undefined
+    if (outcome.kind === 'other-time') other = await openOrAt(purchase, identityAt(purchase, outcome.nowMs))
+    if (outcome.kind === 'key-reused' && !ofEarlierVersion.has(place)) {
+      ofEarlierVersion.add(place)
+      other = await identityOfEarlierVersion(ledger, purchase, entry(identities, place))
+    }
+    if (other === undefined) throw refusalOf(decided, purchase)
+    identities = identities.with(place, other)
   }
-  const openOrAt = async (atTime: Identity) => (await unansweredEarlier(ledger, purchase, atTime)) ?? atTime
-  let identity = await openOrAt(guessed)
-  let outcome = await chargeAs(identity)
-  while (outcome.kind === 'other-time') {
-    identity = await openOrAt(identityAt(purchase, outcome.nowMs))
-    outcome = await chargeAs(identity)
+}
+
+/** Has the ledger decide one request, or several together. */
+async function decide(
+  ledger: Pick<Ledger, 'charge' | 'chargeAll'>,
+  requests: readonly ChargeRequest[],
+): Promise<ChargesOutcome> {
+  if (requests.length > 1) return ledger.chargeAll(requests)
+  const request = entry(requests, 0)
+  const outcome = await ledger.charge(request)
+  switch (outcome.kind) {
+    case 'charged':
+    case 'shared':
+    case 'answered':
+      return { kind: 'charged', outcomes: [outcome] }
+    default:
+      return { kind: 'refused', place: 0, outcome, unpaid: request.price }
   }
-  if (outcome.kind === 'key-reused') {
-    const earlier = await identityOfEarlierVersion(ledger, purchase, identity)
-    if (earlier !== undefined) outcome = await chargeAs(earlier)
-  }
-  return { outcome: requireCharged(outcome, purchase), identity }
 }
 
 /**
@@ -160,27 +196,30 @@ function chargeRequest(
   })
 }
 
-/** @throws Refusal for any outcome without a debit or an answer. */
-function requireCharged(outcome: ChargeOutcome, { dataset, price, idempotencyKey }: Purchase): Charged {
+type Refused = Extract<ChargesOutcome, { readonly kind: 'refused' }>
+
+/** The refusal of a purchase, or of those that it is charged with. */
+function refusalOf(refused: Refused, purchase: Purchase): Error {
+  const { outcome } = refused
+  const { dataset, price, idempotencyKey, field } = purchase
   switch (outcome.kind) {
-    case 'charged':
-    case 'shared':
-    case 'answered':
-      return outcome
-    case 'denied':
-      throw denied(outcome, price, idempotencyKey !== undefined)
+    case 'denied': {
+      const ofAll = levelOf(outcome) === 'population'
+      const refusal = denied(outcome, ofAll ? refused.unpaid : price, idempotencyKey !== undefined)
+      return ofAll || field === undefined ? refusal : refusalWithin(field, refusal)
+    }
     case 'in-flight':
-      throw inFlight(outcome.retryAfterMs)
+      return inFlight(outcome.retryAfterMs)
     case 'key-reused':
-      throw keyReused()
+      return keyReused()
     case 'other-time':
-      throw new Error('a charge at another time is repeated')
+      return new Error('a charge at another time is repeated')
     case 'suspended':
-      throw suspended(dataset.id)
+      return suspended(dataset.id)
     case 'storage-exceeded':
-      throw storageExceeded(outcome)
+      return storageExceeded(outcome)
     case 'no-budget':
-      throw new Refusal('unknown-dataset', `The dataset ${dataset.id} has no budget.`)
+      return new Refusal('unknown-dataset', `The dataset ${dataset.id} has no budget.`)
   }
 }
 
@@ -251,12 +290,15 @@ export function inFlight(retryAfterMs: number): Refusal {
   )
 }
 
-function denied(
-  { by, sticks, population, ...ofDataset }: Extract<ChargeOutcome, { readonly kind: 'denied' }>,
-  price: Amount,
-  keyChosen: boolean,
-): Refusal {
-  const level = by === 'population' || by === 'population-allotment' ? 'population' : 'dataset'
+type Denied = Extract<ChargeOutcome, { readonly kind: 'denied' }>
+
+function levelOf({ by }: Denied): 'population' | 'dataset' {
+  return by === 'population' || by === 'population-allotment' ? 'population' : 'dataset'
+}
+
+function denied(outcome: Denied, price: Amount, keyChosen: boolean): Refusal {
+  const { by, sticks, population, ...ofDataset } = outcome
+  const level = levelOf(outcome)
   const { budget, analyst } =
     level === 'dataset' ? ofDataset : must(population, 'the balances of the population')
   const limited = by === 'allotment' || by === 'population-allotment'

@@ -32,7 +32,7 @@ interface PreviewRequest {
 }
 
 /** Where a preview finds out what is already paid. */
-interface PaidRequests {
+export interface PaidRequests {
   readonly ledger: Pick<Chain & Releases, 'requests' | 'unansweredRequests' | 'releases'>
 }
 
@@ -84,7 +84,12 @@ export async function preview(
  * Previews a batch as {@link preview} does a question. Between two queries it yields to other work of the process.
  * @throws Refusal if a question does not fit the dataset or its database.
  */
-export async function previewBatch(
+export async function previewBatch(...asked: Parameters<typeof pricedBatch>) {
+  return (await pricedBatch(...asked)).document
+}
+
+/** The document of {@link previewBatch}, with the price and what the batch costs now. */
+export async function pricedBatch(
   { principal, dataset, givenUp, ...batch }: PreviewRequest & BatchQueries,
   dependencies: Limits & PaidRequests,
   balances: Balances,
@@ -109,7 +114,7 @@ export async function previewBatch(
   }
   const request = { principal, dataset, request: canonicalBatch(planned) }
   const repeat = await findRepeat(ledger, request, Date.now())
-  return {
+  const document = {
     dataset: dataset.id,
     datasetVersion: dataset.version,
     answers,
@@ -119,6 +124,7 @@ export async function previewBatch(
     ...describeOffer(price, repeat, balances),
     disclosureRisk: describeReleaseRisk({ dataset, granted, ...adversary }, release),
   }
+  return { document, price, cost: repeat.paid ? noAmount(price.accounting) : price }
 }
 
 /** The smaller of two bounds: the loss of the batch as a whole, and the sum of the losses of its queries. */

@@ -83,6 +83,11 @@ export function periodOf(timing: Timing): number | undefined {
   return 'slotMs' in timing ? timing.slotMs : timing.deadlineMs
 }
 
+/** Returns the timing with the longest period. */
+export function longestOf(timings: readonly Timing[]): Timing {
+  return timings.reduce((one, other) => ((periodOf(other) ?? 0) > (periodOf(one) ?? 0) ? other : one))
+}
+
 /** Rounds a time (ISO 8601) down to a multiple of the period of a timing, as it is shown to analysts. */
 export function shownTime(at: string, timing: Timing): string {
   const periodMs = periodOf(timing) ?? 1

@@ -1,3 +1,4 @@
+import { entry } from '../privacy/must.ts'
 import type { ChargeOutcome } from './contract/charges.ts'
 import type { Ledger } from './ledger.ts'
 
@@ -21,13 +22,23 @@ export function observeLedger(ledger: Ledger, observer: LedgerObserver): Ledger 
     observer.committed(performance.now() - start)
     return result
   }
+  const observe = (dataset: string, outcome: ChargeOutcome): void => {
+    observer.charged(dataset, outcome.kind)
+    if ('charge' in outcome) underWay.set(outcome.charge.id, dataset)
+  }
   return {
     ...ledger,
     async charge(request) {
       const outcome = await timed(() => ledger.charge(request))
-      observer.charged(request.dataset, outcome.kind)
-      if ('charge' in outcome) underWay.set(outcome.charge.id, request.dataset)
+      observe(request.dataset, outcome)
       return outcome
+    },
+    async chargeAll(requests) {
+      const decided = await timed(() => ledger.chargeAll(requests))
+      const datasets = requests.map(({ dataset }) => dataset)
+      if (decided.kind === 'refused') observe(entry(datasets, decided.place), decided.outcome)
+      else for (const [place, each] of decided.outcomes.entries()) observe(entry(datasets, place), each)
+      return decided
     },
     recordAnswer(id, ...rest) {
       underWay.delete(id)

@@ -85,7 +85,11 @@ export async function awaitedWithinField<Result>(
 }
 
 function prefixed(prefix: string, error: unknown): unknown {
-  if (!(error instanceof Refusal)) return error
+  return error instanceof Refusal ? refusalWithin(prefix, error) : error
+}
+
+/** The same refusal, of a part of a request: its fields are within the prefix. */
+export function refusalWithin(prefix: string, error: Refusal): Refusal {
   const errors = error.errors.map(({ field, rule }) => ({ field: `${prefix}.${field}`, rule }))
   return new Refusal(error.code, `${prefix}: ${error.message}`, errors, error.facts)
 }

@@ -245,6 +245,24 @@ def test_a_batch_shares_a_price(population: sotto.Dataset) -> None:
     assert population.batch(queries).replayed
 
 
+def test_a_batch_over_a_population_costs_the_sum(client: sotto.Client, custodian: httpx.Client) -> None:
+    budget = {"epsilon": 1, "delta": 1e-6}
+    people = {"id": "both", "privacyUnit": "row", "budget": budget}
+    custodian.post("/v1/populations", json=people).raise_for_status()
+    shape = {"privacyUnit": {"kind": "row"}, "neighbours": "add-remove", "budget": budget, "population": "both"}
+    for id in ("left", "right"):
+        source = {"kind": "population", "rows": 100, "seed": id}
+        custodian.post("/v1/datasets", json={"id": id, "title": id, "source": source, **shape}).raise_for_status()
+    queries = {"left": [sotto.count(epsilon=0.25)], "right": [sotto.count(epsilon=0.5)]}
+    answers = client.batch("both", queries)
+    assert list(answers) == ["left", "right"]
+    assert len(answers["right"]) == 1
+    assert answers["right"].document["population"]["budget"]["spent"] == {"epsilon": 0.75, "delta": 0}
+    assert client.batch("both", queries)["left"].replayed
+    with pytest.raises(sotto.Problem):
+        client.batch("both", queries, idempotency_key="fresh")
+
+
 def test_a_batch_is_planned_together(population: sotto.Dataset) -> None:
     queries = [sotto.count(epsilon=0.01), sotto.histogram("Sex", epsilon=0.01)]
     preview = population.preview(queries)

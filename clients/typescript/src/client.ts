@@ -95,6 +95,12 @@ export interface Client {
   datasets(options?: Pick<CallOptions, 'signal'>): Promise<readonly Schemas['Dataset'][]>
   /** Returns a dataset, without a request. With `{ on: 'dummy' }` made-up rows answer its queries, free of charge. */
   dataset(id: string, practice?: Practice): Dataset
+  /** Answers queries about several datasets of a population, by dataset, for one charge of their sum, all or none. */
+  batch<Id extends string>(
+    population: string,
+    queries: Readonly<Record<Id, readonly Query[]>>,
+    options?: CallOptions,
+  ): Promise<Readonly<Record<Id, Batch>>>
   /** Returns a stored answer, at no cost. */
   release(
     reference: ReleaseReference,
@@ -123,6 +129,7 @@ export function connect(url: string, key: Key, options: ConnectionOptions = {}):
   return {
     datasets: ({ signal } = {}) => wholeList(send, 'datasets', { path: '/v1/datasets', signal }),
     dataset: (id, practice) => datasetOf(send, id, practice),
+    batch: (population, queries, options) => answersAcross(send, population, queries, options),
     release: async (reference, { signal } = {}) => {
       const document = jsonOf<AnswerDocument | BatchDocument | Schemas['OpenedSession']>(
         await send({ method: 'GET', path: releasePath(reference), signal }),
@@ -135,6 +142,27 @@ export function connect(url: string, key: Key, options: ConnectionOptions = {}):
     plot: (reference, options) => plotted(send, reference, options),
     tables: (reference, options) => tablesOf(send, reference, options),
   }
+}
+
+async function answersAcross<Id extends string>(
+  send: Connection,
+  population: string,
+  queries: Readonly<Record<Id, readonly Query[]>>,
+  { idempotencyKey, signal }: CallOptions = {},
+): Promise<Readonly<Record<Id, Batch>>> {
+  const batches = Object.entries<readonly Query[]>(queries).map(([dataset, each]) => ({
+    dataset,
+    queries: each.map(({ body }) => body),
+  }))
+  const path = `/v1/populations/${encodeURIComponent(population)}/queries/batch`
+  const reply = await send({ method: 'POST', path, body: { batches }, idempotencyKey, signal })
+  const { batches: documents } = jsonOf<Schemas['PopulationBatchAnswer']>(reply)
+  // One that had been answered before states what it cost then.
+  const read = documents.map((each, place) => [
+    each.dataset,
+    readBatch(each, each.price !== undefined, batches[place]?.queries),
+  ])
+  return Object.fromEntries(read) as Record<Id, Batch>
 }
 
 /** Methods that answer one query each: one for each function of `queries.ts`. */

@@ -949,6 +949,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/populations/{population}/queries/batch": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Answer batches about several datasets for one charge
+         * @description Charges all batches together, or none: each dataset its own price, and the population their sum, because the same people are in each. Each batch is a release of its dataset, as if it was asked there. If one of them fails after the charge, the others are stored: repeat the request for all answers.
+         */
+        post: operations["answerPopulationBatch"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/populations/{population}/queries/batch/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Preview batches about several datasets
+         * @description Returns the cost to the population and to each dataset. Reads no data and costs nothing.
+         */
+        post: operations["previewPopulationBatch"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/releases": {
         parameters: {
             query?: never;
@@ -5354,6 +5394,71 @@ export interface components {
             budget: components["schemas"]["Budget"];
             allotment?: components["schemas"]["Allotment"];
         };
+        /** @description Noisy answers about several datasets of a population, charged together. */
+        PopulationBatchAnswer: {
+            /** @description Id of the population. */
+            population: string;
+            /** @description Sum of the costs of the batches, which the population was debited. */
+            cost: components["schemas"]["Amount"];
+            /** @description The answers in the order of the batches. Each is a release of its own. The last one that was debited now states what is left in the population. */
+            batches: components["schemas"]["BatchAnswer"][];
+        };
+        /**
+         * @description Batches about datasets of one population, charged and answered together, all or none.
+         * @example {
+         *       "batches": [
+         *         {
+         *           "dataset": "census",
+         *           "queries": [
+         *             {
+         *               "kind": "count",
+         *               "epsilon": 0.1
+         *             }
+         *           ]
+         *         },
+         *         {
+         *           "dataset": "survey",
+         *           "queries": [
+         *             {
+         *               "kind": "count",
+         *               "epsilon": 0.1
+         *             }
+         *           ]
+         *         }
+         *       ]
+         *     }
+         */
+        PopulationBatch: {
+            /** @description A batch for each dataset; at most 100 queries together. */
+            batches: {
+                /** @description Queries. None depends on the answer of another. */
+                queries: components["schemas"]["Query"][];
+                plan?: components["schemas"]["BatchPlan"];
+                objective?: components["schemas"]["BatchObjective"];
+                /** @description Only with `"plan": "together"`, instead of `objective`: weights of the queries in the total error, in their order. At least 0, and not all 0. */
+                weights?: number[];
+                /** @description Id of a dataset of the population. */
+                dataset: string;
+            }[];
+        };
+        /** @description Cost of a batch over several datasets of a population, and the preview of each. */
+        PopulationBatchPreview: {
+            population: {
+                id: string;
+                budget: components["schemas"]["Budget"];
+                allotment?: components["schemas"]["Allotment"];
+            };
+            /** @description Sum of the costs of the batches now. */
+            cost: components["schemas"]["Amount"];
+            /** @description Sum of the prices of the batches: what fresh answers cost. */
+            price: components["schemas"]["Amount"];
+            /** @description True if all batches are paid. */
+            paid: boolean;
+            /** @description True if the budget and the allotment of each dataset suffice, and those of the population for the sum. */
+            affordable: boolean;
+            /** @description Each states whether it is affordable alone. */
+            batches: components["schemas"]["BatchPreview"][];
+        };
         /** @description Only for a dataset of a population: its balances, which the same cost is debited from. */
         PopulationDebit: {
             id: string;
@@ -9115,6 +9220,70 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Preview"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    answerPopulationBatch: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Identifies this request. Without it the request identifies itself, so a repeat replays the stored answer at no cost. Send a new key to draw a fresh answer to the same question, and to pay for it. */
+                "idempotency-key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description Id of the population. */
+                population: components["parameters"]["Population"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PopulationBatch"];
+            };
+        };
+        responses: {
+            /** @description The answers. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PopulationBatchAnswer"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    previewPopulationBatch: {
+        parameters: {
+            query?: {
+                /** @description Number of people (or rows) that an adversary who knows all others considers equally likely. Default: their public number, or 2 if that is private. */
+                candidates?: components["parameters"]["Candidates"];
+            };
+            header?: never;
+            path: {
+                /** @description Id of the population. */
+                population: components["parameters"]["Population"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PopulationBatch"];
+            };
+        };
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PopulationBatchPreview"];
                 };
             };
             "4XX": components["responses"]["Refused"];

@@ -126,7 +126,8 @@ export function describeOffer(
   })
 }
 
-function isCovered(cost: Amount, { budget, analyst }: LevelBalances): boolean {
+/** True if the budget and the allotment cover a cost now. */
+export function isCovered(cost: Amount, { budget, analyst }: LevelBalances): boolean {
   const limit = analyst.allotment?.limit ?? budget.cap
   return (
     coversAmount(subtractAmounts(budget.cap, budget.spent), cost) &&

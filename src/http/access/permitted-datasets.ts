@@ -1,4 +1,5 @@
-import type { Balances, Budgets } from '../../ledger/contract/budgets.ts'
+import { type Balances, type Budgets, populationAccount } from '../../ledger/contract/budgets.ts'
+import type { Chain, LedgerHead } from '../../ledger/contract/chain.ts'
 import type { Sessions } from '../../ledger/contract/sessions.ts'
 import { Refusal, unknownDataset } from '../../privacy/refusal.ts'
 import { mayUse, type Principal } from './principal.ts'
@@ -52,6 +53,29 @@ export async function requireBalances(
   const population = account === undefined ? undefined : await balancesOf(ledger, principal, account)
   if (account === undefined || population === undefined) return found
   return { ...found, population: { account, ...population } }
+}
+
+/**
+ * Reads a population that a principal may use: all of them, or, for a key limited to datasets, those with one of these.
+ * @throws Refusal `unknown-population`
+ */
+export async function requirePopulation(
+  ledger: Pick<Chain, 'head'>,
+  principal: Principal,
+  id: string,
+): Promise<LedgerHead> {
+  const head = await ledger.head(populationAccount(id))
+  if (head === undefined || !mayUsePopulation(head, principal))
+    throw new Refusal(
+      'unknown-population',
+      `There is no population ${id}. GET /v1/populations lists those that you may use.`,
+    )
+  return head
+}
+
+/** True if a principal may use a population, and see its budget. */
+export function mayUsePopulation({ members = [] }: LedgerHead, principal: Principal): boolean {
+  return principal.datasets === undefined || members.some(({ dataset }) => mayUse(principal, dataset))
 }
 
 interface BalancesOfLevels extends Balances {

@@ -119,10 +119,33 @@ export type ChargeOutcome =
   | StorageExceeded
   | { readonly kind: 'no-budget' }
 
+/** An outcome with a charge or its stored answer. */
+export type Charged = Extract<ChargeOutcome, { readonly kind: 'charged' | 'shared' | 'answered' }>
+
+/** The outcome of several {@link ChargeRequest}s, which are debited together or not at all. */
+export type ChargesOutcome =
+  | { readonly kind: 'charged'; readonly outcomes: readonly Charged[] }
+  /** One of them is refused. Nothing was debited; a denial is recorded. */
+  | {
+      readonly kind: 'refused'
+      /** Place of the first request that is refused. */
+      readonly place: number
+      /** Its outcome, with the balances before any of the requests. */
+      readonly outcome: Exclude<ChargeOutcome, Charged>
+      /** Sum of the prices of those requests that are not paid for. */
+      readonly unpaid: Amount
+    }
+
 /** The charges and their attempts. The effect of every method is durable when its promise resolves. */
 export interface Charges {
   /** Debits a request, or returns its stored answer. */
   charge(request: ChargeRequest): Promise<ChargeOutcome>
+  /**
+   * Decides several requests in one transaction, each as {@link Charges.charge} does after those before it, so that a population
+   * is debited the sum of their prices. All of them are debited, or none.
+   * @param requests each about another dataset, all in the accounting of one population
+   */
+  chargeAll(requests: readonly ChargeRequest[]): Promise<ChargesOutcome>
   /**
    * Records the answer of a charge.
    * @returns false if `attempt` is not the latest or has ended; the answer must then be discarded

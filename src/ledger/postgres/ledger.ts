@@ -171,12 +171,12 @@ function splitAfter(
   }
 }
 
-/** Groups calls that change the same dataset, as far as their arguments show it. */
+/** Groups calls that change the same datasets, as far as their arguments show it. */
 function lockKeyOf(call: Command): string | undefined {
   const { datasets, charges } = keysOf([call])
   // Most calls on a dataset may append an act as well.
-  const [key] = [...datasets.all().filter((dataset) => dataset !== ADMINISTRATION), ...charges.all()]
-  return key
+  const named = datasets.all().filter((dataset) => dataset !== ADMINISTRATION)
+  return named.length > 1 ? named.join() : [...named, ...charges.all()][0]
 }
 
 /** Converts a failure to the error that callers get. */

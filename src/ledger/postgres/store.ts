@@ -3,6 +3,7 @@ import { must } from '../../privacy/must.ts'
 import { chargeId } from '../canonical.ts'
 import { ADMINISTRATION } from '../contract/acts.ts'
 import { isPopulationAccount, type NewSource } from '../contract/budgets.ts'
+import type { ChargeRequest } from '../contract/charges.ts'
 import { LedgerFault } from '../fault.ts'
 import type { OperationArguments } from '../ledger.ts'
 import { type Batch, beginBatch, changesOf } from '../protocol/batch.ts'
@@ -234,17 +235,9 @@ const KEYS: {
     addActOn(keys, dataset)
     keys.analysts.add(dataset, analyst)
   },
-  charge(keys, { dataset, principal, idempotencyKey, requestHash, sharing, keyChosen, parents = [] }) {
-    keys.datasets.add(dataset)
-    keys.debited.add(dataset)
-    keys.analysts.add(dataset, principal)
-    if (sharing && !keyChosen) keys.questions.add(dataset, requestHash)
-    for (const parent of parents) keys.charges.add(parent)
-    // Other texts have no id.
-    if (![principal, idempotencyKey].every(isStorable)) return
-    const id = chargeId(principal, idempotencyKey)
-    keys.charges.add(id)
-    keys.answers.add(id)
+  charge: addCharge,
+  chargeAll(keys, requests) {
+    for (const request of requests) addCharge(keys, request)
   },
   recordAnswer: (keys, id) => keys.charges.add(id),
   recordFailure(keys, id, _attempt, failure) {
@@ -260,6 +253,22 @@ const KEYS: {
     addSession(keys, session)
     if (counts) addAct(keys)
   },
+}
+
+function addCharge(
+  keys: Keys,
+  { dataset, principal, idempotencyKey, requestHash, sharing, keyChosen, parents = [] }: ChargeRequest,
+): void {
+  keys.datasets.add(dataset)
+  keys.debited.add(dataset)
+  keys.analysts.add(dataset, principal)
+  if (sharing && !keyChosen) keys.questions.add(dataset, requestHash)
+  for (const parent of parents) keys.charges.add(parent)
+  // Other texts have no id.
+  if (![principal, idempotencyKey].every(isStorable)) return
+  const id = chargeId(principal, idempotencyKey)
+  keys.charges.add(id)
+  keys.answers.add(id)
 }
 
 /** Adds the chain of administrative acts, to which a call may append. */

@@ -84,6 +84,23 @@ export function beginBatch(rows: Rows, nowMs: number, drawSalt: () => string = r
   }
 }
 
+/** Begins a batch over the state of another one. What is changed there does not change the other. */
+export function trialOf(batch: Batch): Batch {
+  const { accounts, analysts, charges, sessions, rows, nowMs, drawSalt } = batch
+  const present: Rows = {
+    account: accounts.get,
+    analyst: (dataset, principal) => analysts.get(joinKey(dataset, principal)),
+    analysts: (dataset) => analystsOf(batch, dataset),
+    charge: charges.get,
+    answer: (id) => answerOf(batch, id),
+    sharedRelease: (dataset, requestHash) => sharedReleaseOf(batch, dataset, requestHash),
+    session: sessions.get,
+    sessionAnswer: (session, key) => sessionAnswerOf(batch, session, key),
+    sources: rows.sources,
+  }
+  return beginBatch(present, nowMs, drawSalt)
+}
+
 /** Collects the changes of all commands of a batch, for the store to write. */
 export function changesOf(batch: Batch): Changes {
   const chargeChanges = batch.charges.changes()

@@ -7,10 +7,19 @@ import {
   subtractAmounts,
 } from '../../privacy/accounting.ts'
 import { defined } from '../../privacy/defined.ts'
+import { must } from '../../privacy/must.ts'
 import { chargeId, sha256 } from '../canonical.ts'
 import type { Balances } from '../contract/budgets.ts'
 import type { EventReference } from '../contract/chain.ts'
-import type { Charge, ChargeOutcome, ChargeRequest, Limit, PopulationDebit } from '../contract/charges.ts'
+import type {
+  Charge,
+  Charged,
+  ChargeOutcome,
+  ChargeRequest,
+  ChargesOutcome,
+  Limit,
+  PopulationDebit,
+} from '../contract/charges.ts'
 import { isOpenTo, type ReleaseFacts, type StoredRelease } from '../contract/releases.ts'
 import type { Failure } from '../contract/suspension.ts'
 import { eventAmount } from '../event.ts'
@@ -34,6 +43,7 @@ import {
   setAnalyst,
   setSharedRelease,
   sharedReleaseOf,
+  trialOf,
 } from './batch.ts'
 import { populationBalances, populationOf, spend } from './populations.ts'
 import { type Account, type AnalystAccount, expectRow, type StoredCharge, spendingOf } from './rows.ts'
@@ -73,6 +83,59 @@ export function charge(batch: Batch, request: ChargeRequest): ChargeOutcome {
     case 'failed':
       return furtherAttempt(batch, earlier, request)
   }
+}
+
+/**
+ * Decides {@link Ledger.chargeAll}. A trial decides the requests one after the other, and only if it refuses none are they debited.
+ * See decision 67.
+ */
+export function chargeAll(batch: Batch, requests: readonly ChargeRequest[]): ChargesOutcome {
+  requests.forEach(expectChargeRequest)
+  const datasets = new Set(requests.map(({ dataset }) => dataset))
+  const accountings = new Set(requests.map(({ price }) => price.accounting))
+  if (datasets.size < requests.length || accountings.size !== 1)
+    throw new RangeError('requests that are charged together are about different datasets, in one accounting')
+  const trial = trialOf(batch)
+  for (const [place, request] of requests.entries()) {
+    const tried = charge(trial, request)
+    if (isCharged(tried)) continue
+    const unpaid = unpaidOf(batch, requests)
+    const outcome = tried.kind === 'denied' ? denyAs(batch, request, tried) : tried
+    return { kind: 'refused', place, outcome, unpaid }
+  }
+  const outcomes = requests.map((request) => {
+    const made = charge(batch, request)
+    if (!isCharged(made)) throw new Error('a charge differs from its trial')
+    return made
+  })
+  return { kind: 'charged', outcomes }
+}
+
+function isCharged(outcome: ChargeOutcome): outcome is Charged {
+  return outcome.kind === 'charged' || outcome.kind === 'shared' || outcome.kind === 'answered'
+}
+
+function unpaidOf(batch: Batch, requests: readonly ChargeRequest[]): Amount {
+  const isUnpaid = ({ principal, idempotencyKey }: ChargeRequest) =>
+    (batch.charges.get(chargeId(principal, idempotencyKey))?.state ?? 'denied') === 'denied'
+  const nothing = noAmount(must(requests[0], 'a request').price.accounting)
+  return requests.filter(isUnpaid).reduce((sum, { price }) => addAmounts(sum, price), nothing)
+}
+
+/** Records the denial of a request by a trial, and states the balances before the trial. */
+function denyAs(
+  batch: Batch,
+  request: ChargeRequest,
+  denied: Extract<ChargeOutcome, { readonly kind: 'denied' }>,
+): typeof denied {
+  const { dataset, principal, idempotencyKey } = request
+  const account = expectRow(batch.accounts.get(dataset))
+  const id = chargeId(principal, idempotencyKey)
+  if (batch.charges.get(id) === undefined) {
+    const row = newCharge(batch, id, request, { sharedFrom: undefined, isDenied: true })
+    recordDenial(batch, row, analystOf(batch, account, principal))
+  }
+  return { ...denied, ...defined({ population: populationBalances(batch, account, principal) }) }
 }
 
 /** Decides {@link Ledger.recordAnswer}. */

@@ -61,6 +61,7 @@ export function commandMethods(submit: Submit<CommandName>): Pick<Ledger, Comman
     replaceCap: (...args) => submit('replaceCap', args),
     allot: (...args) => submit('allot', args),
     charge: (...args) => submit('charge', args),
+    chargeAll: (...args) => submit('chargeAll', args),
     recordAnswer: (...args) => submit('recordAnswer', args),
     recordFailure: (...args) => submit('recordFailure', args),
     recordQuestionFailure: (...args) => submit('recordQuestionFailure', args),

@@ -151,6 +151,8 @@ const OTHER_OPERATIONS: Readonly<Record<string, boolean>> = {
   getPopulation: true,
   grantPopulation: false,
   listAnalystsOfPopulation: true,
+  answerPopulationBatch: true,
+  previewPopulationBatch: true,
   setPopulationAllotment: false,
   removePopulationAllotment: false,
   getPopulationHead: true,
@@ -203,6 +205,15 @@ test('operations that reach a dataset otherwise do not reach one of others', asy
       const { status } = await answerOf(role, 'get', `/v1/populations/residents${part}`)
       expect([404, 403], `${role} ${part}`).toContain(status)
       expect(status).toBe((await answerOf(role, 'get', `/v1/populations/unknown${part}`)).status)
+    }
+    const batches = [{ dataset: 'census', queries: [{ kind: 'count', epsilon: 0.1 }] }]
+    for (const part of ['', '/preview']) {
+      const ask = async (population: string) => {
+        const path = `/v1/populations/${population}/queries/batch${part}`
+        return (await answerOf(role, 'post', path, { batches })).status
+      }
+      expect([404, 403], `${role} ${part}`).toContain(await ask('residents'))
+      expect(await ask('residents')).toBe(await ask('unknown'))
     }
   }
 

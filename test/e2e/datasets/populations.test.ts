@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest'
+import { connect } from '../../../clients/typescript/src/client.ts'
+import { count as counted } from '../../../clients/typescript/src/queries.ts'
 import { testService } from '../service.ts'
 
 const service = testService()
@@ -121,6 +123,92 @@ test('an allotment and a grant on the population hold for all its datasets', asy
     ])
 })
 
+test('batches about several datasets are charged to the population as their sum, all or none', async () => {
+  const population = { ...patients, id: 'travellers' }
+  await create(population).expect(201)
+  for (const id of ['trips', 'hotels'])
+    await service
+      .register({ ...visits, id, source: { ...visits.source, seed: id }, population: 'travellers' })
+      .expect(201)
+  const both = (trips: number, hotels: number) => ({
+    batches: [
+      { dataset: 'trips', queries: [count(trips)] },
+      { dataset: 'hotels', queries: [count(hotels)] },
+    ],
+  })
+  const path = '/v1/populations/travellers/queries/batch'
+  const ask = (body: object) => service.as('analyst').post(path).send(body)
+  const preview = async (body: object) =>
+    (await service.as('analyst').post(`${path}/preview`).send(body).expect(200)).body
+  const spent = async () => {
+    const { body } = await get('populations/travellers').expect(200)
+    return [body.spent.epsilon, ...body.datasets.map((each: typeof body) => each.spent.epsilon)]
+  }
+
+  // Each fits into the population, as the larger one of them does.
+  expect(await preview(both(1.2, 1))).toMatchObject({
+    ...{ affordable: false, cost: { epsilon: 2.2 }, population: { budget: { remaining: { epsilon: 2 } } } },
+    batches: [{ affordable: true, cost: { epsilon: 1.2 } }, { affordable: true }],
+  })
+  const { body: denied } = await ask(both(1.2, 1)).set('idempotency-key', 'k').expect(403)
+  expect(denied).toMatchObject({
+    ...{ code: 'budget-insufficient', level: 'population', price: { epsilon: 2.2 } },
+    remaining: { epsilon: 2 },
+  })
+  expect(await spent()).toEqual([0, 0, 0])
+  expect(errorsOf(await ask(both(3, 0.1)).expect(403))).toMatchObject([{ field: 'batches.0.epsilon' }])
+
+  const { body: answer, headers } = await ask(both(0.5, 0.25)).expect(200)
+  expect(headers['idempotent-replayed']).toBeUndefined()
+  expect(answer).toMatchObject({
+    ...{ population: 'travellers', cost: { epsilon: 0.75, delta: 0 } },
+    batches: [
+      { dataset: 'trips', cost: { epsilon: 0.5 }, receipt: {} },
+      { dataset: 'hotels', population: { budget: { spent: { epsilon: 0.75 } }, receipt: {} } },
+    ],
+  })
+  expect(await spent()).toEqual([0.75, 0.25, 0.5])
+  // Each is also the answer to the batch about its dataset.
+  const { body: alone } = await service
+    .as('analyst')
+    .post('/v1/datasets/trips/queries/batch')
+    .send({ queries: [count(0.5)] })
+    .expect(200)
+  expect(alone.answers).toEqual(answer.batches[0].answers)
+  const again = await ask(both(0.5, 0.25)).expect(200)
+  expect(again.headers['idempotent-replayed']).toBe('true')
+  expect(again.body).toMatchObject({ cost: { epsilon: 0 }, batches: [{ price: { epsilon: 0.5 } }, {}] })
+  expect(await preview(both(0.5, 0.25))).toMatchObject({ paid: true, cost: { epsilon: 0 } })
+
+  const client = connect(service.url, service.keyOf('analyst'))
+  const replayed = await client.batch('travellers', {
+    trips: [counted({ epsilon: 0.5 })],
+    hotels: [counted({ epsilon: 0.25 })],
+  })
+  expect(replayed).toMatchObject({
+    trips: { replayed: true, price: { epsilon: 0.5 } },
+    hotels: { answers: [{}] },
+  })
+
+  // A chosen key belongs to the whole request, whatever a part of it has in common with another one.
+  const keyed = (trips: number, hotels: number) => ask(both(trips, hotels)).set('idempotency-key', 'mine')
+  await keyed(0.1, 0.1).expect(200)
+  await keyed(0.1, 0.2).expect(422)
+  expect((await keyed(0.1, 0.1).expect(200)).body.cost).toEqual({ epsilon: 0, delta: 0 })
+  expect(await spent()).toEqual([0.95, 0.35, 0.6])
+
+  for (const [body, status, fields] of [
+    [{ batches: [{ dataset: 'visits', queries: [count(0.1)] }] }, 400, ['batches.0.dataset']],
+    [{ batches: [{ dataset: 'unknown', queries: [count(0.1)] }] }, 404, undefined],
+    [{ batches: [both(1, 1).batches[0], both(1, 1).batches[0]] }, 400, ['batches']],
+  ] as const) {
+    const refused = await ask(body).expect(status)
+    expect(fields && errorsOf(refused).map(({ field }) => field)).toEqual(fields)
+  }
+  for (const what of ['populations/travellers', 'datasets/trips', 'datasets/hotels'])
+    expect((await get(`${what}/ledger/verification`)).body).toMatchObject({ sound: true })
+})
+
 test('a dataset that differs is refused with the declaration that does', async () => {
   const refused = async (changes: object, status = 409) =>
     errorsOf(await service.register({ ...visits, id: 'other', ...changes }).expect(status)).map(
@@ -204,6 +292,12 @@ test('the chains of a population and its datasets are sound, and a limited key s
     .send({ ...visits, id: 'mine' })
     .expect(403)
   await limited().put('/v1/populations/patients-north/datasets/lab').expect(403)
+  const preview = (dataset: string) =>
+    limited()
+      .post('/v1/populations/patients-north/queries/batch/preview')
+      .send({ batches: [{ dataset, queries: [count(0.1)] }] })
+  await preview('lab').expect(200)
+  expect((await preview('visits').expect(404)).body.code).toBe('unknown-dataset')
   await limited()
     .post('/v1/populations')
     .send({ ...patients, id: 'mine' })

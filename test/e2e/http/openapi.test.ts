@@ -78,6 +78,8 @@ test('it is OpenAPI 3.1 and lists every operation', () => {
     'post /v1/datasets/{dataset}/queries/batch',
     'post /v1/datasets/{dataset}/queries/batch/preview',
     'post /v1/datasets/{dataset}/queries/preview',
+    'post /v1/populations/{population}/queries/batch',
+    'post /v1/populations/{population}/queries/batch/preview',
     'get /v1/releases',
     'get /v1/releases/{id}',
     'get /v1/releases/{id}/tables',

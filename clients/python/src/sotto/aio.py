@@ -89,6 +89,7 @@ class AsyncClient:
         return AsyncDataset(self._sender, dataset_operations(self._operations, id, on, rows, seed))
 
     datasets = runs_async(ServiceOperations.datasets)
+    batch = runs_async(ServiceOperations.batch_across)
     release = runs_async(ServiceOperations.release)
     history = runs_async(ServiceOperations.history)
     postprocess = runs_async(ServiceOperations.postprocess)

@@ -91,6 +91,7 @@ class Client:
         return Dataset(self._sender, dataset_operations(self._operations, id, on, rows, seed))
 
     datasets = runs(ServiceOperations.datasets)
+    batch = runs(ServiceOperations.batch_across)
     release = runs(ServiceOperations.release)
     history = runs(ServiceOperations.history)
     postprocess = runs(ServiceOperations.postprocess)

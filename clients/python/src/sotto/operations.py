@@ -98,6 +98,20 @@ class ServiceOperations:
         reply = yield from self._get(f"/v1/releases/{quote(id, safe='')}")
         return Release.answer_of(reply.json(), {})
 
+    def batch_across(
+        self, population: str, queries: Mapping[str, Iterable[Asked]], *, idempotency_key: str | None = None
+    ) -> Operation[dict[str, Batch]]:
+        """Answer queries about several datasets of a population, by dataset, charged as their sum or not at all."""
+        bodies = {dataset: _bodies(each) for dataset, each in queries.items()}
+        body: Json = {"batches": [{"dataset": dataset, "queries": each} for dataset, each in bodies.items()]}
+        path = f"/v1/populations/{quote(population, safe='')}/queries/batch"
+        reply = yield from self._post(path, body, idempotency_key)
+        # Those that had been answered before state what they cost then.
+        return {
+            document["dataset"]: Batch(document, bodies[document["dataset"]], "price" in document)
+            for document in reply.json()["batches"]
+        }
+
     def postprocess(
         self, release: Answer | Batch | str, *, round: bool = False, non_negative: bool = False
     ) -> Operation[Any]:

@@ -4,7 +4,7 @@ import type { LedgerEvent } from '../../../../src/ledger/event.ts'
 import type { Ledger } from '../../../../src/ledger/ledger.ts'
 import type { Accounting } from '../../../../src/privacy/accounting.ts'
 import type { Fixture } from '../../fixture.ts'
-import { basic, chargeOf, loss, question, summed } from '../../support.ts'
+import { basic, chargeOf, loss, question, rho, summed } from '../../support.ts'
 import { COUNTED, type ContractTest, contractTest, kindsOf, spentOf } from '../contract-test.ts'
 
 const PEOPLE = populationAccount('people')
@@ -166,6 +166,92 @@ export const POPULATIONS: readonly ContractTest[] = [
     ).toEqual(refused('allotment'))
     expect(await spentOf(ledger, PEOPLE)).toEqual(basic('0'))
     expect((await ledger.budget('of-ada'))?.population).toBeUndefined()
+  }),
+  ...COUNTED.map(({ accounting, parts }) =>
+    contractTest(
+      `charges of several datasets are debited together or not at all, in ${accounting}`,
+      async (fixture) => {
+        const ledger = await withPeople(fixture, accounting)
+        const both = (visits: bigint, drugs: bigint, key: string, changes = {}) =>
+          ledger.chargeAll([
+            on('visits', `${key} 1`, { price: parts(visits), ...changes }),
+            on('drugs', `${key} 2`, { price: parts(drugs), ...changes }),
+          ])
+        const spent = () => Promise.all([PEOPLE, 'visits', 'drugs'].map((each) => spentOf(ledger, each)))
+        const chosen = { keyChosen: true }
+        // Each fits into its dataset and into the population; their sum does not.
+        const refused = await both(6n, 5n, 'a', chosen)
+        expect(refused).toMatchObject({
+          ...{ kind: 'refused', place: 1, unpaid: parts(11n) },
+          outcome: {
+            kind: 'denied',
+            by: 'population',
+            sticks: false,
+            population: { budget: { spent: parts(0n) } },
+          },
+        })
+        expect(await spent()).toEqual([parts(0n), parts(0n), parts(0n)])
+        expect(await kindsOf(ledger, 'visits')).toEqual(['opened', 'joined'])
+        expect((await eventsOf(ledger, 'drugs')).at(-1)).toMatchObject({ kind: 'denied', principal: 'ada' })
+
+        const made = await both(6n, 4n, 'b')
+        expect(made).toMatchObject({
+          kind: 'charged',
+          outcomes: [
+            { charge: { population: { budget: { spent: parts(6n) } } } },
+            { charge: { population: { budget: { spent: parts(10n) } } } },
+          ],
+        })
+        expect(await spent()).toEqual([parts(10n), parts(6n), parts(4n)])
+        // The denial of a chosen key is permanent for all of them.
+        for (const account of [PEOPLE, 'visits', 'drugs'])
+          await ledger.grant(account, loss('9'), 'carol', 'more')
+        expect(await both(6n, 5n, 'a', chosen)).toMatchObject({ place: 1, outcome: { sticks: true } })
+        expect(await both(1n, 1n, 'b')).toMatchObject({ place: 0, outcome: { kind: 'key-reused' } })
+        expect(await both(6n, 4n, 'b')).toMatchObject({ place: 0, outcome: { kind: 'in-flight' } })
+        expect(await spent()).toEqual([parts(10n), parts(6n), parts(4n)])
+
+        // What is paid already is not debited again, and its answers are returned beside a further attempt.
+        const [first, second] = made.kind === 'charged' ? made.outcomes.map(chargeOf) : []
+        await ledger.recordAnswer(first?.id ?? '', 1, 'visits')
+        await ledger.recordFailure(second?.id ?? '', 1)
+        expect(await both(6n, 4n, 'b')).toMatchObject({
+          outcomes: [{ kind: 'answered', answer: 'visits' }, { charge: { id: second?.id, attempt: 2 } }],
+        })
+        expect(await spent()).toEqual([parts(10n), parts(6n), parts(4n)])
+      },
+    ),
+  ),
+  contractTest('no charge of several is debited before all of them are', async (fixture) => {
+    const ledger = await withPeople(fixture)
+    const twice = [on('visits', 'a'), on('visits', 'b')]
+    await expect(ledger.chargeAll(twice)).rejects.toThrow(RangeError)
+    const mixed = [on('visits', 'a'), on('drugs', 'b', { price: rho('0.1') })]
+    await expect(ledger.chargeAll(mixed)).rejects.toThrow(RangeError)
+    const allotted = { dataset: 'drugs', analyst: 'ada', principal: 'carol', reason: 'a share' }
+    await ledger.allot({ ...allotted, granted: loss('0.05') })
+    const both = () => ledger.chargeAll([on('visits', 'c'), on('drugs', 'd')])
+    expect(await both()).toMatchObject({ place: 1, outcome: { kind: 'denied', by: 'allotment' } })
+    await ledger.allot({ ...allotted, granted: loss('0.1') })
+    await ledger.allot({ ...allotted, dataset: PEOPLE, granted: loss('0.15') })
+    expect(await both()).toMatchObject({ place: 1, outcome: { kind: 'denied', by: 'population-allotment' } })
+    expect(await ledger.chargeAll([on('visits', 'c'), on('nowhere', 'e')])).toMatchObject({
+      place: 1,
+      outcome: { kind: 'no-budget' },
+    })
+    for (const account of [PEOPLE, 'visits', 'drugs'])
+      expect(await spentOf(ledger, account)).toEqual(basic('0'))
+    // Of several at the same time, in one transaction or in many, as many fit as into the population.
+    await ledger.allot({ ...allotted, dataset: PEOPLE, granted: loss('1') })
+    await ledger.allot({ ...allotted, granted: loss('1') })
+    const outcomes = await Promise.all(
+      Array.from({ length: 8 }, (_, index) =>
+        ledger.chargeAll([on('visits', `v ${index}`), on('drugs', `d ${index}`)]),
+      ),
+    )
+    expect(outcomes.filter(({ kind }) => kind === 'charged')).toHaveLength(5)
+    expect(await spentOf(ledger, PEOPLE)).toEqual(basic('1'))
+    expect(await spentOf(ledger, 'visits')).toEqual(basic('0.5'))
   }),
   contractTest('a source needs no second budget within one population', async (fixture) => {
     const ledger = await withPeople(fixture)
