@@ -1,4 +1,5 @@
 import { failureParts } from '../http/problem.ts'
+import { LimiterFull, LimiterTimeout } from '../platform/concurrency/limiter.ts'
 import { defined } from '../privacy/defined.ts'
 import type { ProblemCode } from '../privacy/problems.ts'
 import type { Report } from './protocol/backend.ts'
@@ -39,7 +40,7 @@ const STATES: { readonly [Code in ProblemCode]?: string } = {
   'dataset-suspended': '55000',
   'rate-limited': '53400',
   'quota-exceeded': '53400',
-  unavailable: '57P03',
+  unavailable: '53000',
   'query-failed': '58000',
 }
 
@@ -68,6 +69,15 @@ export function describeError(error: unknown, text = ''): DescribedError {
   }
   if (error instanceof ProtocolViolation)
     return fatal('08P01', `The bytes are no message of PostgreSQL's protocol: ${error.message}.`)
+  if (error instanceof LimiterFull || error instanceof LimiterTimeout)
+    return {
+      report: {
+        severity: 'ERROR',
+        code: '53300',
+        message: 'Too many statements wait. Nothing was charged. Retry later.',
+      },
+      isFatal: false,
+    }
   if (error instanceof TooSlow) return fatal('08006', 'The message took too long to arrive.')
   const { code, detail: message, errors = [], facts = {} } = failureParts(error)
   const { line, column } = facts
@@ -84,7 +94,7 @@ export function describeError(error: unknown, text = ''): DescribedError {
         ? NOT_PAID
         : isSyntax
           ? SYNTAX_ERROR
-          : (STATES[code] ?? 'XX000')
+          : (STATES[facts.chargeId === undefined ? code : 'query-failed'] ?? 'XX000')
   const [, ...others] = errors
   const detail =
     others.length === 0 ? undefined : others.map(({ field, rule }) => `${field}: ${rule}`).join('; ')

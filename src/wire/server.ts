@@ -105,7 +105,6 @@ interface Opened {
   readonly connection: Socket
   readonly inbox: ReturnType<typeof openInbox>
   readonly start: Start
-  readonly isEncrypted: boolean
 }
 
 /** Reads the packets before the sign-in, and begins encryption; undefined for a connection that ends with them. */
@@ -135,7 +134,7 @@ async function openConnection({ registry, context }: Serving, socket: Socket): P
         registry.cancel(packet.process, packet.secret)
         return undefined
       case 'start':
-        return { connection, inbox, start: packet, isEncrypted: connection instanceof TLSSocket }
+        return { connection, inbox, start: packet }
       case 'other-version':
       case undefined:
         return undefined
@@ -156,7 +155,7 @@ async function nextStartPacket(inbox: ReturnType<typeof openInbox>): Promise<Sta
 async function serveClient(
   { parts, registry, catalogues }: Serving,
   socket: Socket,
-  { connection, inbox, start, isEncrypted }: Opened,
+  { connection, inbox, start }: Opened,
   signedIn: () => void,
 ): Promise<void> {
   const output = openOutput(connection)
@@ -165,9 +164,8 @@ async function serveClient(
     const user = start.parameters.get('user') ?? ''
     const { isDummy } = requireDatabase(start.parameters.get('database') ?? user)
     const address = socket.remoteAddress ?? ''
-    const isPrivate = isEncrypted || isLoopback(address)
     if (start.minorVersion > 0) output.add(send.negotiateVersion([]))
-    const principal = await signIn(parts, { inbox, output, address, isPrivate, user })
+    const principal = await signIn(parts, { inbox, output, address, user })
     signedIn()
     const settings = startSettings(start, await principal())
     const left = new AbortController()
@@ -231,10 +229,6 @@ function startSettings({ parameters }: Start, key: SettingsOfKey): Settings {
 function optionsOf(text: string): readonly string[] {
   const words = (text.match(/(?:\\.|[^\s\\])+/g) ?? []).map((word) => word.replace(/\\(.)/g, '$1'))
   return words.filter((word) => word !== '-c').map((word) => word.replace(/^(-c|--)/, ''))
-}
-
-function isLoopback(address: string): boolean {
-  return /^(::ffff:)?127\./.test(address) || address === '::1'
 }
 
 /** The sessions, for cancel requests and limits. */

@@ -48,7 +48,6 @@ function message(type: string, ...parts: readonly Uint8Array[]): Buffer {
 /** Messages of the service. */
 export const send = {
   authenticationOk: () => message('R', int32(0)),
-  cleartextPassword: () => message('R', int32(3)),
   saslMechanisms: (mechanisms: readonly string[]) =>
     message('R', int32(10), ...mechanisms.map(text), Buffer.of(0)),
   saslContinue: (data: string) => message('R', int32(11), Buffer.from(data)),

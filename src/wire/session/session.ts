@@ -47,6 +47,11 @@ export interface Session {
   end(): void
 }
 
+/** A request that is counted as under way. */
+interface Admission {
+  end(): void
+}
+
 /** Time within which the rest of a message must arrive. */
 const MESSAGE_MS = 30_000
 const MOST_STATEMENTS = 500
@@ -70,7 +75,9 @@ export function createSession(
   let skipping = false
   /** True from an error until the client is told that the next statement may come. */
   let hasFailed = false
-  let running: { cancelled: boolean; readonly controller: AbortController } | undefined
+  let running: { ended?: 'cancelled' | 'timed out'; readonly controller: AbortController } | undefined
+  /** An admission that a message before the next statement has taken. */
+  let admitted: Admission | undefined
   let ending = false
 
   const { principal } = signedIn
@@ -204,24 +211,51 @@ export function createSession(
   async function runCounted(command: SimpleCommand, text: string): Promise<Result> {
     const arrivedAtMs = parts.clock.nowMs()
     const caller = await principal()
-    const decision = parts.requestLimits.quotas.admit(caller)
-    if (decision.kind !== 'admitted') throw overQuota(decision.kind)
-    const current = { cancelled: false, controller: new AbortController() }
+    const admission = admitted ?? admit(caller)
+    admitted = undefined
+    const current: NonNullable<typeof running> = { controller: new AbortController() }
     running = current
+    const timeoutMs = state.settings.timeoutMs()
+    const timer = timeoutMs === undefined ? undefined : setTimeout(() => stop('timed out'), timeoutMs)
     const givenUp = AbortSignal.any([left, current.controller.signal])
     try {
       const result = await execute(parts, state, command, { text, arrivedAtMs, givenUp })
-      if (current.cancelled) throw cancelled()
+      if (current.ended !== undefined) throw stopped(current.ended)
       log(command, caller, arrivedAtMs)
       return result
     } catch (error) {
-      const shown = current.cancelled ? cancelled() : error
+      const shown = current.ended === undefined ? error : stopped(current.ended)
       log(command, caller, arrivedAtMs, shown)
       throw shown
     } finally {
+      clearTimeout(timer)
       running = undefined
-      decision.end()
+      admission.end()
     }
+  }
+
+  /** Stops the statement under way. It ends when its answer would have been released. */
+  function stop(as: 'cancelled' | 'timed out'): void {
+    if (running === undefined) return
+    running.ended ??= as
+    running.controller.abort()
+  }
+
+  /** Counts a request of a principal. @throws WireError beyond its limits */
+  function admit(caller: Principal): Admission {
+    const decision = parts.requestLimits.quotas.admit(caller)
+    if (decision.kind !== 'admitted') throw overQuota(decision.kind)
+    return decision
+  }
+
+  /** Counts the work before a statement: one request with the next statement, or until the client waits for an answer. */
+  async function countPreparation(): Promise<void> {
+    admitted ??= admit(await principal())
+  }
+
+  function endPreparation(): void {
+    admitted?.end()
+    admitted = undefined
   }
 
   /** Logs and counts a statement. The line contains neither its text nor its duration, which may depend on data. */
@@ -236,6 +270,7 @@ export function createSession(
   }
 
   async function read(text: string, values: readonly Literal[] = []): Promise<readonly ReadCommand[]> {
+    await countPreparation()
     const { name } = await principal()
     return parts.commandPool.run(
       'commands',
@@ -359,6 +394,7 @@ export function createSession(
   }
 
   async function describe({ target, name }: Extract<FrontendMessage, { kind: 'describe' | 'close' }>) {
+    await countPreparation()
     const { text, read: described } = (target === 'statement' ? statements : portals).require(name)
     if (target === 'statement') output.add(send.parameterDescription(statements.require(name).parameterTypes))
     const columns = described && (await columnsOf(described.command, text))
@@ -438,6 +474,7 @@ export function createSession(
 
   async function ready(): Promise<void> {
     // Portals end with their transaction.
+    endPreparation()
     if (status === 'I') endPortals(hasFailed)
     hasFailed = false
     output.add(send.ready(status))
@@ -456,31 +493,35 @@ export function createSession(
     if (isFatal) throw error
   }
 
+  async function serve(): Promise<void> {
+    for (;;) {
+      const message = await nextMessage(inbox)
+      if (message === undefined || ending) break
+      text = textOf(message) ?? text
+      try {
+        if (!(await handle(message))) break
+      } catch (error) {
+        await reportError(error)
+      }
+      await output.flushIfMuch()
+      // A client that sends many small messages must not keep others from their turn.
+      await setImmediate()
+    }
+    if (ending) {
+      output.add(send.report({ severity: 'FATAL', code: '57P01', message: 'The service is stopping.' }))
+      await output.flush()
+    }
+  }
+
   return {
     async run() {
-      for (;;) {
-        const message = await nextMessage(inbox)
-        if (message === undefined || ending) break
-        text = textOf(message) ?? text
-        try {
-          if (!(await handle(message))) break
-        } catch (error) {
-          await reportError(error)
-        }
-        await output.flushIfMuch()
-        // A client that sends many small messages must not keep others from their turn.
-        await setImmediate()
-      }
-      if (ending) {
-        output.add(send.report({ severity: 'FATAL', code: '57P01', message: 'The service is stopping.' }))
-        await output.flush()
+      try {
+        await serve()
+      } finally {
+        endPreparation()
       }
     },
-    cancel() {
-      if (running === undefined) return
-      running.cancelled = true
-      running.controller.abort()
-    },
+    cancel: () => stop('cancelled'),
     end() {
       ending = true
       inbox.end()
@@ -528,15 +569,16 @@ function endsTransaction(command: Command): boolean {
   )
 }
 
-function cancelled(): WireError {
+function stopped(as: 'cancelled' | 'timed out'): WireError {
+  const what = as === 'cancelled' ? 'was cancelled' : 'took longer than statement_timeout'
   return new WireError(
     '57014',
-    'The statement was cancelled. An answer that was paid for is replayed at no cost.',
+    `The statement ${what}. If it was paid for, its repeat replays the answer at no cost.`,
   )
 }
 
 function overQuota(kind: 'rate-limited' | 'too-many'): WireError {
   return kind === 'rate-limited'
     ? new WireError('53400', 'You have sent too many statements. Nothing was charged. Retry later.')
-    : new WireError('53400', 'You have too many requests under way. Nothing was charged. Retry later.')
+    : new WireError('53300', 'You have too many requests under way. Nothing was charged. Retry later.')
 }

@@ -49,6 +49,19 @@ function readSwitch(value: string): string | undefined {
   return /^(off|false|no|0)$/i.test(value) ? 'off' : undefined
 }
 
+const UNITS: Readonly<Record<string, number>> = {
+  ...{ '': 1, us: 0.001, ms: 1, s: 1_000, min: 60_000, h: 3_600_000, d: 86_400_000 },
+}
+/** PostgreSQL's longest time limit, and that of timers. */
+const LONGEST_MS = 2 ** 31 - 1
+
+/** Reads a time as PostgreSQL does; undefined for another text. */
+function millisecondsOf(value: string): number | undefined {
+  const [, number = '', unit = ''] = /^\s*(\d+(?:\.\d+)?)\s*(us|ms|s|min|h|d|)\s*$/.exec(value) ?? []
+  const milliseconds = Math.round(Number(number) * (UNITS[unit] ?? 1))
+  return number === '' || milliseconds > LONGEST_MS ? undefined : milliseconds
+}
+
 /** Settings by their name in lower-case letters. The prefix `sotto.` is that of the service's own. */
 const SETTINGS: Readonly<Record<string, Setting>> = {
   'sotto.epsilon': positive,
@@ -98,7 +111,11 @@ const SETTINGS: Readonly<Record<string, Setting>> = {
   quote_all_identifiers: ignored('off'),
   row_security: ignored('on'),
   ssl_renegotiation_limit: ignored('0'),
-  statement_timeout: ignored('0'),
+  statement_timeout: {
+    standard: '0',
+    read: (value) => (millisecondsOf(value) === undefined ? undefined : value),
+    rule: 'must be a number of milliseconds, or have a unit: us, ms, s, min, h or d',
+  },
   synchronize_seqscans: ignored('on'),
   synchronous_commit: ignored('on'),
   tcp_keepalives_idle: ignored('0'),
@@ -155,6 +172,8 @@ export interface Settings {
   terms(): { readonly epsilon?: number; readonly accuracy?: { readonly halfWidth: number } }
   spending(): Spending
   showsHalfWidths(): boolean
+  /** Time limit for a statement in milliseconds; undefined without one. */
+  timeoutMs(): number | undefined
 }
 
 type Values = ReadonlyMap<string, string>
@@ -279,6 +298,7 @@ export function createSettings(key: SettingsOfKey): Settings {
     spending: () =>
       key.spending === 'never' ? 'never' : currentOf('sotto.spending') === 'allow' ? 'allow' : 'replay-only',
     showsHalfWidths: () => currentOf('sotto.half_widths') === 'on',
+    timeoutMs: () => millisecondsOf(currentOf('statement_timeout') ?? '') || undefined,
   }
 }
 

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { digestOfKey, isKeyText } from '../../http/access/keys/key-text.ts'
 import type { KeyVerifier } from '../../http/access/keys/keys.ts'
 import { checkScramProof, SCRAM_ITERATIONS, scramSalt } from '../../http/access/keys/scram.ts'
 import type { Principal } from '../../http/access/principal.ts'
@@ -17,22 +16,17 @@ export interface Signing {
   readonly inbox: Inbox
   readonly output: Output
   readonly address: string
-  /** True if nobody between the client and the service can read a password. */
-  readonly isPrivate: boolean
   readonly user: string
 }
 
 /**
- * Checks that the client has an API key of its user: by SCRAM-SHA-256 if all keys of the name have a verifier, otherwise as a
- * password.
+ * Checks by SCRAM-SHA-256 that the client has an API key of its user. A name without keys is asked for a proof like others.
  * @returns a function that returns the principal as the key is now
  * @throws WireError that ends the connection
  */
 export async function signIn(parts: WireParts, signing: Signing): Promise<() => Promise<Principal>> {
   const { address, user } = signing
-  const verifiers = await parts.keys.scramVerifiers(user)
-  const digest =
-    verifiers === undefined ? await digestOfPassword(signing) : await digestByScram(signing, verifiers)
+  const digest = await digestByScram(signing, await parts.keys.scramVerifiers(user))
   const principalNow = digest === undefined ? undefined : principalOfKey(parts, digest, user)
   const refused = () => parts.authenticator.countRefused?.(address)
   const principal = await principalNow?.().catch((error: unknown) => {
@@ -41,7 +35,10 @@ export async function signIn(parts: WireParts, signing: Signing): Promise<() => 
   })
   if (principalNow === undefined || principal === undefined) {
     refused()
-    throw new WireError('28P01', `The password is no API key of "${user}".`, { fatal: true })
+    throw new WireError('28P01', `The password is no API key of "${user}".`, {
+      hint: 'A key that is older than this protocol must be rotated once.',
+      fatal: true,
+    })
   }
   return async () => {
     const principal = await principalNow()
@@ -50,21 +47,9 @@ export async function signIn(parts: WireParts, signing: Signing): Promise<() => 
   }
 }
 
-async function digestOfPassword({ inbox, output, isPrivate }: Signing): Promise<string | undefined> {
-  if (!isPrivate)
-    throw new WireError('28000', 'A password is accepted over TLS only. Connect with sslmode=require.', {
-      fatal: true,
-    })
-  output.add(send.cleartextPassword())
-  await output.flush()
-  const bytes = await readPassword(inbox)
-  const end = bytes.indexOf(0)
-  if (end < 0) throw new ProtocolViolation('a password does not end')
-  const password = decodeText(bytes.subarray(0, end))
-  return isKeyText(password) ? digestOfKey(password) : undefined
-}
-
 const MECHANISM = 'SCRAM-SHA-256'
+/** That of no key: a name without keys takes as long as others. */
+const NOBODY: KeyVerifier = { sha256: '', storedKey: '', serverKey: '' }
 
 /** The exchange of RFC 5802, without channel binding. */
 async function digestByScram(
@@ -89,7 +74,7 @@ async function digestByScram(
   const expected = `c=${Buffer.from(header).toString('base64')},r=${nonce}`
   if (binding !== expected || answered === undefined || proof === undefined) return undefined
   const messages = `${bare},${challenge},${binding}`
-  for (const verifier of verifiers) {
+  for (const verifier of verifiers.length === 0 ? [NOBODY] : verifiers) {
     const signature = checkScramProof(verifier, messages, Buffer.from(proof, 'base64'))
     if (signature === undefined) continue
     output.add(send.saslFinal(`v=${signature}`))

@@ -4,7 +4,11 @@ import { Client, type ClientConfig, DatabaseError, type QueryArrayConfig } from 
 import Cursor from 'pg-cursor'
 import supertest from 'supertest'
 import { afterEach, describe, expect, test } from 'vitest'
+import { LimiterFull } from '../../../src/platform/concurrency/limiter.ts'
+import { must } from '../../../src/privacy/must.ts'
+import { describeError } from '../../../src/wire/errors.ts'
 import { testService } from '../service.ts'
+import { message, rawConnection, startPacket } from './hostile.ts'
 
 const service = testService({ SOTTO_DEMO: 'true', SOTTO_PG_PORT: '0' })
 
@@ -268,17 +272,41 @@ describe('a session', () => {
     expect(await errorOf(client.query('SELECT COUNT(*) FROM census'))).toMatchObject({ code: '42501' })
   })
 
-  test('takes the key as a password where it was made before SCRAM', async () => {
+  test('attack: what a name is asked for does not tell whether it has keys', async () => {
+    await service.as('custodian').post('/v1/keys').send({ name: 'newer', role: 'analyst' }).expect(201)
     const { body } = await service.as('custodian').post('/v1/keys').send({ name: 'older', role: 'analyst' })
     expect(JSON.stringify(body)).not.toContain('storedKey')
-    const one = async () =>
-      (await connect({ user: 'older', password: body.key })).client.query('SELECT 1 AS one')
-    expect((await one()).rows).toEqual([{ one: 1 }])
     const file = path.join(service.dataDirectory, 'keys.json')
     const stored = JSON.parse(await readFile(file, 'utf8'))
     for (const key of stored.keys) if (key.name === 'older') delete key.scram
     await writeFile(file, JSON.stringify(stored), { mode: 0o600 })
-    expect((await one()).rows).toEqual([{ one: 1 }])
+    const exchange = async (user: string) => {
+      const raw = await rawConnection(must(service.pgPort, 'the port'))
+      raw.send(startPacket({ user, database: 'sotto' }))
+      const first = 'n,,n=,r=client'
+      raw.send(message('p', 'SCRAM-SHA-256', first.length, Buffer.from(first)))
+      await raw.sent('i=')
+      raw.send(message('p', Buffer.from(`c=biws,r=other,p=${Buffer.alloc(32).toString('base64')}`)))
+      const reply = (await raw.closed).toString('latin1')
+      return reply
+        .replaceAll(`"${user}"`, 'NAME')
+        .replace(/r=[^,]+,s=([^,]+)/, (_, salt) => `${salt.length} bytes`)
+    }
+    const [known, older, unknown] = [
+      await exchange('newer'),
+      await exchange('older'),
+      await exchange('never'),
+    ]
+    expect(known).toContain('SCRAM-SHA-256')
+    expect(known).toContain('28P01')
+    expect([older, unknown]).toEqual([known, known])
+    const connecting = (key: string) => connect({ user: 'older', password: key })
+    expect(await errorOf(connecting(body.key))).toMatchObject({
+      code: '28P01',
+      hint: expect.stringContaining('rotated'),
+    })
+    const rotated = await service.as('custodian').post(`/v1/keys/${body.id}/rotate`).send({}).expect(200)
+    await connecting(rotated.body.key)
   })
 
   test('begins with the settings of its key, below its own', async () => {
@@ -449,6 +477,58 @@ describe('a session', () => {
     expect((await client.query('SHOW statement_timeout')).rows).toEqual([{ statement_timeout: '0' }])
     expect(await errorOf(client.query("SET client_encoding = 'LATIN1'"))).toMatchObject({ code: '22023' })
     expect(await errorOf(client.query('SET sotto.epsilon = -1'))).toMatchObject({ code: '22023' })
+  })
+
+  test('attack: statements that are only prepared, or no SQL, count as requests', async () => {
+    const clientOf = async (name: string) => {
+      const quota = { requestsPerMinute: 1, burst: 4 }
+      const { body } = await service.as('custodian').post('/v1/keys').send({ name, role: 'analyst', quota })
+      return (await connect({ user: name, password: body.key })).client
+    }
+    const flooding = await clientOf('flooding')
+    const codes: (string | undefined)[] = []
+    for (let sent = 0; sent < 6; sent += 1) codes.push((await errorOf(flooding.query('SELEC 1'))).code)
+    expect(codes).toEqual(['42601', '42601', '42601', '42601', '53400', '53400'])
+    // A statement that is prepared, described, bound and executed counts once.
+    const usual = await clientOf('usual')
+    for (let sent = 0; sent < 4; sent += 1)
+      expect((await usual.query('SELECT $1::int AS n', [sent])).rows).toEqual([{ n: sent }])
+    expect(await errorOf(usual.query('SELECT $1::int AS n', [4]))).toMatchObject({ code: '53400' })
+    expect(describeError(new LimiterFull()).report).toMatchObject({ code: '53300', severity: 'ERROR' })
+  })
+
+  test('ends a statement after statement_timeout, once its answer would have been released', async () => {
+    const slow = { title: 'Slow', source: { kind: 'population', rows: 100, seed: 'slow' }, synthetic: true }
+    const columns = [{ name: 'Age', type: 'integer', lower: 0, upper: 120, nullable: false }]
+    const privacy = {
+      privacyUnit: { kind: 'row' },
+      neighbours: 'add-remove',
+      budget: { epsilon: 1, delta: 0 },
+    }
+    await service
+      .register({ id: 'slow', ...slow, columns, ...privacy, timing: { deadlineMs: 300 } })
+      .expect(201)
+    const { client } = await spender(0.01)
+    await client.query("SET statement_timeout = '20ms'")
+    const startMs = performance.now()
+    expect(await errorOf(client.query('SELECT COUNT(*) FROM slow'))).toMatchObject({
+      code: '57014',
+      message: expect.stringContaining('statement_timeout'),
+    })
+    expect(performance.now() - startMs).toBeGreaterThan(280)
+    await client.query('SET statement_timeout = 0')
+    expect((await client.query('SELECT COUNT(*) FROM slow')).rowCount).toBe(1)
+    expect(await errorOf(client.query("SET statement_timeout = 'soon'"))).toMatchObject({ code: '22023' })
+  })
+
+  test('sees a changed description', async () => {
+    const { client } = await connect()
+    const comment = async () =>
+      (await client.query("SELECT col_description('shared'::regclass, 1) AS text")).rows[0].text
+    expect(await comment()).not.toContain('Changed')
+    const columns = [{ name: 'Sex', description: 'Changed' }]
+    await service.as('custodian').patch('/v1/datasets/shared').send({ columns }).expect(200)
+    expect(await comment()).toContain('Changed')
   })
 
   test('of the dummy database answers from made-up rows at no cost', async () => {

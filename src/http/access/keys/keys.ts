@@ -45,10 +45,10 @@ export interface KeyStore {
   /** Returns the principal of a key by the digest of its text, as `authenticate` does. */
   authenticateDigest(sha256: string): Promise<Principal | undefined>
   /**
-   * Returns the verifiers of the texts of a name that are valid now, with their digests; `undefined` if one of them has none, and
-   * is therefore checked as a password.
+   * Returns the verifiers of the texts of a name that are valid now, with their digests. Texts of before verifiers were stored have
+   * none.
    */
-  scramVerifiers(name: string): Promise<readonly KeyVerifier[] | undefined>
+  scramVerifiers(name: string): Promise<readonly KeyVerifier[]>
   /** Returns true if an analyst of this name has a key. */
   hasAnalyst(name: string): Promise<boolean>
   /** Returns the keys that a custodian may manage, oldest first. */
@@ -93,10 +93,7 @@ export function openKeyStore(place: string | KeyFileAccess, now: () => number = 
         key,
         ...key.earlier.filter(({ validUntil }) => Date.parse(validUntil) > now()),
       ])
-      const verifiers = texts.flatMap(({ sha256, scram }) =>
-        scram === undefined ? [] : [{ sha256, ...scram }],
-      )
-      return verifiers.length === texts.length ? verifiers : undefined
+      return texts.flatMap(({ sha256, scram }) => (scram === undefined ? [] : [{ sha256, ...scram }]))
     },
     hasAnalyst: async (name) =>
       (await file.read()).keys.some(
