@@ -70,6 +70,9 @@ metrics: {{ . }}
 {{- $_ := set $all "SOTTO_METRICS_KEY_FILE" "/etc/sotto/metrics/key" }}
 {{- end }}
 {{- end }}
+{{- if $values.postgresqlProtocol.enabled }}
+{{- $_ := set $all "SOTTO_PG_PORT" "5433" }}
+{{- end }}
 {{- with $values.oidc.issuer }}
 {{- $_ := set $all "SOTTO_OIDC_ISSUER" . }}
 {{- $_ := set $all "SOTTO_OIDC_AUDIENCE" $values.oidc.audience }}
