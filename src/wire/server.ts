@@ -29,6 +29,8 @@ export interface WireServer {
 const SIGN_IN_MS = 15_000
 const MOST_CONNECTIONS = 1_000
 const MOST_OF_A_PRINCIPAL = 100
+/** Time within which a client must take the last bytes. */
+const LINGER_MS = 10_000
 const KEEP_ALIVE_MS = 60_000
 
 /** Opens the server and the thread that reads statements. It does not listen yet. See decision 75. */
@@ -62,7 +64,11 @@ export function openWireServer(given: Omit<WireParts, 'commandPool'>): WireServe
       admitted.end()
     }
     socket.once('close', signedIn)
-    serve({ parts, registry, catalogues, context }, socket, signedIn).finally(() => socket.destroySoon())
+    serve({ parts, registry, catalogues, context }, socket, signedIn).finally(() => {
+      socket.destroySoon()
+      // A client that does not read would keep its connection for ever.
+      setTimeout(() => socket.destroy(), LINGER_MS).unref()
+    })
   })
   server.maxConnections = MOST_CONNECTIONS
   return {

@@ -55,6 +55,8 @@ interface Admission {
 /** Time within which the rest of a message must arrive. */
 const MESSAGE_MS = 30_000
 const MOST_STATEMENTS = 500
+/** Characters of all prepared statements of a session, whose trees take many times as much. */
+const MOST_PREPARED_TEXT = 256 * 1_024
 const MOST_PORTALS = 32
 const MOST_SUSPENDED = 4
 const HEADER_BYTES = 4
@@ -350,6 +352,12 @@ export function createSession(
     first: ReadCommand | undefined,
     statedTypes: readonly number[],
   ): Promise<PreparedStatement> {
+    const prepared = statements.entries().reduce((sum, [, each]) => sum + each.text.length, 0)
+    if (prepared + source.text.length > MOST_PREPARED_TEXT)
+      throw new WireError(
+        '54000',
+        `The prepared statements of a session have at most ${MOST_PREPARED_TEXT} characters.`,
+      )
     if (first === undefined || first.parameters.length === 0) {
       requireSupported(first)
       return { ...source, read: first, parameterTypes: statedTypes.map((type) => type || OID.text) }

@@ -253,6 +253,17 @@ describe('statements of SQL about other statements', () => {
     expect(await errorOf(client.query('EXECUTE counted(1, 2, 3)'))).toMatchObject({ code: '26000' })
   })
 
+  test('attack: prepared statements fill no memory', async () => {
+    const { client } = await connect()
+    const padded = `SELECT 1 AS one /* ${'x'.repeat(16_000)} */`
+    const prepare = async () => {
+      for (let name = 0; name < 20; name += 1) await client.query(`PREPARE s${name} AS ${padded}`)
+    }
+    expect(await errorOf(prepare())).toMatchObject({ code: '54000' })
+    await client.query('DEALLOCATE s0; PREPARE again AS SELECT 1 AS one')
+    expect((await client.query('EXECUTE again')).rows).toEqual([{ one: 1 }])
+  })
+
   test('attack: a statement that executes itself does not run', async () => {
     const { client } = await connect()
     // The driver prepares the statement and leaves it.
