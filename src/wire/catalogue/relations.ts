@@ -263,7 +263,17 @@ function tableFacts({ declaration, dataset }: CatalogEntry, oid: number): readon
   const place = { table_catalog: DATABASE, table_schema: 'public', table_name: id }
   return [
     ...insert('pg_class', [
-      { oid, relname: id, relnamespace: NAMESPACES.public, relkind: 'r', ...commonOfClass(columns.length) },
+      {
+        ...{
+          oid,
+          relname: id,
+          relnamespace: NAMESPACES.public,
+          relkind: 'r',
+          ...commonOfClass(columns.length),
+        },
+        // Everybody who sees the dataset may read it, and nobody may do more.
+        relacl: '[sotto=r/sotto, =r/sotto]',
+      },
     ]),
     ...insert('pg_tables', [
       {

@@ -49,6 +49,19 @@ public class Clients {
       metadata.getUDTs(null, null, "%", null);
       metadata.getTablePrivileges(null, null, "%");
       metadata.getVersionColumns(null, "public", "census");
+      metadata.getProcedures(null, null, "%");
+      metadata.getProcedureColumns(null, null, "%", "%");
+      metadata.getFunctionColumns(null, null, "%", "%");
+      metadata.getBestRowIdentifier(null, "public", "census", DatabaseMetaData.bestRowSession, true);
+      metadata.getExportedKeys(null, "public", "census");
+      metadata.getCrossReference(null, "public", "census", null, "public", "calendar");
+      metadata.getTableTypes();
+      metadata.getSQLKeywords();
+      metadata.getMaxColumnNameLength();
+      metadata.getClientInfoProperties();
+      System.out.println("privileges=" + list(metadata.getTablePrivileges(null, "public", "calendar"), "GRANTEE", "PRIVILEGE"));
+      metadata.getColumnPrivileges(null, "public", "calendar", "%");
+      System.out.println("catalogs=" + list(metadata.getCatalogs(), "TABLE_CAT"));
       System.out.println("done=" + metadata.getDatabaseProductName());
     }
   }

@@ -1,17 +1,16 @@
-import { execFile } from 'node:child_process'
+import { execFile, spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { mkdir, rename } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { must } from '../../../src/privacy/must.ts'
 import { temporaryFolder } from '../../folders.ts'
 import { installed } from '../../installed.ts'
-import { findPython } from '../../python.ts'
 import { testService } from '../service.ts'
+import { hasJava, hasPython, pgjdbc, pythonWithDrivers } from './drivers.ts'
 
 const run = promisify(execFile)
-const cache = path.resolve(import.meta.dirname, '../../../node_modules/.cache')
 
 const service = testService({ SOTTO_DEMO: 'true', SOTTO_PG_PORT: '0' })
 const port = () => String(must(service.pgPort, "the port of PostgreSQL's protocol"))
@@ -105,26 +104,10 @@ describe.skipIf(!installed('psql'))('psql', () => {
   })
 })
 
-const python = findPython()
-
-describe.skipIf(python === undefined)('drivers of Python', () => {
+describe.skipIf(!hasPython)('drivers of Python', () => {
   test('ask and reflect', async () => {
-    const environment = path.join(cache, 'postgresql-drivers-of-python')
-    if (!existsSync(environment)) {
-      const unfinished = `${environment}.${process.pid}`
-      await mkdir(cache, { recursive: true })
-      await run(must(python, 'Python'), ['-m', 'venv', unfinished])
-      const packages = [
-        'psycopg[binary]==3.3.9',
-        'psycopg2-binary==2.9.11',
-        'asyncpg==0.32.0',
-        'sqlalchemy==2.1.9',
-      ]
-      await run(path.join(unfinished, 'bin/pip'), ['install', '--quiet', ...packages])
-      await rename(unfinished, environment)
-    }
     const script = path.join(import.meta.dirname, 'clients.py')
-    const { stdout } = await run(path.join(environment, 'bin/python'), [
+    const { stdout } = await run(await pythonWithDrivers(), [
       script,
       '127.0.0.1',
       port(),
@@ -155,18 +138,10 @@ describe.skipIf(python === undefined)('drivers of Python', () => {
   }, 180_000)
 })
 
-describe.skipIf(!installed('java') || !installed('mvn'))('pgjdbc', () => {
+describe.skipIf(!hasJava)('pgjdbc', () => {
   test('asks with prepared statements and portions, and reads metadata', async () => {
-    const driver = path.join(cache, 'postgresql-42.7.4.jar')
-    if (!existsSync(driver)) {
-      const copy = 'org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy'
-      const artifact = '-Dartifact=org.postgresql:postgresql:42.7.4'
-      await run('mvn', ['--quiet', '--batch-mode', copy, artifact, `-DoutputDirectory=${cache}`], {
-        cwd: temporaryFolder(),
-      })
-    }
     const source = path.join(import.meta.dirname, 'Clients.java')
-    const { stdout } = await run('java', ['-cp', driver, source, port(), service.keyOf('analyst')])
+    const { stdout } = await run('java', ['-cp', await pgjdbc(), source, port(), service.keyOf('analyst')])
     const found = Object.fromEntries(
       stdout
         .trim()
@@ -184,7 +159,68 @@ describe.skipIf(!installed('java') || !installed('mvn'))('pgjdbc', () => {
       columns: '[Sex, text, Age, int8, Married, text, Earnings, int8, Occupation, text]',
       schemas: '[information_schema, pg_catalog, public]',
       keys: '[][][]',
+      privileges: '[PUBLIC, SELECT, sotto, SELECT]',
+      catalogs: '[sotto, sotto_dummy]',
       done: 'PostgreSQL',
     })
   }, 180_000)
+})
+
+const R_PACKAGE = ['RPostgres', 'RPostgreSQL'].find((name) => rHas(name))
+
+function rHas(name: string): boolean {
+  return (
+    spawnSync('Rscript', ['-e', `quit(status = !requireNamespace("${name}", quietly = TRUE))`]).status === 0
+  )
+}
+
+describe.skipIf(R_PACKAGE === undefined)(
+  R_PACKAGE ?? 'R (skipped: neither RPostgres nor RPostgreSQL is installed)',
+  () => {
+    test('lists the datasets and their columns, and asks', async () => {
+      const program = `
+        connection <- DBI::dbConnect(${R_PACKAGE}::${R_PACKAGE === 'RPostgres' ? 'Postgres' : 'PostgreSQL'}(), host = "127.0.0.1", port = ${port()}L,
+          user = "analyst", password = Sys.getenv("KEY"), dbname = "sotto", options = "-c sotto.epsilon=0.01")
+        found <- DBI::dbGetQuery(connection, 'SELECT "Sex", COUNT(*) AS n, AVG("Age") FROM census WHERE "Age" > 30 GROUP BY 1 ORDER BY 1')
+        cat(sprintf("%s %.17g %.17g\n", found$Sex, found$n, found$avg), sep = "")
+        cat(DBI::dbListTables(connection), sort(DBI::dbListFields(connection, "census")), sep = "|")
+        cat("\n", DBI::dbExistsTable(connection, "census"), DBI::dbExistsTable(connection, "nope"))`
+      const { stdout } = await run('Rscript', ['-e', program], {
+        env: { ...process.env, KEY: service.keyOf('analyst') },
+      })
+      const lines = stdout.split('\n')
+      expect(lines.slice(0, answered.length).map((line) => line.split(' '))).toEqual(
+        answered.map(([sex, n, mean]) => [sex, expect.toSatisfy(is(n)), expect.toSatisfy(is(mean))]),
+      )
+      const [listed, exists] = lines.slice(answered.length)
+      expect(listed?.split('|').sort()).toEqual([...CENSUS, 'calendar', 'census'].sort())
+      expect(exists).toBe(' TRUE FALSE')
+    })
+  },
+)
+
+const is = (number: number) => (text: string) => Number(text) === number
+
+const PSQLODBC = '/usr/lib/x86_64-linux-gnu/odbc/psqlodbcw.so'
+
+const hasOdbc = existsSync(PSQLODBC) && installed('isql')
+
+describe.skipIf(!hasOdbc)(hasOdbc ? 'psqlODBC' : 'psqlODBC (skipped: it or isql is not installed)', () => {
+  test('lists the datasets and their columns, and asks', async () => {
+    const sources = path.join(temporaryFolder(), 'odbc.ini')
+    const settings = {
+      ...{ Driver: PSQLODBC, Servername: '127.0.0.1', Port: port(), Database: 'sotto', UserName: 'analyst' },
+      ...{ Password: service.keyOf('analyst'), ConnSettings: 'SET sotto.epsilon = 0.01' },
+    }
+    const lines = Object.entries(settings).map(([name, value]) => `${name}=${value}`)
+    await writeFile(sources, ['[sotto]', ...lines, ''].join('\n'), { mode: 0o600 })
+    const asked = run('isql', ['sotto', '-b', '-d|'], { env: { ...process.env, ODBCINI: sources } })
+    const sql = 'SELECT "Sex", COUNT(*) AS n, AVG("Age") FROM census WHERE "Age" > 30 GROUP BY 1 ORDER BY 1'
+    asked.child.stdin?.end(`${sql}\nhelp\nhelp census\n`)
+    const { stdout } = await asked
+    expect(stdout.match(/^[FM]\|.*/gm)).toEqual(answered.map((row) => row.join('|')))
+    expect(stdout).toContain('sotto|public|calendar|TABLE|')
+    for (const name of CENSUS)
+      expect(stdout).toMatch(new RegExp(`^sotto\\|public\\|census\\|${name}\\|`, 'm'))
+  })
 })
