@@ -14,6 +14,7 @@ import { requireBalances } from '../../http/access/permitted-datasets.ts'
 import { mayUse, type Principal } from '../../http/access/principal.ts'
 import { noAmount } from '../../privacy/accounting.ts'
 import { defined } from '../../privacy/defined.ts'
+import { must } from '../../privacy/must.ts'
 import { Refusal } from '../../privacy/refusal.ts'
 import { WireError } from '../errors.ts'
 import type { WireParts } from '../parts.ts'
@@ -182,7 +183,7 @@ function requireTable({ catalog }: WireParts, principal: Principal, tables: read
 
 type Amounts = Readonly<Record<string, number>>
 
-/** A notice with what an answer cost and what is left. */
+/** A notice with what an answer cost and the least that is left, of the dataset and its population. */
 async function costOf(
   { ledger }: WireParts,
   principal: Principal,
@@ -193,17 +194,38 @@ async function costOf(
   const shown = replayed
     ? describePrice(noAmount(accounting), await requireBalances(ledger, principal, id))
     : JSON.parse(body)
-  const { cost, budget, allotment }: Shown = shown
+  const { cost, population, ...ofDataset }: Shown = shown
   const paid = replayed ? 'replayed at no cost' : `cost ${amountText(cost)}`
-  const whose = allotment === undefined ? 'of the budget' : 'of your allotment'
-  const message = `${paid}; ${amountText((allotment ?? budget).remaining)} ${whose} left`
+  const onPopulation = population === undefined ? [] : limitsOf(population, population.id)
+  const least = [...limitsOf(ofDataset), ...onPopulation].reduce((one, other) =>
+    isLess(other.remaining, one.remaining) ? other : one,
+  )
+  const message = `${paid}; ${amountText(least.remaining)} of ${least.name} left`
   return { severity: 'NOTICE', code: '00000', message }
 }
 
-interface Shown {
-  readonly cost: Amounts
+interface Limits {
   readonly budget: { readonly remaining: Amounts }
   readonly allotment?: { readonly remaining: Amounts }
+}
+
+interface Shown extends Limits {
+  readonly cost: Amounts
+  readonly population?: Limits & { readonly id: string }
+}
+
+/** What is left of an allotment and a budget, with their names. */
+function limitsOf({ budget, allotment }: Limits, population?: string) {
+  const [on, of] =
+    population === undefined ? ['', ''] : ['on', 'of'].map((at) => ` ${at} the population ${population}`)
+  const own = allotment === undefined ? [] : [{ ...allotment, name: `your allotment${on}` }]
+  return [...own, { ...budget, name: `the budget${of}` }]
+}
+
+/** Compares amounts in the same units by the first that differs. */
+function isLess(one: Amounts, other: Amounts): boolean {
+  const differing = Object.keys(one).find((unit) => one[unit] !== other[unit])
+  return differing !== undefined && must(one[differing], 'an amount') < must(other[differing], 'an amount')
 }
 
 function amountText(amounts: Amounts): string {

@@ -80,6 +80,48 @@ describe('a question', () => {
     expect(await spent()).toEqual(before)
   })
 
+  test('has a notice of the least that is left: of the dataset, the population or an allotment', async () => {
+    const budget = (epsilon: number) => ({ budget: { epsilon } })
+    const custodian = () => service.as('custodian')
+    await custodian()
+      .post('/v1/populations')
+      .send({ id: 'guests', privacyUnit: 'row', ...budget(2) })
+      .expect(201)
+    await service
+      .register({
+        ...{
+          id: 'nights',
+          title: 'Nights',
+          source: { kind: 'population', rows: 100, seed: 'n' },
+          ...budget(3),
+        },
+        ...{ privacyUnit: { kind: 'row' }, neighbours: 'add-remove', population: 'guests' },
+      })
+      .expect(201)
+    const { client, notices } = await spender(0.5)
+    const noticed = async (condition: string) => {
+      await client.query(`SELECT COUNT(*) FROM nights WHERE Age > ${condition}`)
+      return notices.at(-1)
+    }
+    expect(await noticed('20')).toBe(
+      'cost epsilon 0.5; epsilon 1.5 of the budget of the population guests left',
+    )
+    const allotment = { epsilon: 1.25, reason: 'a share' }
+    const path = 'populations/guests/analysts/analyst/allotment'
+    await custodian().put(`/v1/${path}`).send(allotment).expect(200)
+    expect(await noticed('20')).toBe(
+      'replayed at no cost; epsilon 0.75 of your allotment on the population guests left',
+    )
+    // An allotment can be larger than what is left of the budget.
+    await custodian()
+      .put(`/v1/${path}`)
+      .send({ ...allotment, epsilon: 50 })
+      .expect(200)
+    expect(await noticed('30')).toBe(
+      'cost epsilon 0.5; epsilon 1 of the budget of the population guests left',
+    )
+  })
+
   test('costs nothing unless spending is allowed, and says what it would cost', async () => {
     const { client } = await connect()
     const sql = 'SELECT COUNT(*) FROM census WHERE Age > 41'
