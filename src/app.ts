@@ -136,7 +136,7 @@ async function registerRoutes(
   await app.register(operationRoutes, { ready, verification, connections })
   if (metricsAccess !== undefined) await app.register(metricsRoutes, { metrics, metricsAccess })
   await app.register(datasetsRoutes, { catalog, ledger, connections })
-  await app.register(registrationsRoutes, { registry, coverage })
+  await app.register(registrationsRoutes, { ledger, registry, coverage })
   await app.register(versionsRoutes, { catalog, registry, coverage })
   await app.register(datasetChangesRoutes, { registry })
   await app.register(ingestionsRoutes, { registry })

@@ -28,7 +28,6 @@ import { mayUse, type Principal } from '../../src/http/access/principal.ts'
 import { EVERYONE, principalOf } from '../../src/http/access/roles.ts'
 import { pageOf } from '../../src/http/paging.ts'
 import {
-  type Budget,
   type Budgets,
   isPopulationAccount,
   populationAccount,
@@ -37,10 +36,11 @@ import {
 import type { Chain, LedgerHead } from '../../src/ledger/contract/chain.ts'
 import type { Releases } from '../../src/ledger/contract/releases.ts'
 import type { Sessions } from '../../src/ledger/contract/sessions.ts'
-import { openedFor } from '../../src/ledger/event.ts'
+import { lossFromEvent, openedFor } from '../../src/ledger/event.ts'
 import { exportLines, verifyDataset } from '../../src/ledger/exported.ts'
 import type { HeadSigner } from '../../src/ledger/signature.ts'
 import { amountNumbers } from '../../src/privacy/accounting.ts'
+import type { PrivacyLoss } from '../../src/privacy/loss.ts'
 import { must } from '../../src/privacy/must.ts'
 import { Refusal } from '../../src/privacy/refusal.ts'
 import { allot, allotted, requireAnalyst } from './analysts.ts'
@@ -371,9 +371,10 @@ async function create(
     principal,
   )
   if (opened.kind === 'opened') return true
-  const present = must(await ledger.budget(account), 'the budget of a population')
+  const { cap } = must(await ledger.budget(account), 'the budget of a population')
   const before = await openedFor(ledger, account)
-  if (isSame(present, { accounting, granted }) && unitOf(before) === privacyUnit) return false
+  const isSame = isSameLoss(lossFromEvent(before.loss), granted) && cap.accounting === accounting
+  if (isSame && unitOf(before) === privacyUnit) return false
   throw new Refusal(
     'population-exists',
     `The population ${id} was created with another privacy unit, accounting or budget. Nothing was changed.`,
@@ -381,15 +382,8 @@ async function create(
   )
 }
 
-function isSame(
-  { cap, granted: before }: Budget,
-  { accounting, granted }: Pick<Budget, 'granted'> & { readonly accounting: string },
-): boolean {
-  return (
-    cap.accounting === accounting &&
-    before.epsilonNano === granted.epsilonNano &&
-    before.deltaAtto === granted.deltaAtto
-  )
+function isSameLoss(one: PrivacyLoss, other: PrivacyLoss): boolean {
+  return one.epsilonNano === other.epsilonNano && one.deltaAtto === other.deltaAtto
 }
 
 function unitOf({ privacyUnit }: Awaited<ReturnType<typeof openedFor>>): 'person' | 'row' {

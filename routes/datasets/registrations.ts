@@ -23,10 +23,12 @@ import {
 import { mayUse, type Principal } from '../../src/http/access/principal.ts'
 import { principalOf } from '../../src/http/access/roles.ts'
 import { givenUpSignal } from '../../src/http/caller.ts'
+import { type Budgets, populationId } from '../../src/ledger/contract/budgets.ts'
 import { Refusal } from '../../src/privacy/refusal.ts'
 import { publicFacts } from './datasets.ts'
 
 interface RegistrationsOptions {
+  readonly ledger: Pick<Budgets, 'budget'>
   readonly registry: Pick<Registry, 'register' | 'tryRegistration'>
   readonly coverage: Pick<CoverageMeasurement, 'measurePublished'>
 }
@@ -34,7 +36,7 @@ interface RegistrationsOptions {
 /** Registration of datasets. */
 export const registrationsRoutes: FastifyPluginAsyncZod<RegistrationsOptions> = async (
   app,
-  { registry, coverage },
+  { ledger, registry, coverage },
 ) => {
   const tags = ['Registration']
 
@@ -65,7 +67,7 @@ export const registrationsRoutes: FastifyPluginAsyncZod<RegistrationsOptions> = 
       const { body, query } = request
       const { candidates } = query
       if (!mayUse(principal, body.id)) throw registrationForbidden()
-      requireAllowedToJoin(principal, body)
+      if (!(await isMember(ledger, body))) requireAllowedToJoin(principal, body)
       const { custodian, isDryRun } = admit(principal, reply, body, query)
       if (isDryRun) {
         const { dataset, leftOut, ingestion, granted } = await registry.tryRegistration(body, custodian)
@@ -118,4 +120,13 @@ function registrationForbidden(): Refusal {
 /** Facts of a registration with the exact counts of its ingestion, which custodians see. */
 export function registeredFacts(entry: CatalogEntry) {
   return { ...publicFacts(entry), ingestion: entry.ingestion }
+}
+
+/** True if a dataset has belonged to the population of its registration before, so that nothing is decided anew. */
+async function isMember(
+  ledger: Pick<Budgets, 'budget'>,
+  { id, population }: { readonly id: string; readonly population?: string | undefined },
+): Promise<boolean> {
+  const account = (await ledger.budget(id))?.population
+  return account !== undefined && populationId(account) === population
 }

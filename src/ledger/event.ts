@@ -188,13 +188,13 @@ function integer(text: unknown): bigint {
 }
 
 /**
- * Reads the neighbours, the privacy unit and the kind of data that a dataset's budget was opened for; none without a
+ * Reads the neighbours, the privacy unit, the kind of data and the amount that a dataset's budget was opened with; none without a
  * budget. The privacy unit is missing where each row is one.
  */
 export async function openedFor(
   ledger: Pick<Chain, 'events'>,
   dataset: string,
-): Promise<Pick<LedgerEvent, 'neighbours' | 'privacyUnit' | 'synthetic'>> {
+): Promise<Pick<LedgerEvent, 'neighbours' | 'privacyUnit' | 'synthetic' | 'loss'>> {
   const [first] = await ledger.events(dataset, { limit: 1, afterSequence: 0 })
   if (first === undefined) return {}
   const event: LedgerEvent = JSON.parse(first.canonical)

@@ -117,6 +117,8 @@ test('an allotment and a grant on the population hold for all its datasets', asy
   const grants = '/v1/populations/patients-north/grants'
   const { body: raised } = await custodian().post(grants).send({ epsilon: 1, reason }).expect(200)
   expect(raised.cap).toEqual({ epsilon: 3, delta: 1e-6 })
+  expect((await create(patients).expect(200)).body.cap).toEqual(raised.cap)
+  await create({ ...patients, budget: { epsilon: 3, delta: 1e-6 } }).expect(409)
   for (const path of [grants, '/v1/datasets/visits/grants'])
     expect(errorsOf(await custodian().post(path).send({ delta: 1e-7, reason }).expect(400))).toMatchObject([
       { field: 'delta' },
@@ -292,6 +294,14 @@ test('the chains of a population and its datasets are sound, and a limited key s
     .send({ ...visits, id: 'mine' })
     .expect(403)
   await limited().put('/v1/populations/patients-north/datasets/lab').expect(403)
+  // Its own dataset is in the population for ever, and may be registered again.
+  await limited().delete('/v1/datasets/lab').expect(204)
+  const lab = { ...visits, id: 'lab', source: { ...visits.source, seed: 'lab' } }
+  await limited()
+    .post('/v1/datasets')
+    .send({ ...lab, population: 'people' })
+    .expect(403)
+  await limited().post('/v1/datasets').send(lab).expect(201)
   const preview = (dataset: string) =>
     limited()
       .post('/v1/populations/patients-north/queries/batch/preview')
