@@ -15,11 +15,14 @@ export function derivedFacts(
   { derived: columns = [] }: Pick<Dataset, 'derived'>,
 ): DerivedFacts[] | undefined {
   return derived?.map((declared, position) => {
-    const column = entry(columns, position)
-    const { nullable, constantPerPerson } = column
-    const facts = { ...declared, nullable, ...(constantPerPerson ? { constantPerPerson } : {}) }
-    return { ...facts, ...valuesOf(column) }
+    return { ...declared, ...factsOf(entry(columns, position)) }
   })
+}
+
+/** Returns the facts of a column that an expression computes, as documents show them. */
+export function factsOf(column: QueryableColumn) {
+  const { nullable, constantPerPerson } = column
+  return { nullable, ...(constantPerPerson ? { constantPerPerson } : {}), ...valuesOf(column) }
 }
 
 /** The type of a derived column and its values. */

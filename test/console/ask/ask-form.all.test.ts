@@ -101,6 +101,29 @@ describe.skipIf(CHROMIUM === undefined)('The form in Chromium (skipped if it is 
     expect(complaints).toEqual([])
   })
 
+  test('a column is computed where it is needed, with the rule that an expression breaks', async () => {
+    const { page, complaints } = await openQuestion('clinic')
+    await page.getByText('Compute a column').click()
+    const expression = page.getByLabel('Expression', { exact: true })
+    await expression.fill('age * cost')
+    await page.getByText('The expression must multiply columns with constants only.').waitFor()
+    expect(await page.getByRole('button', { name: 'Add the column' }).isDisabled()).toBe(true)
+    await expression.fill('month(visited)')
+    await page.getByText('integer from 1 to 12').waitFor()
+    await page.setViewportSize({ width: 390, height: 800 })
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(390)
+    await expression.press('Enter')
+    await page.getByText('can be chosen wherever a column can').waitFor()
+    await page.getByLabel('Statistic', { exact: true }).selectOption('histogram')
+    await page.getByLabel('By', { exact: true }).selectOption('month(visited)')
+    const question = await questionIn(page)
+    expect(question).toMatchObject({ kind: 'histogram', column: { column: 'month(visited)' } })
+    // A link has the expression, which is chosen again.
+    const link = await openQuestion('clinic', question as object)
+    expect(await link.page.getByLabel('By', { exact: true }).inputValue()).toBe('month(visited)')
+    expect(complaints).toEqual([])
+  })
+
   test('nested conditions are built by clicking, from declared categories, bounds and dates', async () => {
     const { page, complaints } = await openQuestion('clinic')
     const rows = page.getByRole('group', { name: 'Of the rows where', exact: true })

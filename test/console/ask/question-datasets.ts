@@ -50,6 +50,7 @@ export const COLUMNS = [
     lower: '2024-01-01T00:00:00Z',
     upper: '2024-01-03T00:00:00Z',
     step: 60,
+    timeZone: 'UTC',
     nullable: true,
   },
   { name: 'urgent', type: 'boolean', nullable: true },

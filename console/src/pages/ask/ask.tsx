@@ -1,14 +1,16 @@
-import { memo, useDeferredValue, useEffect, useRef, useState } from 'react'
+import { memo, useDeferredValue, useEffect, useMemo, useRef, useState } from 'react'
 import { Button } from '../../components/forms/button.tsx'
 import { Checkbox } from '../../components/forms/fields.tsx'
 import { Section } from '../../components/layout/page.tsx'
 import { Notice, ProblemNotice } from '../../components/notices/notices.tsx'
 import { AnswerView } from '../answers/answer-view.tsx'
 import { QuestionCode } from '../answers/code/question-code-section.tsx'
-import type { DatasetPart } from '../datasets/dataset.ts'
+import type { Column, DatasetPart } from '../datasets/dataset.ts'
 import styles from './ask.module.css'
 import { BatchSection } from './batch-section.tsx'
 import { PricePanel } from './price/price-panel.tsx'
+import type { ExpressionFieldProps } from './question/expression-field.tsx'
+import { expressionsOver, withExpressions } from './question/expressions.ts'
 import {
   type BatchTerms,
   priceOf,
@@ -35,8 +37,11 @@ export default function Ask({ dataset }: DatasetPart) {
   return <AskDataset key={dataset.id} dataset={dataset} />
 }
 
-function AskDataset({ dataset }: DatasetPart) {
-  const [{ question, batch, terms, isUnreadable }, change] = useQuestionAddress(dataset)
+function AskDataset({ dataset: registered }: DatasetPart) {
+  const [{ question, batch, terms, isUnreadable }, change] = useQuestionAddress(registered)
+  const [written, setWritten] = useState<readonly Column[]>([])
+  const read = useMemo(() => expressionsOver(registered), [registered])
+  const dataset = withExpressions(registered, read, question, written)
   const [practice, setPractice] = useState(false)
   const [isPending, setPending] = useState(false)
   const asking = useAsking(dataset.id)
@@ -55,6 +60,7 @@ function AskDataset({ dataset }: DatasetPart) {
           {...part}
           practice={practice}
           busy={isPending}
+          expressions={{ read, onAdd: (column) => setWritten([...written, column]) }}
           onPending={setPending}
           onBatch={(queries, asked) => change({ batch: queries, terms: asked })}
           // The answers of a batch are all fresh.
@@ -97,10 +103,19 @@ interface QuestionSectionProps extends QuestionPart {
   readonly onPending: (isPending: boolean) => void
   readonly onBatch: (queries: readonly Question[], terms: BatchTerms) => void
   readonly onAdd: () => void
+  readonly expressions: ExpressionFieldProps
 }
 
 /** The question as a form, a statement or JSON, and as code. */
-function QuestionSection({ practice, busy, onPending, onBatch, onAdd, ...part }: QuestionSectionProps) {
+function QuestionSection({
+  practice,
+  busy,
+  expressions,
+  onPending,
+  onBatch,
+  onAdd,
+  ...part
+}: QuestionSectionProps) {
   const [mode, setMode] = useState<Mode>('form')
   const changeMode = (next: Mode) => {
     setMode(next)
@@ -109,7 +124,7 @@ function QuestionSection({ practice, busy, onPending, onBatch, onAdd, ...part }:
   const { dataset, question } = part
   return (
     <Section title="Question" aside={<ModeChoice mode={mode} onChange={changeMode} />}>
-      {mode === 'form' && <QuestionForm {...part} />}
+      {mode === 'form' && <QuestionForm {...part} expressions={expressions} />}
       {mode === 'json' && <QuestionJson {...part} onBatch={onBatch} onPending={onPending} />}
       {mode === 'sql' && <QuestionSql {...part} onPending={onPending} />}
       <p className={styles.add}>

@@ -9,7 +9,7 @@ import { Table } from '../../components/tables/tables.tsx'
 import { formatAmount } from '../../format/amount.ts'
 import { formatHalfWidth, formatRisk } from '../../format/number.ts'
 import { questionText } from '../answers/question-text.ts'
-import type { Dataset } from '../datasets/dataset.ts'
+import type { AskedDataset } from '../datasets/dataset.ts'
 import styles from './ask.module.css'
 import { RemoveButton } from './fields.tsx'
 import { BudgetAfter } from './price/preview-figures.tsx'
@@ -18,7 +18,7 @@ import type { Draft } from './question/question-address.ts'
 import type { Asked } from './use-asking.ts'
 
 export interface BatchSectionProps {
-  readonly dataset: Dataset
+  readonly dataset: AskedDataset
   readonly queries: readonly Question[]
   readonly terms: BatchTerms
   /** Changes the batch, or puts a question of it into the form. */

@@ -9,6 +9,7 @@ import type { FieldPart } from './kinds/field-part.ts'
 import { KindFieldsOf } from './kinds/kind-field.tsx'
 import { headingOf, offeredKinds, questionOf } from './kinds/kinds.ts'
 import { nextStatistic, offeredStatistics, statisticFields, statisticOf } from './kinds/statistics.ts'
+import { ExpressionField, type ExpressionFieldProps } from './question/expression-field.tsx'
 import { type Question, type QuestionPart, type Statistic, withField } from './question/question.ts'
 import { withFittingContribution } from './terms/contribution.ts'
 import { ContributionField } from './terms/contribution-field.tsx'
@@ -16,7 +17,12 @@ import { isFurther } from './terms/options.ts'
 import { OptionsField } from './terms/options-field.tsx'
 
 /** Form for a question: its kind, what it measures, which rows it covers, and what each person contributes. */
-export function QuestionForm({ dataset, question, onChange }: QuestionPart) {
+export function QuestionForm({
+  dataset,
+  question,
+  expressions,
+  onChange,
+}: QuestionPart & { readonly expressions: ExpressionFieldProps }) {
   const change = (next: Question) => onChange(withFittingContribution(next, dataset))
   const part = { dataset, question, onChange: change }
   return (
@@ -37,6 +43,7 @@ export function QuestionForm({ dataset, question, onChange }: QuestionPart) {
         value={question.where}
         onChange={(where) => change(withField(question, 'where', where))}
       />
+      <ExpressionField {...expressions} />
       <ContributionField {...part} />
       <OptionsField {...part} />
     </div>

@@ -9,6 +9,9 @@ export interface DatasetFacts extends Pick<Dataset, 'privacyUnit'> {
   readonly columns: readonly Column[]
 }
 
+/** A dataset with all columns that questions can use. */
+export type AskedDataset = Omit<Dataset, 'columns'> & DatasetFacts
+
 /** Returns the columns of a dataset: those of its source, and those that are derived from them. */
 export function allColumns({
   columns,

@@ -1,6 +1,6 @@
 import type { Schemas } from '../../../api/schemas.ts'
 import { statedBeside } from '../../answers/code/question-as-sql.ts'
-import type { Dataset } from '../../datasets/dataset.ts'
+import type { AskedDataset } from '../../datasets/dataset.ts'
 
 /** A question as the service reads it. Its fields depend on its kind. */
 export type Question = Schemas['Query']
@@ -54,7 +54,7 @@ export function withField<Asked extends object>(asked: Asked, name: string, valu
 
 /** Properties of the parts of the form. */
 export interface QuestionPart {
-  readonly dataset: Dataset
+  readonly dataset: AskedDataset
   readonly question: Question
   readonly onChange: (question: Question) => void
 }

@@ -5,7 +5,7 @@ import { Button } from '../../../components/forms/button.tsx'
 import { TextAreaField } from '../../../components/forms/fields.tsx'
 import { Notice, ProblemNotice } from '../../../components/notices/notices.tsx'
 import { sqlOf } from '../../answers/code/question-as-sql.ts'
-import type { Dataset } from '../../datasets/dataset.ts'
+import type { AskedDataset } from '../../datasets/dataset.ts'
 import styles from '../ask.module.css'
 import { withFittingContribution } from '../terms/contribution.ts'
 import { ContributionField } from '../terms/contribution-field.tsx'
@@ -89,7 +89,7 @@ export function QuestionSql({ dataset, question, onChange, onPending }: WrittenQ
 }
 
 /** Text of a statement. It follows the question, but a text that was translated to the question stays as it was typed. */
-function useStatement(question: Question, dataset: Dataset, onPending: (isPending: boolean) => void) {
+function useStatement(question: Question, dataset: AskedDataset, onPending: (isPending: boolean) => void) {
   const written = statementOf(question, dataset)
   const [text, setText] = useState(written ?? `SELECT COUNT(*) FROM "${dataset.id}"`)
   const known = useRef(written)
@@ -114,7 +114,7 @@ function useStatement(question: Question, dataset: Dataset, onPending: (isPendin
   }
 }
 
-function statementOf(question: Question, { id, privacyUnit }: Dataset): string | undefined {
+function statementOf(question: Question, { id, privacyUnit }: AskedDataset): string | undefined {
   return sqlOf(question, id, privacyUnit.kind === 'person' ? privacyUnit.column : undefined)
 }
 
