@@ -111,6 +111,36 @@ describePostgres('joined tables of PostgreSQL', ({ createDatabase }) => {
     expect(await ask({ kind: 'count', of: 'people' })).toBe(3)
   })
 
+  it.each(['live', 'snapshot'] as const)('combine two facts, of which no key is unique: %s', async (mode) => {
+    await admin.query(`CREATE TABLE IF NOT EXISTS told (person text, dose integer NOT NULL); TRUNCATE told;
+      INSERT INTO told VALUES ('p1', 1), ('p1', 1), ('p1', 1), ('p2', 5), ('p4', 5), (NULL, 5)`)
+    const body = clinic(`facts-${mode}`, mode)
+    const facts = { from: 'patients.id', to: 'told.person', maxRows: { visits: 2, told: 2 } }
+    const { source } = body
+    const registered = await register({
+      ...body,
+      source: {
+        ...source,
+        tables: { ...source.tables, told: table('told', mode) },
+        joins: [...JOINS, facts],
+      },
+      columns: [...COLUMNS, { name: 'told.dose', type: 'integer', lower: 0, upper: 9 }],
+      privacyUnit: { kind: 'person', column: 'patients.id', maxRows: 3 },
+    }).expect(201)
+    expect(registered.body.ingestion).toMatchObject({
+      ...{ rowsRead: 8, rowsBeyondMaxRows: 1, rowsStored: 4, people: 4 },
+      joins: [
+        { missing: 2, dangling: 1 },
+        { missing: 1, dangling: 1 },
+        { missing: 1, dangling: 2, beyondMaxRows: { visits: 1, told: 1 } },
+      ],
+    })
+    const ask = async (question: object) =>
+      (await service.ask(`facts-${mode}`, { ...question, epsilon: EPSILON }).expect(200)).body.result.value
+    expect(await ask({ kind: 'sum', column: 'dose' })).toBe(8)
+    expect(await ask({ kind: 'count', of: 'people' })).toBe(2)
+  })
+
   it('are compared where they are, also in columns of a table without a row', async () => {
     const body = clinic('rows', 'live', { columns: [COLUMNS[1], COLUMNS[4]], privacyUnit: { kind: 'row' } })
     const { patients: _, ...tables } = body.source.tables
