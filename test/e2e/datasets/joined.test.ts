@@ -332,6 +332,7 @@ const twoFacts = (id: string, joins: readonly object[] = TWO_FACTS) => {
     source: { ...source, tables: { ...source.tables, prescriptions: file('prescriptions.csv') } },
     columns: [...columns, { name: 'prescriptions.dose', type: 'integer', lower: 0, upper: 10 }],
     privacyUnit: { kind: 'person', column: 'patients.id', maxRows: 3 },
+    budget: { epsilon: 10_000 },
   }
 }
 
@@ -357,7 +358,7 @@ test('two facts of a person are combined, and the custodian is told what the cut
     ],
   })
   const ask = async (question: object) =>
-    (await service.ask('two-facts', { ...question, epsilon: 20 }).expect(200)).body.result.value
+    (await service.ask('two-facts', { ...question, epsilon: 1_000 }).expect(200)).body.result.value
   expect(await ask({ kind: 'count' })).toBe(4)
   expect(await ask({ kind: 'count', of: 'people' })).toBe(2)
   expect(await ask({ kind: 'sum', column: 'dose', where: { column: 'cost', op: '=', value: 40 } })).toBe(4)
