@@ -181,6 +181,7 @@ async function serveClient(
       parts,
       {
         ...{ settings, isDummy, principal, left: left.signal },
+        waitingValues: () => registry.waitingValues(user),
         catalogue: (caller, sql, givenUp) =>
           catalogues.evaluate({ principal: caller, database, settings: settings.all() }, sql, givenUp),
         describeCatalogue: (caller, sql, givenUp) => catalogues.describe(caller, sql, givenUp),
@@ -246,6 +247,8 @@ interface Registry {
     session: Session,
   ): { readonly process: number; readonly secret: number; leave(): void }
   hasSession(socket: Socket): boolean
+  /** The number of values that wait for the clients of a user. */
+  waitingValues(user: string): number
   cancel(process: number, secret: number): void
   endAll(): void
 }
@@ -256,9 +259,11 @@ function createRegistry(): Registry {
     { readonly user: string; readonly secret: number; readonly session: Session }
   >()
   const ofSockets = new Set<Socket>()
+  const sessionsOf = (user: string) => [...sessions.values()].filter((each) => each.user === user)
   return {
+    waitingValues: (user) => sessionsOf(user).reduce((sum, { session }) => sum + session.waitingValues(), 0),
     enter(user, socket, session) {
-      const own = [...sessions.values()].filter((each) => each.user === user).length
+      const own = sessionsOf(user).length
       if (own >= MOST_OF_A_PRINCIPAL)
         throw new WireError('53300', `"${user}" has ${own} sessions, the most possible.`, { fatal: true })
       let process = randomInt(1, 2 ** 31)

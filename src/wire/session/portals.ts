@@ -24,6 +24,8 @@ export interface Portal {
   readonly text: string
   readonly read: ReadCommand | undefined
   readonly formats: readonly Format[]
+  /** Length of its name and of its parameters. */
+  readonly characters: number
   /** Absent before it is executed. */
   result?: Result
   /** Number of rows that were sent. */

@@ -35,6 +35,8 @@ export interface SignedIn
   extends Pick<SessionState, 'settings' | 'isDummy' | 'principal' | 'catalogue' | 'describeCatalogue'> {
   /** Aborted once the client has disconnected. */
   readonly left: AbortSignal
+  /** The number of values that wait for their clients, in all sessions of the user. */
+  waitingValues(): number
 }
 
 /** A session, as cancel requests and the shutdown see it. */
@@ -45,6 +47,8 @@ export interface Session {
   cancel(): void
   /** Ends the session after the statement under way. */
   end(): void
+  /** The number of values that the client has not fetched. */
+  waitingValues(): number
 }
 
 /** A request that is counted as under way. */
@@ -59,17 +63,23 @@ const MOST_STATEMENTS = 500
 const MOST_PREPARED_TEXT = 256 * 1_024
 const MOST_PORTALS = 32
 const MOST_SUSPENDED = 4
+/** Characters of the prepared statements and portals of a session, with their names and parameters. */
+const MOST_CHARACTERS = 512 * 1024
+/** Values about the catalogue that wait for the clients of a user: those of two of the largest results. */
+const MOST_WAITING_VALUES = 400_000
 const HEADER_BYTES = 4
 
 /** Creates the session of a client. */
 export function createSession(
   parts: WireParts,
-  { left, ...signedIn }: SignedIn,
+  { left, waitingValues, ...signedIn }: SignedIn,
   { inbox, output }: { readonly inbox: Inbox; readonly output: Output },
 ): Session {
   const ofStatements = { taken: '42P05', absent: '26000' }
   const statements = createNamed<PreparedStatement>('prepared statement', MOST_STATEMENTS, ofStatements)
   const portals = createNamed<Portal>('portal', MOST_PORTALS, { taken: '42P03', absent: '34000' })
+  /** The result of a simple query while it is sent. */
+  let sending: Portal | undefined
   let status: TransactionStatus = 'I'
   /** Text of the latest statement, in which errors have their place. */
   let text = ''
@@ -123,6 +133,7 @@ export function createSession(
       case 'prepare': {
         const { name, place, prepared, types } = command
         statements.makeRoomFor(name)
+        requireSpace(name.length + source.length)
         const statement = await prepare({ text: source, place }, prepared, types.map(typeNamed))
         if (statement.read !== undefined) await columnsOf(statement.read.command, source)
         statements.set(name, statement)
@@ -154,10 +165,12 @@ export function createSession(
         hint: 'Send BEGIN first, or declare it WITH HOLD.',
       })
     portals.makeRoomFor(name)
+    const characters = name.length + source.length
+    requireSpace(characters)
     await columnsOf(query, source)
     const read = { command: query, parameters: [], tables: [] }
     const ends = holds ? 'on-rollback' : 'on-end'
-    portals.set(name, { text: source, read, formats: [], sent: 0, scrolls, ends })
+    portals.set(name, { text: source, read, formats: [], sent: 0, characters, scrolls, ends })
     return done('DECLARE CURSOR')
   }
 
@@ -223,10 +236,14 @@ export function createSession(
     try {
       const result = await execute(parts, state, command, { text, arrivedAtMs, givenUp })
       if (current.ended !== undefined) throw stopped(current.ended)
+      const values = command.kind === 'catalogue' ? valuesIn(result) : 0
+      if (values > 0 && values + waitingValues() > MOST_WAITING_VALUES)
+        throw new WireError('54000', 'Too many rows wait in your sessions. Fetch or close them first.')
       log(command, caller, arrivedAtMs)
       return result
     } catch (error) {
-      const shown = current.ended === undefined ? error : stopped(current.ended)
+      const shown =
+        current.ended !== undefined ? stopped(current.ended) : hasLeft(error) ? stopped('cancelled') : error
       log(command, caller, arrivedAtMs, shown)
       throw shown
     } finally {
@@ -331,12 +348,14 @@ export function createSession(
       const result = await run(each.command, text)
       sendNotices(result.notices)
       if (result.kind === 'rows') output.add(send.rowDescription(result.columns, () => 'text'))
-      await sendResult({ text, read: each, formats: [], sent: 0, result }, result, 0)
+      sending = { text, read: each, formats: [], sent: 0, characters: 0, result }
+      await sendResult(sending, result, 0)
     }
   }
 
   async function parse({ name, text, parameterTypes }: Extract<FrontendMessage, { kind: 'parse' }>) {
     statements.makeRoomFor(name)
+    requireSpace(name.length + text.length)
     const [first, second] = await read(text)
     if (second !== undefined)
       throw new WireError('42601', 'A prepared statement cannot contain several statements.')
@@ -391,12 +410,16 @@ export function createSession(
   async function bind(message: Extract<FrontendMessage, { kind: 'bind' }>): Promise<void> {
     const statement = statements.require(message.statement)
     portals.makeRoomFor(message.portal)
+    const { portal: name, parameters } = message
+    const characters = parameters.reduce((sum, each) => sum + (each?.length ?? 0), name.length)
+    requireSpace(characters)
     const bound = await bindValues(statement, message)
-    portals.set(message.portal, {
+    portals.set(name, {
       text: statement.text,
       read: bound,
       formats: message.resultFormats,
       sent: 0,
+      characters,
     })
     output.add(send.bindComplete())
   }
@@ -422,6 +445,22 @@ export function createSession(
     await sendResult(portal, result, maxRows)
   }
 
+  /** @throws WireError if the session has no space for so many characters more */
+  function requireSpace(characters: number): void {
+    const ofStatements = statements.entries().map(([name, { text }]) => name.length + text.length)
+    const ofPortals = portals.entries().map(([, portal]) => portal.characters)
+    if ([...ofStatements, ...ofPortals].reduce((sum, each) => sum + each, characters) > MOST_CHARACTERS)
+      throw new WireError(
+        '54000',
+        `Prepared statements and portals have at most ${MOST_CHARACTERS} characters.`,
+      )
+  }
+
+  /** True for the error of a wait that ended because the client has disconnected. */
+  function hasLeft(error: unknown): boolean {
+    return left.aborted && error === left.reason
+  }
+
   function textOf(message: FrontendMessage): string | undefined {
     switch (message.kind) {
       case 'query':
@@ -443,6 +482,7 @@ export function createSession(
       case 'query':
         portals.delete('')
         await simpleQuery(message.text).catch(reportError)
+        sending = undefined
         skipping = false
         await ready()
         return true
@@ -490,7 +530,8 @@ export function createSession(
   }
 
   /** Reports an error, and skips what follows it. @throws the error if the session ends with it */
-  async function reportError(error: unknown): Promise<void> {
+  async function reportError(thrown: unknown): Promise<void> {
+    const error = hasLeft(thrown) ? stopped('cancelled') : thrown
     const { report, isFatal, code } = describeError(error, text)
     if (code !== undefined) logFailure(error, code, parts.logger)
     noteUnknownFunction(error, parts.logger)
@@ -534,7 +575,18 @@ export function createSession(
       ending = true
       inbox.end()
     },
+    waitingValues: () =>
+      [sending, ...portals.entries().map(([, portal]) => portal)].reduce(
+        (sum, portal) =>
+          sum + (portal?.result !== undefined && hasRowsLeft(portal) ? valuesIn(portal.result) : 0),
+        0,
+      ),
   }
+}
+
+/** The number of values of a result. Rows that were fetched stay with those after them. */
+function valuesIn(result: Result): number {
+  return result.kind === 'rows' ? result.rows.length * result.columns.length : 0
 }
 
 function hasRowsLeft({ result, sent, scrolls }: Portal): boolean {

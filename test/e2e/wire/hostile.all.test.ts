@@ -170,7 +170,7 @@ test('attack: statements whose planning does not end are stopped', async () => {
   await client.connect()
   for (const [place, sql] of [nested(18), joined(250)].entries()) {
     const stopped = client.query({ text: sql, name: `described ${place}` } as never)
-    await expect(stopped).rejects.toMatchObject({ code: expect.stringMatching(/57014|54000/) })
+    await expect(stopped).rejects.toMatchObject({ code: expect.stringMatching(/57014|54000|57P03/) })
     expect((await client.query("SELECT relname FROM pg_class WHERE relname = 'pg_type'")).rowCount).toBe(1)
     await client.query('DEALLOCATE ALL')
   }
@@ -211,4 +211,21 @@ test('a session is encrypted with the certificate of the service', async () => {
   } finally {
     await encrypted.close()
   }
+})
+
+test('attack: what a client prepares and does not fetch is bounded', async () => {
+  const raw = await rawConnection(port())
+  await signIn(raw, session, service.keyOf('analyst'))
+  const none = Buffer.alloc(2)
+  for (const name of ['a', 'b', 'c']) raw.send(message('P', name.repeat(200_000), 'SELECT 1', none))
+  raw.send(message('S'))
+  expect(String(await raw.sent('54000'))).toContain('at most 524288 characters')
+  raw.send(message('Q', 'DEALLOCATE ALL; BEGIN'))
+  const large = 'SELECT g, 1 AS b, 2 AS c FROM generate_series(1, 60000) AS g'
+  raw.send(message('P', '', large, none))
+  for (const name of ['a', 'b', 'c'])
+    raw.send(Buffer.concat([message('B', name, '', none, none, none), message('E', name, 1)]))
+  raw.send(message('S'))
+  raw.send(message('X'))
+  expect(String(await raw.closed)).toContain('Too many rows wait')
 })
