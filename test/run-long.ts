@@ -8,7 +8,10 @@ import { parseArgs } from 'node:util'
  */
 
 /** Files of the tier `all` whose number of rounds is SOTTO_TEST_ROUNDS. */
-const ROUNDS = ['test/reliability/', 'test/ledger/model/model.', 'test/ledger/model/interleavings.']
+const ROUNDS = [
+  ...['test/reliability/', 'test/ledger/model/model.', 'test/ledger/model/interleavings.'],
+  'test/e2e/wire/fuzz.',
+]
 
 const root = path.resolve(import.meta.dirname, '..')
 const { changed, rest } = readArguments(process.argv.slice(2))
