@@ -314,94 +314,101 @@ describeOnce('an aggregate beside one that fails', () => {
   })
 })
 
-describe.runIf(ALL)('mistakes in shared scans', () => {
-  const printing = (mistake: string, find: string, replace: string) => ({
-    mistake,
-    change: { file: 'engines/printing/shared-scan.ts', find, replace },
-  })
-  const reading = (mistake: string, find: string, replace: string) => ({
-    mistake,
-    change: { file: 'engines/sql-result.ts', find, replace },
-  })
-
-  const MUTANTS: readonly { readonly mistake: string; readonly change: SourceChange }[] = [
-    printing('the measure of another column', 'measure: measures.indexOf(measure)', 'measure: 0'),
-    printing(
-      'the condition of another statistic',
-      'condition: place(`(${printPredicate(printer, where)}) IS TRUE`)',
-      'condition: (place(`(${printPredicate(printer, where)}) IS TRUE`), Math.max(...[...places.keys()].filter((p) => places[p].endsWith("TRUE")).slice(0, 1)) + measures.length)',
-    ),
-    printing(
-      'positions off by one',
-      'measures.length + places.push(sql) - 1',
-      'Math.max(measures.length, measures.length + places.push(sql) - 2)',
-    ),
-    printing('rows in no cell counted', 'CASE WHEN ${conditions.join', 'CASE WHEN true OR ${conditions.join'),
-    printing('one condition enough', "conditions.join(' AND ')", "conditions.join(' OR ')"),
-    printing(
-      'rows grouped without the columns of statistics',
-      "'where' in statistic ? columnsIn(statistic.where) : []",
-      '[]',
-    ),
-    printing(
-      'rows without a value counted',
-      "defined({ kind: 'count', column })",
-      "defined({ kind: 'count', column: where === undefined ? column : undefined })",
-    ),
-    reading(
-      'the columns of another aggregate',
-      'const positions = shared[index]',
-      'const positions = shared[0]',
-    ),
-    reading('the last group only', "must(values[place], 'a sum') + integer", 'integer'),
-    reading('conditions ignored', 'requireBoolean(row[condition])', 'true'),
-  ]
-
-  interface Modules {
-    readonly printSharedScan: typeof printSharedScan
-    readonly scanColumns: typeof scanColumns
-    readonly readSharedScan: typeof readSharedScan
-  }
-
-  const groups = fc.sample(fc.array(shareable, { minLength: 2, maxLength: 5 }), { numRuns: 120, seed: 3 })
-  let instance: DuckDBInstance
-  let connection: Connection
-  beforeAll(async () => {
-    instance = await DuckDBInstance.create(join(folder.path, 'few-rows.duckdb'), { access_mode: 'READ_ONLY' })
-    connection = await openConnection(instance)
-  })
-  afterAll(() => {
-    closeConnection(connection)
-    instance.closeSync()
-  })
-
-  const agrees = async (changes: readonly SourceChange[]): Promise<boolean> =>
-    withChangedSource(changes, {}, async (load) => {
-      const printer = await load<Modules>('engines/printing/shared-scan.ts')
-      const reader = await load<Modules>('engines/sql-result.ts')
-      return agreesWithReference({ ...printer, ...reader }).catch(() => false)
+if (ALL)
+  describe('mistakes in shared scans', () => {
+    const printing = (mistake: string, find: string, replace: string) => ({
+      mistake,
+      change: { file: 'engines/printing/shared-scan.ts', find, replace },
+    })
+    const reading = (mistake: string, find: string, replace: string) => ({
+      mistake,
+      change: { file: 'engines/sql-result.ts', find, replace },
     })
 
-  async function agreesWithReference(modules: Modules): Promise<boolean> {
-    const table = tables.find(({ dataset }) => dataset.id === 'few-rows')
-    if (table === undefined) throw new Error('the table is missing')
-    for (const asked of groups) {
-      const printed = modules.printSharedScan(asked, table.dataset, duckDbDialect)
-      const found = modules.readSharedScan(asked, printed, await execute(connection, printed, readRows))
-      for (const [index, each] of asked.entries())
-        if (!same(found[index] ?? [], aggregateRows(each, table.rows))) return false
+    const MUTANTS: readonly { readonly mistake: string; readonly change: SourceChange }[] = [
+      printing('the measure of another column', 'measure: measures.indexOf(measure)', 'measure: 0'),
+      printing(
+        'the condition of another statistic',
+        'condition: place(`(${printPredicate(printer, where)}) IS TRUE`)',
+        'condition: (place(`(${printPredicate(printer, where)}) IS TRUE`), Math.max(...[...places.keys()].filter((p) => places[p].endsWith("TRUE")).slice(0, 1)) + measures.length)',
+      ),
+      printing(
+        'positions off by one',
+        'measures.length + places.push(sql) - 1',
+        'Math.max(measures.length, measures.length + places.push(sql) - 2)',
+      ),
+      printing(
+        'rows in no cell counted',
+        'CASE WHEN ${conditions.join',
+        'CASE WHEN true OR ${conditions.join',
+      ),
+      printing('one condition enough', "conditions.join(' AND ')", "conditions.join(' OR ')"),
+      printing(
+        'rows grouped without the columns of statistics',
+        "'where' in statistic ? columnsIn(statistic.where) : []",
+        '[]',
+      ),
+      printing(
+        'rows without a value counted',
+        "defined({ kind: 'count', column })",
+        "defined({ kind: 'count', column: where === undefined ? column : undefined })",
+      ),
+      reading(
+        'the columns of another aggregate',
+        'const positions = shared[index]',
+        'const positions = shared[0]',
+      ),
+      reading('the last group only', "must(values[place], 'a sum') + integer", 'integer'),
+      reading('conditions ignored', 'requireBoolean(row[condition])', 'true'),
+    ]
+
+    interface Modules {
+      readonly printSharedScan: typeof printSharedScan
+      readonly scanColumns: typeof scanColumns
+      readonly readSharedScan: typeof readSharedScan
     }
-    return true
-  }
 
-  const same = (one: readonly (readonly bigint[])[], other: readonly (readonly bigint[])[]) =>
-    one.length === other.length && one.flat().join() === other.flat().join()
+    const groups = fc.sample(fc.array(shareable, { minLength: 2, maxLength: 5 }), { numRuns: 120, seed: 3 })
+    let instance: DuckDBInstance
+    let connection: Connection
+    beforeAll(async () => {
+      instance = await DuckDBInstance.create(join(folder.path, 'few-rows.duckdb'), {
+        access_mode: 'READ_ONLY',
+      })
+      connection = await openConnection(instance)
+    })
+    afterAll(() => {
+      closeConnection(connection)
+      instance.closeSync()
+    })
 
-  it('are none in the source as it is', async () => {
-    expect(await agrees([])).toBe(true)
+    const agrees = async (changes: readonly SourceChange[]): Promise<boolean> =>
+      withChangedSource(changes, {}, async (load) => {
+        const printer = await load<Modules>('engines/printing/shared-scan.ts')
+        const reader = await load<Modules>('engines/sql-result.ts')
+        return agreesWithReference({ ...printer, ...reader }).catch(() => false)
+      })
+
+    async function agreesWithReference(modules: Modules): Promise<boolean> {
+      const table = tables.find(({ dataset }) => dataset.id === 'few-rows')
+      if (table === undefined) throw new Error('the table is missing')
+      for (const asked of groups) {
+        const printed = modules.printSharedScan(asked, table.dataset, duckDbDialect)
+        const found = modules.readSharedScan(asked, printed, await execute(connection, printed, readRows))
+        for (const [index, each] of asked.entries())
+          if (!same(found[index] ?? [], aggregateRows(each, table.rows))) return false
+      }
+      return true
+    }
+
+    const same = (one: readonly (readonly bigint[])[], other: readonly (readonly bigint[])[]) =>
+      one.length === other.length && one.flat().join() === other.flat().join()
+
+    it('are none in the source as it is', async () => {
+      expect(await agrees([])).toBe(true)
+    })
+
+    it.each(MUTANTS)('are noticed: $mistake', async ({ change }) => {
+      expect(await agrees([change])).toBe(false)
+    })
   })
-
-  it.each(MUTANTS)('are noticed: $mistake', async ({ change }) => {
-    expect(await agrees([change])).toBe(false)
-  })
-})
