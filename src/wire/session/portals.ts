@@ -37,7 +37,7 @@ export interface Portal {
 }
 
 /** Things of a session by their name: at most one without a name, which the next without a name replaces. */
-export interface Named<Item> {
+interface Named<Item> {
   /** @throws WireError if the name is taken, or there are too many */
   makeRoomFor(name: string): void
   set(name: string, item: Item): void
@@ -50,7 +50,7 @@ export interface Named<Item> {
 }
 
 /** Creates the prepared statements, or the portals, of a session. */
-export function createNamed<Item>(
+function createNamed<Item>(
   what: string,
   most: number,
   sqlStates: { readonly taken: string; readonly absent: string },
@@ -73,6 +73,61 @@ export function createNamed<Item>(
     clear: () => items.clear(),
     entries: () => [...items],
   }
+}
+
+/** The prepared statements and the portals of a session. */
+export interface Prepared {
+  readonly statements: Named<PreparedStatement>
+  readonly portals: Named<Portal>
+  /** @throws WireError if the session has no space for so many characters more */
+  requireSpace(characters: number): void
+  /** Ends the portals that end with their transaction. */
+  endPortals(isRolledBack: boolean): void
+}
+
+const MOST_STATEMENTS = 500
+const MOST_PORTALS = 32
+/** Characters of the prepared statements and portals of a session. The trees of statements take many times as much. */
+const MOST_CHARACTERS = 256 * 1024
+
+/** Creates what a session prepares, without any. */
+export function createPrepared(): Prepared {
+  const ofStatements = { taken: '42P05', absent: '26000' }
+  const statements = createNamed<PreparedStatement>('prepared statement', MOST_STATEMENTS, ofStatements)
+  const portals = createNamed<Portal>('portal', MOST_PORTALS, { taken: '42P03', absent: '34000' })
+  return {
+    statements,
+    portals,
+    requireSpace(characters) {
+      const ofStatements = statements.entries().map(([name, { text }]) => name.length + text.length)
+      const ofPortals = portals.entries().map(([, portal]) => portal.characters)
+      if ([...ofStatements, ...ofPortals].reduce((sum, each) => sum + each, characters) > MOST_CHARACTERS)
+        throw new WireError(
+          '54000',
+          `Prepared statements and portals have at most ${MOST_CHARACTERS} characters.`,
+        )
+    },
+    endPortals(isRolledBack) {
+      for (const [name, portal] of portals.entries()) {
+        if (portal.ends === 'never') continue
+        if (portal.ends === 'on-rollback' && !isRolledBack) portal.ends = 'never'
+        else portals.delete(name)
+      }
+    },
+  }
+}
+
+/** The number of values of a portal that the client has not fetched. Rows that were fetched stay with those after them. */
+export function waitingValuesOf(portal: Portal | undefined): number {
+  return portal?.result !== undefined && hasRowsLeft(portal) ? valuesIn(portal.result) : 0
+}
+
+export function valuesIn(result: Result): number {
+  return result.kind === 'rows' ? result.rows.length * result.columns.length : 0
+}
+
+export function hasRowsLeft({ result, sent, scrolls }: Portal): boolean {
+  return result?.kind === 'rows' && (scrolls ? result.rows.length > 0 : sent < result.rows.length)
 }
 
 const CASTS: Readonly<Record<string, number>> = {
