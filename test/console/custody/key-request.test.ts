@@ -20,6 +20,9 @@ const FORM: KeyForm = {
   date: '',
   quota: {},
   samePrincipal: false,
+  spending: 'session',
+  epsilon: '',
+  halfWidths: false,
 }
 
 describe('The request for a new key', () => {
@@ -48,6 +51,13 @@ describe('The request for a new key', () => {
     expect(keyRequestOf({ ...FORM, quota: { burst: ' 5', concurrentRequests: '' } }, NOW_MS).quota).toEqual({
       burst: 5,
     })
+  })
+
+  test('has what sessions of BI tools begin with, for analysts only', () => {
+    const form: KeyForm = { ...FORM, spending: 'never', epsilon: ' 0.1', halfWidths: true }
+    const settings = { epsilon: 0.1, halfWidths: true }
+    expect(keyRequestOf(form, NOW_MS)).toMatchObject({ spending: 'never', settings })
+    expect(keyRequestOf({ ...form, role: 'auditor' }, NOW_MS)).not.toHaveProperty('spending')
   })
 
   test.each([

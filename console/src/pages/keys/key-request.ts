@@ -36,6 +36,12 @@ export interface KeyForm {
   readonly date: string
   readonly quota: Readonly<Partial<Record<(typeof QUOTA_FIELDS)[number][0], string>>>
   readonly samePrincipal: boolean
+  /** Whether answers may be paid for with the key: `session` leaves it to each session over the PostgreSQL protocol. */
+  readonly spending: 'session' | 'never' | 'allow'
+  /** Price of each query of such a session. */
+  readonly epsilon: string
+  /** Whether such a session shows half-widths. */
+  readonly halfWidths: boolean
 }
 
 const DAY_MS = 86_400_000
@@ -55,6 +61,20 @@ export function keyRequestOf(form: KeyForm, nowMs: number): KeyRequest {
     expiresAt: expiryTimeOf(form, nowMs),
     quota: Object.keys(quota).length === 0 ? undefined : quota,
     samePrincipal: form.samePrincipal,
+    ...(form.role === 'analyst' && sessionTermsOf(form)),
+  })
+}
+
+function sessionTermsOf({
+  spending,
+  epsilon,
+  halfWidths,
+}: KeyForm): Pick<KeyRequest, 'spending' | 'settings'> {
+  const price = epsilon.trim() === '' ? undefined : Number(epsilon)
+  const settings = defined({ epsilon: price, halfWidths: halfWidths || undefined })
+  return defined({
+    spending: spending === 'session' ? undefined : spending,
+    settings: Object.keys(settings).length === 0 ? undefined : settings,
   })
 }
 

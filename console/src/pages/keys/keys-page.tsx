@@ -96,7 +96,7 @@ function KeyTable({ keys, onRotate, onDelete }: KeyTableProps) {
       empty="No key matches."
       columns={[
         ['Key', ({ id }) => <code>{id}</code>],
-        ['Role', ({ role }) => <Pill tone={role === 'custodian' ? 'accent' : 'plain'}>{role}</Pill>],
+        ['Role', Role],
         ['Datasets', ({ datasets }) => datasets?.join(', ') ?? 'all'],
         ['Valid until (UTC)', ValidUntil],
         ['Created (UTC)', Created],
@@ -116,6 +116,15 @@ function KeyTable({ keys, onRotate, onDelete }: KeyTableProps) {
         ],
       ]}
     />
+  )
+}
+
+function Role({ role, spending }: ApiKey) {
+  return (
+    <>
+      <Pill tone={role === 'custodian' ? 'accent' : 'plain'}>{role}</Pill>{' '}
+      {spending === 'never' && <Pill>free answers only</Pill>}
+    </>
   )
 }
 

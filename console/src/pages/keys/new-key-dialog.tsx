@@ -30,6 +30,9 @@ const EMPTY: KeyForm = {
   date: '',
   quota: {},
   samePrincipal: false,
+  spending: 'session',
+  epsilon: '',
+  halfWidths: false,
 }
 
 export interface NewKeyDialogProps {
@@ -80,6 +83,7 @@ export function NewKeyDialog({ keys, onIssued, onClose }: NewKeyDialogProps) {
           <TextField label="Date" hint="At 00:00 UTC." type="date" {...field('date')} />
         )}
       </FieldRow>
+      {form.role === 'analyst' && <Sessions form={form} onChange={change} />}
       <Quota form={form} onChange={change} />
     </FormDialog>
   )
@@ -130,6 +134,35 @@ function Scope({ form, isLimited, onChange }: PartProps & { readonly isLimited: 
         </div>
       )}
     </div>
+  )
+}
+
+const SPENDING = [
+  { value: 'session', label: 'Where a session allows it', hint: 'SET sotto.spending = allow, in SQL.' },
+  {
+    value: 'never',
+    label: 'Never',
+    hint: 'Only answers that cost nothing, also over HTTP: for a dashboard that many read.',
+  },
+  { value: 'allow', label: 'From the start', hint: 'Every new question of a BI tool is paid for.' },
+] as const
+
+/** What sessions of BI tools begin with. */
+function Sessions({ form, onChange }: PartProps) {
+  const field = fieldsOf(form, onChange)
+  return (
+    <details>
+      <summary>BI tools</summary>
+      <Radios legend="Answers may be paid for" {...field('spending')} choices={SPENDING} />
+      <TextField
+        label="Epsilon of each query"
+        hint="Empty: each session states it."
+        type="number"
+        step="any"
+        {...field('epsilon')}
+      />
+      <Checkbox label="Columns of half-widths" {...field('halfWidths')} />
+    </details>
   )
 }
 
