@@ -749,7 +749,8 @@ const derivedFacts = z
     z.strictObject({
       ...followingFacts,
       type: z.literal('category'),
-      categories: categoryColumn.shape.categories,
+      // An expression can have longer texts than a declaration.
+      categories: listOf(z.string()).describe('All values that may occur.'),
     }),
   ])
   .meta({

@@ -3157,7 +3157,7 @@ export interface components {
             constantPerPerson?: true;
             /** @constant */
             type: "category";
-            /** @description All values that may occur. A value must match one to the letter. */
+            /** @description All values that may occur. */
             categories: string[];
         };
         /**

@@ -61,6 +61,20 @@ test('analysts see the facts that follow from expressions', async () => {
   ])
 })
 
+test('texts that are longer than a declared category may be are shown like others', async () => {
+  const long = 'x'.repeat(201)
+  const expression = `case when age >= 18 then '${long}' else 'young' end`
+  const other = {
+    ...flights,
+    id: 'long-texts',
+    derived: [{ name: 'd', expression }],
+    separateBudget: 'A test.',
+  }
+  const { body } = await service.register(other).expect(201)
+  expect(body.derived[0].categories).toEqual([long, 'young'])
+  await service.as('analyst').get('/v1/datasets').expect(200)
+})
+
 test('their texts change like those of columns', async () => {
   const change = { columns: [{ name: 'late', unit: 'minutes', description: null }] }
   const { body } = await service.as('custodian').patch('/v1/datasets/flights').send(change).expect(200)
