@@ -241,6 +241,15 @@ test('notes say which time now() is, and that the statement is another question 
   expect(notes[0]).toMatch(/^now\(\) is 2026-11-27T21:30:15Z\. .*another question/)
 })
 
+test('a computed time is of a year with four digits', () => {
+  for (const time of [
+    "DATE '9999-12-31' + 1",
+    "now() + interval '300000 years'",
+    "DATE '0001-01-01' - interval '1 second'",
+  ])
+    expect(refusalOf(select('COUNT(*)', `WHERE seen > ${time}`)).errors[0]?.rule).toContain('1 to 9999')
+})
+
 describe('several queries', () => {
   const kindsOf = (sql: string) => queriesOf(select(sql)).map(({ kind }) => kind)
   test.each([

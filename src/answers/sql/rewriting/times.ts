@@ -1,5 +1,6 @@
 import { dateText, instantText, parseDate, parseInstant } from '../../../core/dataset/iso-time.ts'
 import { periodAt, startOf } from '../../../core/planner/language/calendar.ts'
+import { must } from '../../../privacy/must.ts'
 import { divideRoundingDown } from '../../../privacy/rational.ts'
 import type { Refusal } from '../../../privacy/refusal.ts'
 import { isUnit } from '../grouping.ts'
@@ -138,9 +139,23 @@ function resolvedSum(sum: Extract<Expression, { kind: 'arithmetic' }>, clock: Cl
   const sign = op === '-' ? -1 : 1
   const moved = (seconds: number | bigint) => BigInt(sign) * BigInt(seconds) * ONE_SECOND
   if (right.kind === 'number' && left.type === 'date' && /^-?\d{1,6}$/.test(right.text))
-    return timeOf(nano + moved(BigInt(right.text) * SECONDS_PER_DAY), 'date', at)
+    return timeOf(written(nano + moved(BigInt(right.text) * SECONDS_PER_DAY), at, clock), 'date', at)
   if (right.kind !== 'interval') return sum
-  return timeOf(addMonths(nano, sign * right.months) + moved(right.seconds), 'timestamptz', at)
+  const later = addMonths(nano, sign * right.months)
+  return timeOf(
+    written(later === undefined ? later : later + moved(right.seconds), at, clock),
+    'timestamptz',
+    at,
+  )
+}
+
+const FIRST = must(parseInstant('0001-01-01T00:00:00Z'), 'the first instant')
+const LAST = must(parseInstant('9999-12-31T23:59:59.999999999Z'), 'the last instant')
+
+/** Returns an instant that a text of four digits for the year can state. */
+function written(nano: bigint | undefined, at: number, { refuse }: Clock): bigint {
+  if (nano !== undefined && nano >= FIRST && nano <= LAST) return nano
+  throw refuse(at, 'computed times must be of the years 1 to 9999.')
 }
 
 function longer(
@@ -154,9 +169,12 @@ function longer(
   return { kind: 'interval', months: months * times, seconds: seconds * times, at }
 }
 
-/** As in PostgreSQL, the 31st becomes the last day of a shorter month. */
-function addMonths(nano: bigint, months: number): bigint {
+const MOST_MONTHS = 12 * 9_999
+
+/** As in PostgreSQL, the 31st becomes the last day of a shorter month. `undefined` for a month far outside the years of texts. */
+function addMonths(nano: bigint, months: number): bigint | undefined {
   if (months === 0) return nano
+  if (Math.abs(months) > MOST_MONTHS) return undefined
   const month = periodAt('month', divideRoundingDown(nano, ONE_SECOND))
   const startAt = (later: number) => startOf('month', month + later) * ONE_SECOND
   const [start, next] = [startAt(months), startAt(months + 1)]
