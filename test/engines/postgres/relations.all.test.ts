@@ -133,7 +133,9 @@ describePostgres('relations of PostgreSQL that show the same people', ({ createD
     const publish = (body: object) =>
       service.as('custodian').post('/v1/datasets/warehouse-changing/versions').send(body)
     const wider = [columns[0], { ...columns[1], upper: 120 }]
-    expect((await publish({ columns: wider }).expect(409)).body.code).toBe('source-registered')
-    await publish({ columns: wider, separateBudget: 'A test.' }).expect(201)
+    for (const body of [{}, { columns: wider }])
+      expect((await publish(body).expect(409)).body.code).toBe('source-registered')
+    await publish({ separateBudget: 'A test.' }).expect(201)
+    expect((await publish({}).expect(409)).body.code).toBe('nothing-to-publish')
   })
 })

@@ -74,8 +74,8 @@ export async function tryVersion(
   const isOvertaken = () => !isSameRegistration(base, catalog.get(id))
   const purpose = { dataset: id, kind: 'version', dryRun: true, principal } as const
   return ingestions.run({ purpose, givenUp, isOvertaken }, async (running) => {
-    const { source, ...prepared } = await tryIngestion(context, checked, running, custodian)
-    return { ...prepared, isUnchanged: isUnchanged(base, checked.declaration, source, prepared) }
+    const { source, ...tried } = await tryIngestion(context, checked, running, custodian)
+    return { ingestion: tried.ingestion, isUnchanged: isUnchanged(base, checked.declaration, source, tried) }
   })
 }
 
@@ -150,7 +150,7 @@ async function ingestAndReplace(
   return alone(async (requireAlone) => {
     const replaces = requireRegistered(context, id)
     if (!isSameRegistration(base, replaces)) throw changedMeanwhile()
-    if (isUnchanged(replaces, declaration, source, prepared)) {
+    if (isUnchanged(replaces, declaration, source, { ...prepared, peopleDigests })) {
       if (isLiveSource(declaration.source)) throw nothingToPublish(id)
       return { entry: replaces, created: false }
     }
@@ -178,20 +178,22 @@ function nothingToPublish(id: string): Refusal {
 
 /**
  * True if the rows of an entry came from the same source under the same declaration. A live table is the same source only
- * if its columns are the same, which is known once it was checked.
+ * if its columns are the same and it shows the same tables, which is known once it was checked.
  */
 function isUnchanged(
-  { declaration, sourceDigest, tableColumns }: CatalogEntry,
+  { declaration, sourceDigest, ...before }: CatalogEntry,
   asked: DatasetDeclaration,
   { digest }: PreparedSource,
-  prepared?: Pick<CatalogEntry, 'tableColumns'>,
+  checked?: Pick<CatalogEntry, 'tableColumns' | 'peopleDigests'>,
 ): boolean {
   if (sourceDigest !== digest) return false
   if (canonicalJson(comparable(declaration)) !== canonicalJson(comparable(asked))) return false
   // The rows of a table may have changed since they were copied, and its digest does not say so.
   if (databaseOf(asked.source) === undefined) return true
   if (!isLiveSource(asked.source)) return false
-  return prepared !== undefined && canonicalJson(tableColumns) === canonicalJson(prepared.tableColumns)
+  const found = ({ tableColumns, peopleDigests }: Pick<CatalogEntry, 'tableColumns' | 'peopleDigests'>) =>
+    canonicalJson({ tableColumns, shown: peopleDigests.toSorted() })
+  return checked !== undefined && found(before) === found(checked)
 }
 
 /** True if two declarations of one dataset convert a source to the same rows. */

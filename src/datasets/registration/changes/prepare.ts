@@ -204,11 +204,13 @@ export async function tryIngestion(
   checked: CheckedRegistration,
   running: Pick<RunningIngestion, 'workspace' | 'signal' | 'onProgress'>,
   custodian: Custodian,
-): Promise<Pick<IngestedVersion, 'ingestion' | 'tableColumns'> & { readonly source: PreparedSource }> {
+): Promise<
+  Pick<IngestedVersion, 'ingestion' | 'tableColumns' | 'peopleDigests'> & { readonly source: PreparedSource }
+> {
   const { catalog } = context
   const source = await prepareSource(context, checked, running, custodian.principal)
   const peopleDigests = await source.identify()
   requireNotShown(catalog, checked.declaration, peopleDigests)
   requireUnregistered(catalog, checked, peopleDigests, custodian)
-  return { source, ...(await source.ingest()) }
+  return { source, peopleDigests, ...(await source.ingest()) }
 }
