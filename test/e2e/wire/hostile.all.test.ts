@@ -1,4 +1,6 @@
+import { fork } from 'node:child_process'
 import { randomBytes, randomInt } from 'node:crypto'
+import { once } from 'node:events'
 import { copyFile } from 'node:fs/promises'
 import path from 'node:path'
 import { setTimeout } from 'node:timers/promises'
@@ -175,6 +177,24 @@ test('attack: statements whose planning does not end are stopped', async () => {
     await client.query('DEALLOCATE ALL')
   }
   await client.end()
+})
+
+test('attack: the process of the catalogue ends with a service that is killed, also while it plans', async () => {
+  const child = fork(path.resolve(import.meta.dirname, '../../../src/wire/catalogue/process.ts'), {
+    ...{ env: {}, execArgv: [], serialization: 'advanced' },
+  })
+  const exited = once(child, 'exit')
+  try {
+    child.send({ kind: 'open', key: '', setup: ['CREATE TABLE pg_class (oid INTEGER)'] })
+    await once(child, 'message')
+    child.send({ kind: 'evaluate', key: '', sql: joined(400) })
+    await setTimeout(1_000)
+    // As the end of the service does.
+    child.disconnect()
+    expect(await Promise.race([exited.then(() => 'ended'), setTimeout(3_000, 'plans')])).toBe('ended')
+  } finally {
+    child.kill('SIGKILL')
+  }
 })
 
 test('sessions end when the service stops', async () => {
