@@ -78,10 +78,11 @@ function rowsOf(reply: Reply): CatalogueRows {
 function createProcess() {
   let child: ChildProcess | undefined
   const start = (): ChildProcess => {
-    // Neither keys nor addresses of databases are in its environment.
+    // Neither keys nor addresses of databases are in its environment, nor in a file that an option of the service names.
     const { NODE_COMPILE_CACHE: cache } = process.env
     const started = fork(new URL('./process.ts', import.meta.url), {
       env: cache === undefined ? {} : { NODE_COMPILE_CACHE: cache },
+      execArgv: [],
       serialization: 'advanced',
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     })

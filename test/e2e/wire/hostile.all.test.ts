@@ -7,6 +7,7 @@ import { setTimeout } from 'node:timers/promises'
 import { Client } from 'pg'
 import { expect, test } from 'vitest'
 import { must } from '../../../src/privacy/must.ts'
+import { openCatalogues } from '../../../src/wire/catalogue/catalogues.ts'
 import { temporaryFolder } from '../../folders.ts'
 import { startTestService, testService } from '../service.ts'
 import { cancelPacket, int32, message, rawConnection, signIn, startPacket } from './hostile.ts'
@@ -194,6 +195,19 @@ test('attack: the process of the catalogue ends with a service that is killed, a
     expect(await Promise.race([exited.then(() => 'ended'), setTimeout(3_000, 'plans')])).toBe('ended')
   } finally {
     child.kill('SIGKILL')
+  }
+})
+
+test('the process of the catalogue has no options of the service, such as a file with secrets', async () => {
+  process.execArgv.push('--env-file=absent')
+  const catalogues = openCatalogues({ list: () => [] })
+  const caller = { principal: { name: 'ada', role: 'analyst' }, database: 'sotto', settings: [] } as const
+  try {
+    const { rows } = await catalogues.evaluate(caller, 'SELECT 1 AS one', new AbortController().signal)
+    expect(rows).toEqual([[1]])
+  } finally {
+    process.execArgv.pop()
+    catalogues.close()
   }
 })
 
