@@ -138,7 +138,7 @@ function Scope({ form, isLimited, onChange }: PartProps & { readonly isLimited: 
 }
 
 const SPENDING = [
-  { value: 'session', label: 'Where a session allows it', hint: 'SET sotto.spending = allow, in SQL.' },
+  { value: 'session', label: 'Where a session allows it', hint: 'In SQL after SET sotto.spending = allow; over HTTP always.' },
   {
     value: 'never',
     label: 'Never',
