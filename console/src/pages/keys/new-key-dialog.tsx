@@ -138,7 +138,11 @@ function Scope({ form, isLimited, onChange }: PartProps & { readonly isLimited: 
 }
 
 const SPENDING = [
-  { value: 'session', label: 'Where a session allows it', hint: 'In SQL after SET sotto.spending = allow; over HTTP always.' },
+  {
+    value: 'session',
+    label: 'Where a session allows it',
+    hint: 'In SQL after SET sotto.spending = allow; over HTTP always.',
+  },
   {
     value: 'never',
     label: 'Never',
