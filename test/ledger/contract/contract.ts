@@ -10,6 +10,7 @@ import { BUDGETS } from './operations/budgets.ts'
 import { CHARGES } from './operations/charges.ts'
 import { DENIALS } from './operations/denials.ts'
 import { HISTORY } from './operations/history.ts'
+import { POPULATION_SUMS } from './operations/population-sums.ts'
 import { POPULATIONS } from './operations/populations.ts'
 import { RELEASES } from './operations/releases.ts'
 import { SESSIONS } from './operations/sessions.ts'
@@ -27,7 +28,7 @@ const CONTRACT = [
   { topic: 'allotments', tests: ALLOTMENTS },
   { topic: 'sharing', tests: SHARING },
   { topic: 'history', tests: HISTORY },
-  { topic: 'populations', tests: POPULATIONS },
+  { topic: 'populations', tests: [...POPULATIONS, ...POPULATION_SUMS] },
   { topic: 'releases', tests: RELEASES },
   { topic: 'concurrency', tests: CONCURRENCY },
   { topic: 'sessions', tests: SESSIONS },
