@@ -8,6 +8,8 @@ import { testService } from '../service.ts'
 import { operationsOf, parametersOf, ROLE_OF_SCHEME, schemaOf } from './operations.ts'
 
 const METRICS_KEY = 'key-of-the-operator'
+/** Questions to a population follow the membership of its datasets. */
+const AFTER_OTHERS = /releases|{population}.queries/
 const service = testService({ SOTTO_DEMO: 'true', SOTTO_METRICS_KEY: METRICS_KEY })
 let document: OpenAPIV3_1.Document
 beforeAll(async () => {
@@ -17,7 +19,7 @@ beforeAll(async () => {
 test("every operation's example works with the key of its role", async () => {
   // Operations that others depend on come first, deletions last.
   const order = (method: string, template: string) =>
-    method === 'delete' ? 3 : template.includes('releases') ? 2 : method === 'post' ? 0 : 1
+    method === 'delete' ? 3 : AFTER_OTHERS.test(template) ? 2 : method === 'post' ? 0 : 1
   const inOrder = [...operationsOf(document)].sort(
     (a, b) => order(a.method, a.path) - order(b.method, b.path),
   )
@@ -38,6 +40,7 @@ test("every operation's example works with the key of its role", async () => {
       return String(example)
     }
     if (operation.operationId === 'stopIngestion') ({ id: ingestion, ended } = await startIngestion())
+    if (operation.operationId === 'answerPopulationBatch') await registerSurvey()
     if (operation.operationId === 'getReleaseTables') marginals = await releaseOfMarginals()
     // The ids of uploads and ingestions are random. Only a release of marginals has tables.
     const idOf = (name: string) => {
@@ -68,6 +71,23 @@ test("every operation's example works with the key of its role", async () => {
   }
   await ended
 })
+
+/** Registers a second dataset of the population of the examples. */
+async function registerSurvey(): Promise<void> {
+  await writeFile(resolve(service.dataDirectory, 'survey/answers.csv'), 'age\n31\n')
+  await service
+    .register({
+      id: 'survey',
+      title: 'Answers of residents',
+      source: { kind: 'file', path: 'survey/answers.csv', format: 'csv' },
+      columns: [{ name: 'age', type: 'integer', lower: 0, upper: 120 }],
+      privacyUnit: { kind: 'row' },
+      neighbours: 'add-remove',
+      population: 'residents',
+      budget: { epsilon: 10, delta: 1e-5 },
+    })
+    .expect(201)
+}
 
 async function releaseOfMarginals(): Promise<string> {
   const query = { kind: 'marginals', columns: ['Sex', 'Married'], ways: 1, epsilon: 0.01 }
