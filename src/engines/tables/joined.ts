@@ -77,13 +77,11 @@ function factRows(
   table: JoinedDataset,
   { join, sides }: Facts,
 ): readonly [FactRows, FactRows] {
-  const { unit } = table
-  if (unit.kind === 'row') throw new RangeError('facts of people need people')
   const ends = endsOf(table, join)
   const [one, other] = sides.map((side, i): FactRows => {
     const [person, values] = [encodeKey(dialect, entry(ends, i)).stored, valuesOf(table, side)]
     const columns = values.map(({ sql }) => sql)
-    const order = printOrder(dialect, `'${requireKey(unit.key)}'`, person, columns)
+    const order = printOrder(dialect, table, person, columns)
     return { rows: printRows(dialect, table, side), person, columns: values.map(asNamed), order }
   })
   return [must(one, 'a fact'), must(other, 'a fact')]
@@ -139,7 +137,7 @@ function printNamed({ table: { tables } }: JoinedDataset, name: string): string 
 /**
  * Prints the table to which a join leads, with the conditions on its rows that make it lead to one row at most. Where the
  * database does not guarantee that, a row of people stands for all of the same person: that of the lowest digest, which
- * depends on their own rows only. Another row can be somebody else's, and the statement fails.
+ * depends on their own rows and the secret key only. Another row can be somebody else's, and the statement fails.
  */
 function printReferred(
   dialect: TableDialect,
@@ -154,7 +152,7 @@ function printReferred(
   const columns = table.columns.filter((column) => tableOf(column) === join.to.table).map(printColumn)
   const key = encodeKey(dialect, to).stored
   const place = isOfPeople
-    ? `row_number() OVER (PARTITION BY ${key} ORDER BY ${printOrder(dialect, "''", key, columns).join(', ')})`
+    ? `row_number() OVER (PARTITION BY ${key} ORDER BY ${printOrder(dialect, table, key, columns).join(', ')})`
     : `count(*) OVER (PARTITION BY ${key})`
   const select = [...new Set(columns), `${place} AS sotto_place`].join(', ')
   const name = quoteIdentifier(join.to.table)
@@ -171,18 +169,20 @@ function printReferred(
  */
 const LONGEST_ORDERED_TEXT = 150_000
 
+/** The order has the secret key, without which rows with one digest can be constructed, and the database chooses among those. */
 function printOrder(
   dialect: TableDialect,
-  secret: string,
+  { unit }: JoinedDataset,
   person: string,
   columns: readonly string[],
 ): readonly string[] {
+  if (unit.kind === 'row') throw new RangeError('rows of people need people')
   const start = (text: string) => `substr(${text}, 1, ${LONGEST_ORDERED_TEXT})`
   const values = [...new Set(columns)].map((sql) => ({
     type: 'text' as const,
     sql: start(`CAST(${sql} AS VARCHAR)`),
   }))
-  return printRowOrder(dialect, secret, start(person), values)
+  return printRowOrder(dialect, `'${requireKey(unit.key)}'`, start(person), values)
 }
 
 /**
