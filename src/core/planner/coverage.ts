@@ -3,6 +3,7 @@ import { epsilonNumber } from '../../privacy/loss.ts'
 import { type PersonUnit, plausibleRowsOf } from '../../privacy/neighbours.ts'
 import type { Wire } from '../../privacy/wire.ts'
 import type { Coverage, Dataset } from '../dataset/dataset.ts'
+import { isJoined } from '../dataset/joins.ts'
 import { clampsOf } from './language/clamp.ts'
 import type { ContributionReport } from './language/contribution.ts'
 import type { Plan } from './plans/plan-kinds.ts'
@@ -85,10 +86,17 @@ export function coverageOfSelection(selection: Selection): CoverageReport {
   const { privacyUnit, coverage } = dataset
   if (privacyUnit.kind === 'row') return { statement: NOISE_ONLY }
   if (subject === 'people' && part === undefined)
-    return { statement: `${NOISE_ONLY} Every person counts, whatever the number of rows.` }
+    return {
+      statement: [
+        NOISE_ONLY,
+        'Every person counts, whatever the number of rows.',
+        ...factsText(dataset),
+      ].join(' '),
+    }
   const sentences = [
     NOISE_ONLY,
     leftOutText(coverage, privacyUnit),
+    ...factsText(dataset),
     ...(part === undefined ? [] : [partText(part)]),
     ...boundedText(selection, privacyUnit.maxRows),
     ...(subject === 'description' ? ['The answer describes the rows that count, not all rows.'] : []),
@@ -102,8 +110,23 @@ export function coverageOfSelection(selection: Selection): CoverageReport {
 }
 
 /** Says what `maxRows` leaves out of a dataset; `undefined` where rows are the privacy units. */
-export function coverageStatement({ privacyUnit, coverage }: Dataset): string | undefined {
-  return privacyUnit.kind === 'row' ? undefined : leftOutText(coverage, privacyUnit)
+export function coverageStatement(dataset: Dataset): string | undefined {
+  const { privacyUnit, coverage } = dataset
+  if (privacyUnit.kind === 'row') return undefined
+  return [leftOutText(coverage, privacyUnit), ...factsText(dataset)].join(' ')
+}
+
+/** Says what a join of two facts leaves out, which `coverage` does not measure. */
+function factsText({ source }: Dataset): string[] {
+  const joins = isJoined(source) ? source.joins : []
+  return joins.flatMap(({ maxRows }) => {
+    if (maxRows === undefined) return []
+    const [tables, numbers] = [Object.keys(maxRows), Object.values(maxRows)].map((each) => each.join(' and '))
+    return [
+      `Each row combines ${tables} of one person: people with rows of one alone, and rows of a person beyond ${numbers} of them, ` +
+        'are not among these.',
+    ]
+  })
 }
 
 function leftOutText(coverage: Coverage | undefined, unit: PersonUnit): string {

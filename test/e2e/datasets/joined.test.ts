@@ -357,8 +357,13 @@ test('two facts of a person are combined, and the custodian is told what the cut
       },
     ],
   })
-  const ask = async (question: object) =>
-    (await service.ask('two-facts', { ...question, epsilon: 1_000 }).expect(200)).body.result.value
+  const stated = /Each row combines visits and prescriptions of one person: .* beyond 2 and 2 of them/
+  expect(body.coverageStatement).toMatch(stated)
+  const ask = async (question: object) => {
+    const answer = await service.ask('two-facts', { ...question, epsilon: 1_000 }).expect(200)
+    expect(answer.body.coverage.statement).toMatch(stated)
+    return answer.body.result.value
+  }
   expect(await ask({ kind: 'count' })).toBe(4)
   expect(await ask({ kind: 'count', of: 'people' })).toBe(2)
   expect(await ask({ kind: 'sum', column: 'dose', where: { column: 'cost', op: '=', value: 40 } })).toBe(4)
