@@ -129,6 +129,12 @@ const ALIASES: Readonly<Record<string, string>> = {
   names: 'client_encoding',
 }
 
+/** Settings of which one applies. */
+const ALTERNATIVES: Readonly<Record<string, string>> = {
+  'sotto.epsilon': 'sotto.half_width',
+  'sotto.half_width': 'sotto.epsilon',
+}
+
 /** How PostgreSQL spells settings whose names have capital letters. Clients look for these. */
 const SPELLINGS: Readonly<Record<string, string>> = {
   datestyle: 'DateStyle',
@@ -248,9 +254,12 @@ export function createSettings(key: SettingsOfKey): Settings {
         const after = new Map(before)
         if (read === undefined) after.delete(name)
         else after.set(name, read)
-        // The one that was set last applies.
-        if (name === 'sotto.epsilon') after.delete('sotto.half_width')
-        if (name === 'sotto.half_width') after.delete('sotto.epsilon')
+        const other = ALTERNATIVES[name]
+        if (other === undefined) return after
+        const standard = start.get(other)
+        // The one that was set last applies. Without it, that of the start does.
+        if (read !== undefined) after.delete(other)
+        else if (!after.has(other) && standard !== undefined) after.set(other, standard)
         return after
       }
       if (!local) return replace({ values: changed(now.values), lasting: changed(now.lasting) })

@@ -375,7 +375,11 @@ describe('a session', () => {
     expect(fields.map(({ name }) => name)).toEqual(['n', 'n_half_width'])
     await client.query('SET sotto.half_width = 5')
     expect(await shown(client, 'sotto.epsilon')).toEqual([''])
-    await client.query('RESET ALL')
+    await client.query('RESET sotto.half_width')
+    expect(await shown(client, 'sotto.epsilon')).toEqual(['0.013'])
+    await client.query('SET sotto.epsilon = 0.2; RESET sotto.half_width')
+    expect(await shown(client, 'sotto.epsilon')).toEqual(['0.2'])
+    await client.query('SET sotto.half_width = 5; RESET ALL')
     expect(await shown(client, 'sotto.epsilon')).toEqual(['0.013'])
     const stated = await connect({
       ...signIn,
