@@ -67,11 +67,12 @@ function asPart(batches: readonly Batch[], orders: readonly Order[], place: numb
   const { idempotencyKey } = entry(batches, place)
   const field = fieldOf(place)
   if (idempotencyKey === undefined) return { field }
-  const requests = orders.map(({ request }, index) => ({
+  // As they were asked: a version of one dataset can change the request of its part, and must not change those of the others.
+  const questions = orders.map(({ question }, index) => ({
     dataset: entry(batches, index).dataset.id,
-    request,
+    question,
   }))
-  const request = { ...entry(orders, place).request, partOf: sha256(canonicalJson({ batches: requests })) }
+  const request = { ...entry(orders, place).request, partOf: sha256(canonicalJson({ batches: questions })) }
   return { field, request, idempotencyKey: `${idempotencyKey} ${place + 1}` }
 }
 

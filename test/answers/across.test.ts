@@ -5,12 +5,13 @@ import { answerAcross } from '../../src/answers/across.ts'
 import { createAdmission } from '../../src/answers/admission.ts'
 import type { Batch } from '../../src/answers/answer.ts'
 import { AnswerFailure } from '../../src/answers/failure.ts'
+import { declareDataset } from '../../src/core/dataset/declaration.ts'
 import { type Engine, EngineFailure } from '../../src/engines/engine.ts'
 import { populationAccount } from '../../src/ledger/contract/budgets.ts'
 import type { Ledger } from '../../src/ledger/ledger.ts'
 import { must } from '../../src/privacy/must.ts'
 import { epsilonSpent } from '../balances.ts'
-import { people } from '../core/planner/neighbours/people.ts'
+import { people, peopleDeclaration } from '../core/planner/neighbours/people.ts'
 import { temporaryFolder } from '../folders.ts'
 import { basic, loss, summed } from '../ledger/support.ts'
 import { dependenciesOf, openPeopleLedger } from './counting.ts'
@@ -115,6 +116,35 @@ test('a denial at any level debits nothing anywhere, and names the level', async
     facts: { level: 'population', price: { epsilon: 6 }, remaining: { epsilon: 5 } },
   })
   expect(await spentOf(ledger)).toEqual([0, 0, 0, 0])
+  await ledger.close()
+})
+
+test('a chosen key keeps its outcome, also when a version of one dataset changes what its part costs', async () => {
+  const ledger = await openResidents(temporaryFolder())
+  const queries = [querySchema.parse({ kind: 'sum', column: 'Age', accuracy: { halfWidth: 500 } })]
+  const declared = peopleDeclaration('add-remove')
+  const ask = (version: string, upper: number) => {
+    const columns = declared.columns.map((column) =>
+      column.name === 'Age' && column.type === 'integer' ? { ...column, upper } : column,
+    )
+    const drugs = {
+      ...declareDataset({ ...declared, id: 'drugs', columns }, version, 100),
+      firstVersion: '1',
+    }
+    const asked = batches({ queries, idempotencyKey: 'k' }).map((each) =>
+      each.dataset.id === 'drugs' ? { ...each, dataset: drugs } : each,
+    )
+    const reading: Engine['aggregate'] = async () => [[100n]]
+    return answerAcross(dependenciesOf(ledger, reading), 'residents', asked)
+  }
+  const { body } = await ask('1', 120)
+  const spent = await spentOf(ledger)
+  const again = await ask('2', 150)
+  expect(again.replayed).toBe(true)
+  const resultsOf = (text: string) =>
+    JSON.parse(text).batches.map(({ answers }: { readonly answers: readonly object[] }) => answers)
+  expect(resultsOf(again.body)).toEqual(resultsOf(body))
+  expect(await spentOf(ledger)).toEqual(spent)
   await ledger.close()
 })
 
