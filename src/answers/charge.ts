@@ -9,7 +9,14 @@ import type {
 import type { Ledger } from '../ledger/ledger.ts'
 import { MAX_LEASE_MS } from '../ledger/range.ts'
 import type { HeadSigner } from '../ledger/signature.ts'
-import { type Amount, amountNumbers, coversAmount, noAmount, subtractAmounts } from '../privacy/accounting.ts'
+import {
+  type Amount,
+  addAmounts,
+  amountNumbers,
+  coversAmount,
+  noAmount,
+  subtractAmounts,
+} from '../privacy/accounting.ts'
 import { defined } from '../privacy/defined.ts'
 import { entry, must } from '../privacy/must.ts'
 import { Refusal, refusalWithin } from '../privacy/refusal.ts'
@@ -109,8 +116,7 @@ async function debit(
   let identities = await Promise.all(purchases.map((each, place) => openOrAt(each, entry(guessed, place))))
   const ofEarlierVersion = new Set<number>()
   for (;;) {
-    for (const [place, each] of purchases.entries())
-      await requireMaySpend(ledger, each, entry(identities, place))
+    await requireMaySpend(ledger, purchases, identities)
     const requests = purchases.map((each, place) =>
       chargeRequest(dependencies, each, entry(identities, place)),
     )
@@ -149,17 +155,23 @@ async function decide(
 }
 
 /**
- * Requires that a request that must cost nothing is paid already, under the very identity that is charged next: a charge is
+ * Requires that a request that must cost nothing is paid already, under the very identities that are charged next: a charge is
  * for ever, so the next one cannot be a debit. A release that another analyst paid for would be one, from the allotment.
  * @throws Refusal `forbidden` with the price
  */
 async function requireMaySpend(
   ledger: Pick<Ledger, 'requests'>,
-  { spending = 'allow', price }: Purchase,
-  { id }: Identity,
+  purchases: readonly Purchase[],
+  identities: readonly Identity[],
 ): Promise<void> {
-  if (spending === 'allow' || coversAmount(noAmount(price.accounting), price)) return
-  if ((await ledger.requests([id])).has(id)) return
+  const { spending = 'allow', price: first } = entry(purchases, 0)
+  if (spending === 'allow') return
+  const paid = await ledger.requests(identities.map(({ id }) => id))
+  const nothing = noAmount(first.accounting)
+  const price = purchases
+    .filter((_, place) => !paid.has(entry(identities, place).id))
+    .reduce((sum, each) => addAmounts(sum, each.price), nothing)
+  if (coversAmount(nothing, price)) return
   const amounts = amountNumbers(price)
   const named = Object.entries(amounts).flatMap(([unit, amount]) => (amount > 0 ? [`${unit} ${amount}`] : []))
   const rule = spending === 'never' ? 'the key allows' : 'the session allows'

@@ -98,7 +98,8 @@ test('all datasets are debited before one is read; after a failure or a kill a r
 test('a denial at any level debits nothing anywhere, and names the level', async () => {
   const ledger = await openResidents(temporaryFolder())
   const never: Engine['aggregate'] = () => Promise.reject(new Error('nothing may be read'))
-  const ask = () => answerAcross(dependenciesOf(ledger, never), 'residents', batches())
+  const ask = (change: Partial<Batch> = {}) =>
+    answerAcross(dependenciesOf(ledger, never), 'residents', batches(change))
   const allot = (dataset: string, epsilon: string) =>
     ledger.allot({
       ...{ dataset, analyst: 'analyst', principal: 'custodian', reason: 'a share' },
@@ -114,6 +115,9 @@ test('a denial at any level debits nothing anywhere, and names the level', async
   await expect(ask()).rejects.toMatchObject({
     ...{ code: 'allotment-insufficient', errors: [{ field: 'epsilon' }] },
     facts: { level: 'population', price: { epsilon: 6 }, remaining: { epsilon: 5 } },
+  })
+  await expect(ask({ spending: 'never' })).rejects.toMatchObject({
+    ...{ code: 'forbidden', facts: { price: { epsilon: 6 } } },
   })
   expect(await spentOf(ledger)).toEqual([0, 0, 0, 0])
   await ledger.close()
