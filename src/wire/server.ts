@@ -184,7 +184,8 @@ async function serveClient(
         waitingValues: () => registry.waitingValues(user),
         catalogue: (caller, sql, givenUp) =>
           catalogues.evaluate({ principal: caller, database, settings: settings.all() }, sql, givenUp),
-        describeCatalogue: (caller, sql, givenUp) => catalogues.describe(caller, sql, givenUp),
+        describeCatalogue: (caller, sql, givenUp) =>
+          catalogues.describe({ principal: caller, database, settings: settings.all() }, sql, givenUp),
       },
       { inbox, output },
     )

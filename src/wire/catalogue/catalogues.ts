@@ -18,7 +18,7 @@ export interface CatalogueCaller extends Omit<Variables, 'principal'> {
 export interface Catalogues {
   evaluate(caller: CatalogueCaller, sql: string, givenUp: AbortSignal): Promise<CatalogueRows>
   /** Describes the columns of a statement. */
-  describe(principal: Principal, sql: string, givenUp: AbortSignal): Promise<CatalogueRows['columns']>
+  describe(caller: CatalogueCaller, sql: string, givenUp: AbortSignal): Promise<CatalogueRows['columns']>
   close(): void
 }
 
@@ -43,15 +43,16 @@ export function openCatalogues(catalog: Pick<Catalog, 'list'>): Catalogues {
   const turns = createLimiter({ concurrency: 1, maxWaiting: 100 })
 
   const evaluate = (
-    principal: Principal,
-    statement: { readonly sql: string; readonly variables?: Variables },
+    { principal, ...session }: CatalogueCaller,
+    statement: { readonly sql: string; readonly describes: boolean },
     signal: AbortSignal,
   ): Promise<CatalogueRows> =>
     turns.run(
       async () => {
         const entries = catalog.list().filter(({ dataset }) => mayUse(principal, dataset.id))
         const key = entries.map(numberOf).join(' ')
-        const request = { kind: 'evaluate', key, ...statement } as const
+        const variables = { ...session, principal: principal.name }
+        const request = { kind: 'evaluate', key, variables, ...statement } as const
         const reply = await evaluators.call(request, TIMEOUT_MS + GRACE_MS, signal)
         if (reply.kind !== 'unknown') return rowsOf(reply)
         const setup = [...catalogueStatements(entries), ...functionStatements()]
@@ -62,9 +63,9 @@ export function openCatalogues(catalog: Pick<Catalog, 'list'>): Catalogues {
     )
 
   return {
-    evaluate: ({ principal, ...session }, sql, givenUp) =>
-      evaluate(principal, { sql, variables: { ...session, principal: principal.name } }, givenUp),
-    describe: async (principal, sql, givenUp) => (await evaluate(principal, { sql }, givenUp)).columns,
+    evaluate: (caller, sql, givenUp) => evaluate(caller, { sql, describes: false }, givenUp),
+    describe: async (caller, sql, givenUp) =>
+      (await evaluate(caller, { sql, describes: true }, givenUp)).columns,
     close: evaluators.close,
   }
 }

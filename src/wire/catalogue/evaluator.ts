@@ -27,10 +27,10 @@ export interface Evaluator {
    */
   evaluate(sql: string, variables: Variables, givenUp: AbortSignal): Promise<CatalogueRows>
   /**
-   * Describes the columns of a statement, which is not evaluated.
+   * Describes the columns of a statement, which is not evaluated. Its planning evaluates parts of it nevertheless.
    * @throws WireError for a statement that cannot be evaluated
    */
-  describe(sql: string): Promise<CatalogueRows['columns']>
+  describe(sql: string, variables: Variables): Promise<CatalogueRows['columns']>
   close(): void
 }
 
@@ -64,12 +64,18 @@ export async function openEvaluator(setup: readonly string[]): Promise<Evaluator
   for (const statement of setup) await connection.run(statement)
   await connection.run('SET enable_external_access = false')
   await connection.run('SET lock_configuration = true')
+  const begin = async (variables: Variables) => {
+    for (const statement of variableStatements(variables)) await connection.run(statement)
+  }
   return {
     async evaluate(sql, variables, givenUp) {
-      for (const statement of variableStatements(variables)) await connection.run(statement)
+      await begin(variables)
       return evaluate(connection, sql, givenUp)
     },
-    describe: (sql) => describeColumns(connection, sql),
+    async describe(sql, variables) {
+      await begin(variables)
+      return describeColumns(connection, sql)
+    },
     close() {
       connection.disconnectSync()
       instance.closeSync()

@@ -14,8 +14,9 @@ export type Request =
       readonly kind: 'evaluate'
       readonly key: string
       readonly sql: string
-      /** Absent if only the columns are needed. */
-      readonly variables?: Variables
+      readonly variables: Variables
+      /** True if only the columns are needed. */
+      readonly describes: boolean
     }
   /** Ends the statement under way early. It gets no reply of its own. */
   | { readonly kind: 'interrupt' }
@@ -41,11 +42,11 @@ async function reply(request: Exclude<Request, { kind: 'interrupt' }>): Promise<
     await keep(request.key, await openEvaluator(request.setup))
     return { kind: 'opened' }
   }
-  const { key, sql, variables } = request
+  const { key, sql, variables, describes } = request
   const evaluator = evaluators.get(key)
   if (evaluator === undefined) return { kind: 'unknown' }
   await keep(key, evaluator)
-  if (variables === undefined) return { kind: 'rows', columns: await evaluator.describe(sql), rows: [] }
+  if (describes) return { kind: 'rows', columns: await evaluator.describe(sql, variables), rows: [] }
   return { kind: 'rows', ...(await evaluator.evaluate(sql, variables, underWay.signal)) }
 }
 

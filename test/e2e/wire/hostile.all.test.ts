@@ -8,6 +8,8 @@ import { Client } from 'pg'
 import { expect, test } from 'vitest'
 import { must } from '../../../src/privacy/must.ts'
 import { openCatalogues } from '../../../src/wire/catalogue/catalogues.ts'
+import { MACRO_PREFIX } from '../../../src/wire/catalogue/names.ts'
+import { OID } from '../../../src/wire/values/oids.ts'
 import { temporaryFolder } from '../../folders.ts'
 import { startTestService, testService } from '../service.ts'
 import { cancelPacket, int32, message, rawConnection, signIn, startPacket } from './hostile.ts'
@@ -188,7 +190,8 @@ test('attack: the process of the catalogue ends with a service that is killed, a
   try {
     child.send({ kind: 'open', key: '', setup: ['CREATE TABLE pg_class (oid INTEGER)'] })
     await once(child, 'message')
-    child.send({ kind: 'evaluate', key: '', sql: joined(400) })
+    const variables = { principal: 'ada', database: 'sotto', settings: [] }
+    child.send({ kind: 'evaluate', key: '', sql: joined(400), variables, describes: true })
     await setTimeout(1_000)
     // As the end of the service does.
     child.disconnect()
@@ -207,6 +210,31 @@ test('the process of the catalogue has no options of the service, such as a file
     expect(rows).toEqual([[1]])
   } finally {
     process.execArgv.pop()
+    catalogues.close()
+  }
+})
+
+test('attack: a statement is described with the variables of its own session, and not of the one before', async () => {
+  const catalogues = openCatalogues({ list: () => [] })
+  const callerOf = (name: string) => {
+    const settings = [['application_name', `tool of ${name}`]] as const
+    return { principal: { name, role: 'analyst' }, database: 'sotto', settings } as const
+  }
+  const { signal } = new AbortController()
+  const called = ['current_user()', "current_setting('application_name')"].map(
+    (each) => `main.${MACRO_PREFIX}${each}`,
+  )
+  try {
+    // A variable that was never set has another type.
+    const columns = await catalogues.describe(callerOf('bob'), `SELECT ${called.join(', ')}`, signal)
+    expect(columns.map(({ type }) => type)).toEqual([OID.text, OID.text])
+    for (const each of called) {
+      // Arguments of functions that return tables are evaluated before they are described, and errors state them.
+      const sql = `SELECT * FROM generate_series(1, CAST(${each} AS BIGINT))`
+      const described = catalogues.describe(callerOf('ada'), sql, signal)
+      await expect(described).rejects.toThrow(/'(tool of )?ada'/)
+    }
+  } finally {
     catalogues.close()
   }
 })
