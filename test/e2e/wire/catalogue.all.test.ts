@@ -6,7 +6,7 @@ import { Client, type QueryConfig } from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { must } from '../../../src/privacy/must.ts'
 import { installed } from '../../installed.ts'
-import { describePostgres } from '../../servers/postgres.ts'
+import { describeOwnPostgres } from '../../servers/postgres.ts'
 import { testService } from '../service.ts'
 
 /*
@@ -246,13 +246,14 @@ const psql = async (url: string) => {
   return stdout
 }
 
-describePostgres('PostgreSQL with tables of the same shape', (databases) => {
+// A server of its own: the names of its roles are compared.
+describeOwnPostgres('PostgreSQL with tables of the same shape', {}, (own) => {
   let real: Client
   let url: URL
 
   beforeAll(async () => {
-    url = new URL(databases.url('sotto'))
-    const admin = new Client({ connectionString: databases.url('postgres') })
+    url = new URL(own.server.url('sotto'))
+    const admin = new Client({ connectionString: own.server.url('postgres') })
     await admin.connect()
     await admin.query('CREATE ROLE sotto')
     await admin.query('CREATE ROLE analyst LOGIN')

@@ -68,7 +68,7 @@ function typeOfIceberg(type: SourceType): string {
 
 function inTrino(value: string | null, type: SourceType | undefined): string | null {
   if (value === null) return null
-  if (type === 'timestamptz') return value.replace('Z', ' UTC')
+  if (type === 'timestamptz') return value.replace('T', ' ').replace('Z', ' UTC')
   if (type !== 'real' && type !== 'double') return value
   return value.replace(/^(-?)inf$/, '$1Infinity').replace('nan', 'NaN')
 }

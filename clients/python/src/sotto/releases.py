@@ -30,7 +30,18 @@ class DatasetFacts:
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each column: name, type, bounds, step, unit, categories, whether it may be NULL, and expression."""
-        shown = ["name", "type", "lower", "upper", "step", "unit", "categories", "nullable", "expression", "description"]
+        shown = [
+            "name",
+            "type",
+            "lower",
+            "upper",
+            "step",
+            "unit",
+            "categories",
+            "nullable",
+            "expression",
+            "description",
+        ]
         frame = pd.DataFrame(self.columns)
         return frame[[name for name in shown if name in frame]]
 

@@ -109,7 +109,10 @@ export function IngestionReport({ counts }: { readonly counts: IngestionCounts }
             ['Reference', ({ from, to }) => <code>{`${from} → ${to}`}</code>],
             ['Missing', ({ missing }) => formatExact(missing), 'right'],
             ['Leads nowhere', ({ dangling }) => formatExact(dangling), 'right'],
-            ['Beyond the rows of a person', ({ beyondMaxRows = {} }) => beyondText(beyondMaxRows)],
+            counts.joins.some(({ beyondMaxRows }) => beyondMaxRows !== undefined) && [
+              'Beyond the rows of a person',
+              ({ beyondMaxRows = {} }) => beyondText(beyondMaxRows),
+            ],
           ]}
         />
       )}
