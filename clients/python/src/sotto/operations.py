@@ -416,8 +416,8 @@ class DatasetOperations(ServiceOperations):
     ) -> Operation[Registration]:
         """Publish a version with the rows of a file or data frame, or with the present source read again.
 
-        Of a declaration, the columns, the derived ones and the form of the file are taken; columns are by default those of
-        the present version. The same rows again change nothing.
+        Of a declaration, the columns, the derived ones and the form of the file are taken; columns are by default
+        those of the present version. The same rows again change nothing.
         """
         given = declaration or {}
         brought = {name: given[name] for name in ("source", "columns", "derived", "separateBudget") if name in given}

@@ -29,7 +29,7 @@ class DatasetFacts:
         """What `maxRows` leaves out of the present version; None where each row is a privacy unit."""
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a row for each column: name, type, bounds, step, unit, categories, whether it may be NULL, and expression."""
+        """Return a row for each column: name, type, bounds, step, unit, categories, if it may be NULL, expression."""
         shown = [
             "name",
             "type",
