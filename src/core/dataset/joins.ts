@@ -1,5 +1,5 @@
 import { defined } from '../../privacy/defined.ts'
-import { must } from '../../privacy/must.ts'
+import { entry, must } from '../../privacy/must.ts'
 import type { FieldError } from '../../privacy/refusal.ts'
 import { type Declared, isLiveSource, type JoinedSource, type Source } from './dataset.ts'
 
@@ -251,8 +251,8 @@ function checkFacts({ join: { position, from }, sides }: Facts, unit: PersonUnit
       `source.joins.${position}.from`,
       `must be ${unit.column}, the column of the privacy unit, so that both facts are those of one person`,
     )
-  const [one, other] = sides.map(({ maxRows }) => maxRows)
-  const most = (one ?? 0) * (other ?? 0)
+  const [one, other] = [entry(sides, 0).maxRows, entry(sides, 1).maxRows]
+  const most = one * other
   if (unit.maxRows > most)
     report(
       'privacyUnit.maxRows',

@@ -79,7 +79,8 @@ function nanoOf({ value, type }: Text): bigint | undefined {
   if (type === undefined) return undefined
   const days = parseDate(value)
   if (days !== undefined) return days * SECONDS_PER_DAY * ONE_SECOND
-  return parseInstant(instantOf(value, type) ?? '')
+  const instant = instantOf(value, type)
+  return instant === undefined ? undefined : parseInstant(instant)
 }
 
 const CLOCKS: readonly string[] = ['now', 'statement_timestamp', 'transaction_timestamp', 'clock_timestamp']
