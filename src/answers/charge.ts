@@ -47,7 +47,7 @@ export interface ChargeDependencies {
   readonly signer?: HeadSigner
 }
 
-/** What a request may cost: nothing, by its key or by its session; or its price. */
+/** Whether a request may be charged: its key can forbid it, or its session; otherwise it may cost its price. */
 export type Spending = 'never' | 'replay-only' | 'allow'
 
 /** A request to be charged. */

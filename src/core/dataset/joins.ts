@@ -244,7 +244,7 @@ function checkPeople(
     report('privacyUnit.column', `must be a column of ${root}, whose rows are the rows of the dataset`)
 }
 
-/** Any other column could name somebody else, whose row would depend on two people. */
+/** Both facts must be joined by the person of the privacy unit: by another column a joined row could depend on two people. */
 function checkFacts({ join: { position, from }, sides }: Facts, unit: PersonUnit, report: Report): void {
   if (`${from.table}.${from.column}` !== unit.column)
     report(

@@ -236,7 +236,7 @@ const SYSTEM_IDENTIFIER = '(SELECT system_identifier FROM pg_control_system())'
 
 /**
  * Prints the relations that a table leads to over any number of steps: those that it reads as a view, from which it inherits,
- * and which inherit from it as its parts. Relations of the system are about nobody.
+ * and which inherit from it as its parts. Relations of the system are left out: they contain nothing about people.
  * @param more further steps from a relation `r`
  */
 function printReached(table: QualifiedName, more: readonly string[] = []): string {

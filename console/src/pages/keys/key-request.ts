@@ -36,11 +36,11 @@ export interface KeyForm {
   readonly date: string
   readonly quota: Readonly<Partial<Record<(typeof QUOTA_FIELDS)[number][0], string>>>
   readonly samePrincipal: boolean
-  /** Whether answers may be paid for with the key: `session` leaves it to each session over the PostgreSQL protocol. */
+  /** Whether the key may pay for answers. With `session`, each session over the PostgreSQL protocol decides. */
   readonly spending: 'session' | 'never' | 'allow'
-  /** Price of each query of such a session. */
+  /** Price of each query in sessions over that protocol. */
   readonly epsilon: string
-  /** Whether such a session shows half-widths. */
+  /** Whether those sessions return columns of half-widths. */
   readonly halfWidths: boolean
 }
 

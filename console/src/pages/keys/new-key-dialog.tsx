@@ -151,7 +151,7 @@ const SPENDING = [
   { value: 'allow', label: 'From the start', hint: 'Every new question of a BI tool is paid for.' },
 ] as const
 
-/** What sessions of BI tools begin with. */
+/** Settings with which the sessions of BI tools begin. */
 function Sessions({ form, onChange }: PartProps) {
   const field = fieldsOf(form, onChange)
   return (
