@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { isPopulationAccount } from '../ledger/contract/budgets.ts'
 import type { Chain, LedgerHead } from '../ledger/contract/chain.ts'
 import { LedgerFault } from '../ledger/fault.ts'
 import type { LedgerObserver } from '../ledger/observed.ts'
@@ -41,7 +42,7 @@ export interface Metrics {
 /** Parts of the service whose state the metrics show. */
 export interface WatchedState {
   readonly catalog: { list(): readonly { readonly dataset: { readonly id: string } }[] }
-  readonly ledger: Pick<Chain, 'head'>
+  readonly ledger: Pick<Chain, 'head' | 'heads'>
   readonly admission: { counts(): { readonly running: number; readonly waiting: number } }
   readonly disk: FreeSpace
   readonly connections: { list(): readonly { readonly name: string; readonly reachable: boolean }[] }
@@ -70,9 +71,9 @@ export const METRICS = {
   sotto_connection_reachable: '1 if the last check could reach the database of a connection.',
   sotto_disk_free_bytes: 'Free space on the fullest volume that the service writes to.',
   sotto_disk_required_bytes: 'Free space below which the service reports that it is not ready.',
-  sotto_budget_cap: 'Cap of the budget, in epsilon and delta, or in rho under zcdp accounting.',
-  sotto_budget_remaining:
-    'Part of the cap that is left, in epsilon and delta, or in rho under zcdp accounting.',
+  sotto_budget_cap:
+    'Cap of the budget of a dataset or of a population (`@population:` and its id), in epsilon and delta, or in rho under zcdp accounting.',
+  sotto_budget_remaining: 'Part of the cap that is left, in the same units.',
   sotto_dataset_suspended: '1 while failures suspend the dataset.',
 } as const
 
@@ -205,7 +206,7 @@ function watchState(registry: Registry, state: WatchedState): () => Promise<void
   }
 }
 
-/** Adds gauges of the budgets and suspensions of datasets; returns a function that reads them. */
+/** Adds gauges of the budgets of datasets and populations and of suspensions; returns a function that reads them. */
 function watchBudgets(
   registry: Registry,
   { catalog, ledger }: Pick<WatchedState, 'catalog' | 'ledger'>,
@@ -218,7 +219,7 @@ function watchBudgets(
     // Datasets that were withdrawn disappear.
     for (const gauge of [cap, remaining, suspended]) gauge.reset()
     for (const [dataset, { budget, suspended: isSuspended }] of heads) {
-      suspended.set({ dataset }, isSuspended ? 1 : 0)
+      if (!isPopulationAccount(dataset)) suspended.set({ dataset }, isSuspended ? 1 : 0)
       for (const [unit, amount] of Object.entries(amountNumbers(budget.cap)))
         cap.set({ dataset, unit }, amount)
       const left = amountNumbers(subtractAmounts(budget.cap, budget.spent))
@@ -227,16 +228,17 @@ function watchBudgets(
   }
 }
 
-/** Returns the heads of all datasets; none if the ledger fails, which the other metrics must still be able to show. */
+/** Returns the heads of all datasets and populations; none if the ledger fails, which the other metrics must still be able to show. */
 async function readHeads(
   catalog: WatchedState['catalog'],
   ledger: WatchedState['ledger'],
 ): Promise<ReadonlyMap<string, LedgerHead>> {
   const heads = new Map<string, LedgerHead>()
   try {
-    for (const { dataset } of catalog.list()) {
-      const head = await ledger.head(dataset.id)
-      if (head !== undefined) heads.set(dataset.id, head)
+    const populations = (await ledger.heads()).map(({ dataset }) => dataset).filter(isPopulationAccount)
+    for (const account of [...catalog.list().map(({ dataset }) => dataset.id), ...populations]) {
+      const head = await ledger.head(account)
+      if (head !== undefined) heads.set(account, head)
     }
     return heads
   } catch (error) {

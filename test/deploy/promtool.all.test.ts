@@ -162,6 +162,14 @@ describe.skipIf(!installed('promtool'))('promtool (of the package prometheus)', 
     await requireFiring({ ...QUIET, ...left }, '60m', { SottoBudgetLow: 1 })
     const unused = { [`sotto_charges_total{${CENSUS},outcome="charged"}`]: '7x300' }
     await requireFiring({ ...QUIET, ...left, ...unused }, '60m', {})
+    // The charges of a population are counted by dataset.
+    const population = `${TARGET},dataset="@population:staff",unit="epsilon"`
+    const spending = {
+      ...QUIET,
+      [`sotto_budget_cap{${population}}`]: '10x3000',
+      [`sotto_budget_remaining{${population}}`]: '0.9-0.0001x3000',
+    }
+    await requireFiring(spending, '60m', { SottoBudgetLow: 1 })
   })
 
   test('a budget that will be spent in less than a week, also if a replica is replaced', async () => {

@@ -90,6 +90,8 @@ describe('metrics', () => {
   test('show operators charges, denials, what is left, the queue and the disk, by public facts alone', async () => {
     service = await startTestService({ SOTTO_DEMO: 'true', SOTTO_METRICS_KEY: KEY })
     const ask = (epsilon: number) => service.ask('census', { kind: 'count', epsilon })
+    const population = { id: 'staff', privacyUnit: 'row', budget: { epsilon: 3 } }
+    await service.as('custodian').post('/v1/populations').send(population).expect(201)
     await ask(1).expect(200)
     await ask(1).expect(200)
     await ask(9.5).expect(403)
@@ -103,6 +105,8 @@ describe('metrics', () => {
     const left = valuesOf(text, 'sotto_budget_remaining')
     expect(left.get('dataset="census",unit="epsilon"')).toBe(9)
     expect(valuesOf(text, 'sotto_budget_cap').get('dataset="census",unit="epsilon"')).toBe(10)
+    expect(left.get('dataset="@population:staff",unit="epsilon"')).toBe(3)
+    expect([...valuesOf(text, 'sotto_dataset_suspended').keys()]).toEqual(['dataset="census"'])
     expect(Object.fromEntries(valuesOf(text, 'sotto_failures_total'))).toEqual({
       'dataset="census",counted="true"': 0,
       'dataset="census",counted="false"': 0,
@@ -123,6 +127,7 @@ describe('metrics', () => {
     expect(names(documented)).toEqual(names(existing))
 
     await service.as('custodian').delete('/v1/datasets/census').expect(204)
-    expect(valuesOf(await (await metrics(KEY)).text(), 'sotto_budget_remaining').size).toBe(0)
+    const kept = [...valuesOf(await (await metrics(KEY)).text(), 'sotto_budget_remaining').keys()]
+    expect(kept.filter((labels) => !labels.includes('@population:staff'))).toEqual([])
   })
 })
