@@ -22,6 +22,7 @@ export const CONSOLE_PAGES = [
   '/tours/*',
   '/register',
   '/register/*',
+  '/populations',
   '/keys',
   '/audit',
   '/audit/*',

@@ -22,6 +22,7 @@ const DESTINATIONS: readonly Destination[] = [
 
 const FURTHER: readonly Destination[] = [
   { href: '/register', title: 'Register data', roles: ['custodian'] },
+  { href: '/populations', title: 'Populations', roles: ['custodian'] },
   { href: '/keys', title: 'Keys', roles: ['custodian'] },
   { href: '/audit', title: 'Audit', roles: ['custodian', 'auditor'] },
   { href: '/risk', title: 'Choose epsilon' },

@@ -257,6 +257,49 @@ describe.skipIf(CHROMIUM === undefined)('Custodians in Chromium (skipped if it i
     expect(complaints).toEqual([])
   })
 
+  test('create a population, add a dataset to it, raise its cap and set an allotment', async () => {
+    const household = {
+      id: 'household',
+      title: 'A household',
+      source: { kind: 'population', rows: 50, seed: 'household' },
+      columns: [{ name: 'Age', type: 'integer', lower: 0, upper: 100 }],
+      privacyUnit: { kind: 'row' },
+      neighbours: 'add-remove',
+      budget: { epsilon: 2 },
+    }
+    await service.register(household).expect(201)
+    const { page, complaints } = await openTab(service, 'custodian', '/populations')
+    const dialog = page.getByRole('dialog')
+    await page.getByText('There is no population').waitFor()
+    await page.getByRole('button', { name: 'Create a population' }).click()
+    await dialog.getByRole('textbox', { name: 'Id' }).fill('residents')
+    await dialog.getByLabel('At most one row in each dataset').check()
+    await dialog.getByLabel('Epsilon').fill('20')
+    await expectAccessible(page)
+    await dialog.getByRole('button', { name: 'Create it' }).click()
+    await page.getByText('0 of 20 epsilon spent').waitFor()
+
+    await page.getByRole('button', { name: 'Add a dataset' }).click()
+    await dialog.getByLabel('Dataset').selectOption('household')
+    await dialog.getByRole('button', { name: 'Add it for ever' }).click()
+    await page.getByRole('link', { name: 'household' }).waitFor()
+    await service.ask('household', { kind: 'count', epsilon: 0.5 }).expect(200)
+
+    await page.getByRole('button', { name: 'Raise the cap' }).click()
+    await dialog.getByLabel('Epsilon').fill('5')
+    await dialog.getByLabel('Reason').fill('A second study.')
+    await dialog.getByRole('button', { name: 'Grant' }).click()
+    await page.getByText('0.5 of 25 epsilon spent').waitFor()
+    await page.getByRole('button', { name: 'Set the allotment of analyst' }).click()
+    await dialog.getByLabel('Epsilon').fill('2')
+    await dialog.getByLabel('Reason').fill('Share of one analyst.')
+    await dialog.getByRole('button', { name: 'Set the allotment' }).click()
+    await page.getByRole('meter', { name: 'Allotment of analyst' }).waitFor()
+    await expectAccessible(page)
+    await keepScreenshot(page, 'populations-1440-light')
+    expect(complaints).toEqual([])
+  })
+
   test('grant, allot, publish a version, and withdraw', async () => {
     const people = {
       id: 'people',

@@ -7,6 +7,7 @@ export const GUIDE_PAGES: readonly (readonly [address: RegExp, page: string])[] 
   [/^\/datasets\b/, 'console.html#look-at-a-dataset'],
   [/^\/history\b/, 'queries.html#history'],
   [/^\/register\b/, 'registering.html'],
+  [/^\/populations\b/, 'registering.html#one-budget-for-the-same-people'],
   [/^\/keys\b/, 'operations.html#keys'],
   [/^\/audit\b/, 'ledger.html'],
   [/^\/risk\b/, 'disclosure-risk.html'],

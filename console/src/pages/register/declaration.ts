@@ -40,6 +40,8 @@ export interface RegistrationForm {
   readonly delta: string
   readonly accounting: 'basic' | 'zcdp'
   readonly sharing: boolean
+  /** Empty for none. */
+  readonly population: string
   readonly timing: 'default' | 'slot' | 'deadline' | 'off'
   /** Length of a slot or deadline in milliseconds. */
   readonly timingMs: string
@@ -66,6 +68,7 @@ const UNDECIDED = {
   delta: '',
   accounting: 'basic',
   sharing: false,
+  population: '',
   timing: 'default',
   timingMs: '',
   failureLimit: '',
@@ -220,6 +223,7 @@ export function registrationOf(form: RegistrationForm): Registration {
     budget: { epsilon: numberOf(form.epsilon) ?? 0, delta: numberOf(form.delta) ?? 0 },
     accounting: form.accounting,
     sharing: form.sharing,
+    population: form.population || undefined,
     timing: timingOf(form),
     failureLimit: numberOf(form.failureLimit),
     queryLimits: queryLimitsOf(form),

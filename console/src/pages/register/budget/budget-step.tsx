@@ -1,4 +1,5 @@
 import { useState } from 'react'
+import { api } from '../../../api/api.ts'
 import { Curve } from '../../../components/charts/curve.tsx'
 import {
   Checkbox,
@@ -171,6 +172,8 @@ function RiskCurve({
 
 function Accounting({ form, onChange }: StepProps) {
   const field = fieldsOf(form, onChange)
+  const { data } = api.useQuery('get', '/v1/populations')
+  const populations = data?.populations ?? []
   return (
     <div className={styles.form}>
       <FieldRow>
@@ -189,6 +192,14 @@ function Accounting({ form, onChange }: StepProps) {
           {...field('delta')}
         />
       </FieldRow>
+      {populations.length > 0 && (
+        <SelectField
+          label="Population"
+          hint="People of other datasets too. The dataset belongs to it for ever, and has its accounting and its delta."
+          {...field('population')}
+          options={[['', 'None: a budget of its own'], ...populations.map(({ id }) => [id, id] as const)]}
+        />
+      )}
       <Checkbox
         label="Analysts share answers"
         hint="A question that one analyst has paid for does not charge the dataset again for others."
