@@ -6,6 +6,7 @@ import { afterAll, beforeAll } from 'vitest'
 import type { ChainHead, StoredEvent } from '../../src/ledger/contract/chain.ts'
 import { exportLine } from '../../src/ledger/exported.ts'
 import { createSigningKey, readHeadSigner } from '../../src/ledger/signature.ts'
+import { ENVIRONMENT } from '../environment.ts'
 import { ANSWER, chain, SESSION_ANSWER, sampleHistory } from '../ledger/verification/sample-history.ts'
 
 export const root = path.resolve(import.meta.dirname, '../..')
@@ -42,7 +43,7 @@ export function runIn(
 ): Promise<Ended> {
   const child = spawn(program, args, {
     cwd: directory,
-    env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...environment },
+    env: { ...ENVIRONMENT, HOME: process.env.HOME ?? '', ...environment },
   })
   let [output, errors] = ['', '']
   child.stdout.on('data', (chunk) => {

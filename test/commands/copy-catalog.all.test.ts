@@ -8,6 +8,7 @@ import { restoreBackup, writeBackup } from '../../src/datasets/backup.ts'
 import { knownHeadsFile, readKnownHeads } from '../../src/ledger/custody/known-heads.ts'
 import { openDocuments } from '../../src/ledger/documents/documents.ts'
 import { openLedger } from '../../src/ledger/open.ts'
+import { ENVIRONMENT } from '../environment.ts'
 import { getJson, makeServiceFolder, type ServiceFolder } from '../reliability/service.ts'
 import { describePostgres } from '../servers/postgres.ts'
 
@@ -40,7 +41,7 @@ const chosen = (epsilon: number) => ({
 describePostgres('a catalog that is moved to PostgreSQL', (databases) => {
   const run = (folder: ServiceFolder, ledger: string, file: string) =>
     promisify(execFile)(process.execPath, [SOTTO, 'copy-catalog', file], {
-      env: { PATH: process.env.PATH ?? '', SOTTO_DATA_DIR: folder.directory, SOTTO_LEDGER_URL: ledger },
+      env: { ...ENVIRONMENT, SOTTO_DATA_DIR: folder.directory, SOTTO_LEDGER_URL: ledger },
     }).then(
       ({ stdout }) => ({ code: 0, text: stdout }),
       ({ code, stderr }) => ({ code, text: String(stderr) }),
@@ -95,7 +96,7 @@ describePostgres('a catalog that is moved to PostgreSQL', (databases) => {
     // The command line manages the keys of the database, without the data folder.
     const { stdout } = await promisify(execFile)(process.execPath, [SOTTO, 'key', 'auditor', 'eve'], {
       env: {
-        PATH: process.env.PATH ?? '',
+        ...ENVIRONMENT,
         SOTTO_DATA_DIR: path.join(folder.directory, 'none'),
         ...environment,
       },

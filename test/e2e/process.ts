@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import path from 'node:path'
+import { ENVIRONMENT } from '../environment.ts'
 
 /** The service in a separate process, started as `npm start` does. */
 export interface ServiceProcess {
@@ -38,7 +39,7 @@ export async function startServiceProcess(
   const child = spawn(program, args, {
     cwd,
     env: {
-      PATH: process.env.PATH ?? '',
+      ...ENVIRONMENT,
       SOTTO_PORT: '0',
       SOTTO_DRAIN_MS: '0',
       ...WITHOUT_LIMITS,

@@ -9,6 +9,7 @@ import { COPIED_TABLES, copyLedger } from '../../src/ledger/copy.ts'
 import { openLedger } from '../../src/ledger/open.ts'
 import { openSqliteDatabase } from '../../src/ledger/sqlite/database.ts'
 import { startTestService, type TestService } from '../e2e/service.ts'
+import { ENVIRONMENT } from '../environment.ts'
 import { describePostgres } from '../servers/postgres.ts'
 import { summed } from './support.ts'
 
@@ -159,7 +160,7 @@ describePostgres('a ledger that is copied from SQLite to PostgreSQL', (databases
     const file = path.join(service.dataDirectory, 'ledger-url')
     writeFileSync(file, `${url}\n`)
     const child = spawn(process.execPath, [SOTTO, 'ledger', 'copy', file], {
-      env: { PATH: process.env.PATH ?? '', SOTTO_DATA_DIR: service.dataDirectory },
+      env: { ...ENVIRONMENT, SOTTO_DATA_DIR: service.dataDirectory },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     let output = ''

@@ -5,6 +5,7 @@ import path from 'node:path'
 import { text } from 'node:stream/consumers'
 import { expect, onTestFinished, test } from 'vitest'
 import { knownHeadsFile, readKnownHeads } from '../../../src/ledger/custody/known-heads.ts'
+import { ENVIRONMENT } from '../../environment.ts'
 import {
   askPupils,
   getJson,
@@ -21,7 +22,7 @@ const command = path.resolve(import.meta.dirname, '../../../src/commands/sotto.t
 /** Runs `npx sotto` on a data folder. */
 async function sotto({ directory }: ServiceFolder, ...args: readonly string[]) {
   const child = spawn(process.execPath, [command, ...args], {
-    env: { PATH: process.env.PATH ?? '', SOTTO_DATA_DIR: directory },
+    env: { ...ENVIRONMENT, SOTTO_DATA_DIR: directory },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const ended = new Promise<number | null>((resolve) => child.once('close', resolve))
