@@ -2,6 +2,7 @@ import { statfsSync } from 'node:fs'
 import path from 'node:path'
 import { defineConfig } from 'vitest/config'
 import closingLine from './test/closing-line.ts'
+import LongestFirst from './test/sequencer.ts'
 
 const ALL = 'test/**/*.all.test.ts'
 /** These are also fast tests, which run a part of their cases. See test/cases.ts. */
@@ -51,6 +52,7 @@ export default defineConfig({
     pool: 'forks',
     // Tests wait for threads and processes a good part of their time, so that three keep two cores busy.
     maxWorkers: 3,
+    sequence: { sequencer: LongestFirst },
     // Node runs the TypeScript itself, as it does in production.
     experimental: { viteModuleRunner: false },
     // The console imports the TypeScript client, which is not built for the fast tests.
