@@ -47,7 +47,7 @@ describe.skipIf(CHROMIUM === undefined)('The console in Chromium (skipped if it 
       await page.emulateMedia({ colorScheme: 'dark' })
       await page.setViewportSize(SCREENS[0])
       await keepScreenshot(page, `${name}-${SCREENS[0].width}-dark`)
-      await expectAccessible(page)
+      await expectAccessible(page, 'colours')
       expect(complaints).toEqual([])
     },
   )

@@ -371,10 +371,13 @@ describe.skipIf(CHROMIUM === undefined)('The form in Chromium (skipped if it is 
     expect(JSON.parse(await json.inputValue())).toEqual({ kind: 'count', epsilon: 0.25 })
   })
 
-  test('every kind of question is asked of made-up rows', async () => {
+  test('questions are asked of made-up rows', async () => {
     const { page, complaints } = await openQuestion('clinic')
     await page.getByLabel('Practise on made-up rows').check()
-    for (const kind of Object.keys(KINDS).filter((each) => each !== 'keySelection')) {
+    // The next test asks one of every kind, which the form writes alike for both.
+    for (const kind of Object.keys(KINDS).filter(
+      (each, place) => place % 4 === 0 && each !== 'keySelection',
+    )) {
       await page.getByLabel('Statistic', { exact: true }).selectOption(kind)
       await expectAnswer(page, kind)
     }
