@@ -84,8 +84,8 @@ export function testConformance(
   database: () => Promise<TestedDatabase>,
   {
     tables: mostTables = 3,
-    rows = 10_000,
-    queries = 30,
+    rows = 3_000,
+    queries = 20,
     encodings = true,
     unbounded = true,
   }: ConformanceOptions = {},
