@@ -17,12 +17,13 @@ const GRIDS = comparisonGrids(
       'decimal(38,0)',
       'decimal(38,38)',
       'decimal(1,0)',
-      ...WHOLE,
+      'tinyint',
+      'bigint',
     ],
     nanos: ['decimal(20,12)'],
     threeHundredths: ['decimal(20,12)', 'decimal(38,10)', 'decimal(5,3)', 'bigint'],
     by250: [...WHOLE, 'decimal(5,0)', 'decimal(12,9)'],
-    by7: ['tinyint', 'integer', 'bigint', 'decimal(9,3)'],
+    by7: ['integer', 'decimal(9,3)'],
     byBillion: ['bigint', 'decimal(38,0)', 'decimal(10,2)'],
     dates: ['date', 'timestamp(3)', 'timestamp(12)', 'timestamp(6) with time zone'],
   },
@@ -59,26 +60,32 @@ export function testComparisons(trino: Trino): void {
   }
 
   const cases = GRIDS.flatMap(([declared, types, values]) =>
-    types.map((type) => [type, declared.type, declared.stepNano, declared, values] as const),
+    types
+      // What a step of days does to the edges is the same for all types, and PostgreSQL's tests have all pairs.
+      .filter((type) => declared.type !== 'date' || declared.stepNano === 7_000_000_000n || type === 'date')
+      .map((type) => [type, declared.type, declared.stepNano, declared, values] as const),
   )
   it.each(cases)(
     'of type %s are those on the index of a %s with the step %i',
     async (type, _, __, declared, values) => {
       const { lowerIndex: lowest, upperIndex: highest } = declared
       const limits = [undefined, lowest - 1n, lowest, lowest + 1n, 0n, highest, highest + 1n, 2n ** 60n]
-      const predicates = limits.flatMap((lower) =>
-        limits.map((upper): readonly [ComparisonOf, string] => {
-          const bounds = {
-            ...(lower === undefined ? {} : { lower }),
-            ...(upper === undefined ? {} : { upper }),
-          }
-          const [least, most] = [lower ?? -(2n ** 62n), upper ?? 2n ** 62n]
-          return [
-            { kind: 'index-between', column: 'v', ...bounds },
-            `stored >= BIGINT '${least}' AND stored <= BIGINT '${most}'`,
-          ]
-        }),
-      )
+      // Each limit alone on either side, and with its neighbour: the condition treats its sides apart.
+      const pairs = [
+        ...limits.flatMap((limit) => [[limit, undefined] as const, [undefined, limit] as const]),
+        ...limits.flatMap((lower, i) => limits.slice(i, i + 2).map((upper) => [lower, upper] as const)),
+      ]
+      const predicates = pairs.map(([lower, upper]): readonly [ComparisonOf, string] => {
+        const bounds = {
+          ...(lower === undefined ? {} : { lower }),
+          ...(upper === undefined ? {} : { upper }),
+        }
+        const [least, most] = [lower ?? -(2n ** 62n), upper ?? 2n ** 62n]
+        return [
+          { kind: 'index-between', column: 'v', ...bounds },
+          `stored >= BIGINT '${least}' AND stored <= BIGINT '${most}'`,
+        ]
+      })
       const printed = values.map((value) => printCast(value, type))
       const counts = await compare(declared, type, printed, predicates)
       expect(counts.map(([differences]) => differences)).toEqual(predicates.map(() => 0))

@@ -19,7 +19,6 @@ export function testTables(trino: Trino): void {
         load: (table) => loadTable(trino, `${catalog}.conformance`, table),
       }
     }, options)
-  describe('in memory', () => testCatalog('memory', { unbounded: false, rows: 3_000, queries: 2 }))
-  describe('of Iceberg', () =>
-    testCatalog('iceberg', { encodings: false, tables: 1, rows: 1_000, queries: 1 }))
+  describe('in memory', () => testCatalog('memory', { unbounded: false, rows: 1_000, queries: 2 }))
+  describe('of Iceberg', () => testCatalog('iceberg', { encodings: false, tables: 1, rows: 400, queries: 1 }))
 }
