@@ -3,12 +3,11 @@ import path from 'node:path'
 import { parse } from 'yaml'
 import { ALERTS } from '../deploy/monitoring/alerts.ts'
 import { predicate, query } from '../schemas/answers/query.ts'
-import { EVENT_MEANINGS } from '../schemas/budgets/ledger.ts'
 import { CONNECTION_ENTRIES } from '../schemas/datasets/connections.ts'
 import { columns, registration } from '../schemas/datasets/dataset.ts'
-import { ACT_MEANINGS } from '../schemas/service/administration.ts'
 import { ALL_VARIABLES } from '../src/config.ts'
 import { METRICS } from '../src/http/metrics.ts'
+import { ACT_KINDS, EVENT_KINDS } from '../src/privacy/event-kinds.ts'
 import { must } from '../src/privacy/must.ts'
 import { REFUSALS, type Refusal } from '../test/documentation/refusals.ts'
 import { type Field, readSchema } from './schema-fields.ts'
@@ -294,8 +293,8 @@ function eventPage(): string {
     'schemas/budgets/ledger.ts and schemas/service/administration.ts',
     'Events of the ledger',
     'What the `kind` of an event means. [Verify the ledger](../ledger.md) explains exports, and how to check them.',
-    `## Events of a dataset\n\n${kinds(EVENT_MEANINGS)}`,
-    `## Administrative acts\n\n${kinds(ACT_MEANINGS)}`,
+    `## Events of a dataset\n\n${kinds(EVENT_KINDS)}`,
+    `## Administrative acts\n\n${kinds(ACT_KINDS)}`,
   )
 }
 

@@ -5,6 +5,11 @@ export function listOf<Item extends z.ZodType>(item: Item) {
   return z.array(item).readonly()
 }
 
+/** The keys of a table, such as of the kinds of something. */
+export function keysOf<Table extends object>(table: Table) {
+  return Object.keys(table) as (keyof Table & string)[]
+}
+
 export const neighbours = z.enum(['add-remove', 'change-one'])
 
 export const role = z.enum(['analyst', 'custodian', 'auditor'])

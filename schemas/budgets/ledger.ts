@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { brokenChain, listOf, next, numberedPageQuery, time } from '../values.ts'
+import { EVENT_KINDS } from '../../src/privacy/event-kinds.ts'
+import { brokenChain, keysOf, listOf, next, numberedPageQuery, time } from '../values.ts'
 import { amount, analystSpending, loss, receipt } from './budget.ts'
 
 /** GET /v1/datasets/{dataset}/ledger */
@@ -15,26 +16,7 @@ export const entriesQuery = numberedPageQuery.extend({
 const entry = z
   .strictObject({
     sequence: z.int().min(1),
-    kind: z.enum([
-      'opened',
-      'granted',
-      'cap-replaced',
-      'allotted',
-      'charged',
-      'shared',
-      'inferred',
-      'denied',
-      'retried',
-      'answered',
-      'failed',
-      'session-answered',
-      'session-failed',
-      'suspended',
-      'resumed',
-      'source-reused',
-      'joined',
-      'carried',
-    ]),
+    kind: z.enum(keysOf(EVENT_KINDS)),
     at: time,
     principal: z.string(),
     release: z
@@ -47,34 +29,6 @@ const entry = z
     hash: z.string().describe('SHA-256 of the event, which contains the hash of the previous event.'),
   })
   .meta({ id: 'LedgerEntry', description: 'Event of a dataset, chained to the previous one by its hash.' })
-
-/** What the kinds of events of a dataset mean, for the reference page. */
-export const EVENT_MEANINGS: Readonly<Record<z.output<typeof entry>['kind'], string>> = {
-  opened:
-    'The budget was opened with an (epsilon, delta), for charges under one kind of neighbours and one privacy unit. `synthetic` states whether the data describe no real people.',
-  granted: 'The cap was raised.',
-  'cap-replaced': 'The cap was replaced, before anything was spent.',
-  allotted: "An analyst's part of the cap was limited, or the limit was removed.",
-  'source-reused':
-    'The source is registered under `otherDatasets` as well. `reason` states why this budget is separate.',
-  joined:
-    'The dataset joined the population, for ever. In the chain of the population, `member` refers to its event.',
-  carried: 'What `analyst` had spent on a dataset when it joined was counted on the population.',
-  charged: 'A cost was debited, before any data was read.',
-  shared: "A cost was debited from an analyst's allotment only, for a release that another paid for.",
-  inferred:
-    'An answer that follows from releases of `parents`, which the analyst had paid for, was given. Nothing was debited, and no data was read.',
-  denied:
-    'The budget or the allotment was too small. Nothing was debited. At most 250 are recorded per analyst and dataset.',
-  retried: 'Another attempt began under a charge.',
-  answered: 'The answer was stored. `answerHash` is the SHA-256 of its bytes.',
-  failed: 'An attempt failed. The debit remains.',
-  'session-answered': 'A question of a sparse vector session was answered, under the charge that opened it.',
-  'session-failed': 'A question of a session failed. The failure counts towards a suspension.',
-  suspended:
-    'Counted failures (`counted` in `failed`, and every `session-failed`) reached their limit. Nothing is charged, retried or denied until the dataset is resumed.',
-  resumed: 'The custodian ended the suspension. Failures are counted from 0 again.',
-}
 
 /** Page of ledger entries. */
 export const ledgerPage = z

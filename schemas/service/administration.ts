@@ -1,27 +1,11 @@
 import { z } from 'zod'
-import { brokenChain, listOf, next, time } from '../values.ts'
+import { ACT_KINDS } from '../../src/privacy/event-kinds.ts'
+import { brokenChain, keysOf, listOf, next, time } from '../values.ts'
 
 const act = z
   .strictObject({
     sequence: z.int().min(1),
-    kind: z.enum([
-      'key-created',
-      'key-rotated',
-      'key-deleted',
-      'sign-in-refused',
-      'dataset-registered',
-      'source-refused',
-      'version-published',
-      'dataset-described',
-      'dataset-withdrawn',
-      'budget-granted',
-      'budget-replaced',
-      'allotment-set',
-      'population-created',
-      'population-joined',
-      'dataset-suspended',
-      'dataset-resumed',
-    ]),
+    kind: z.enum(keysOf(ACT_KINDS)),
     at: time,
     principal: z
       .string()
@@ -44,27 +28,6 @@ const act = z
     id: 'AdministrativeAct',
     description: 'Administrative act, chained to the previous one by its hash.',
   })
-
-/** What the kinds of administrative acts mean, for the reference page. */
-export const ACT_MEANINGS: Readonly<Record<z.output<typeof act>['kind'], string>> = {
-  'key-created': 'An API key was created.',
-  'key-rotated': 'An API key was rotated.',
-  'key-deleted': 'An API key was deleted.',
-  'sign-in-refused': 'Sign-ins that were refused within a minute, with their `count`.',
-  'dataset-registered': 'A dataset was registered.',
-  'source-refused':
-    'The source of a registration or version is or was registered under another id, or as real data (`because`).',
-  'version-published': 'A new version of a dataset was published.',
-  'dataset-described': 'The title or descriptions of a dataset were changed.',
-  'dataset-withdrawn': 'A dataset was withdrawn.',
-  'budget-granted': 'A cap was raised.',
-  'budget-replaced': 'A cap was replaced before anything was spent.',
-  'allotment-set': 'An allotment was set or removed.',
-  'population-created': 'A population was created.',
-  'population-joined': 'A dataset joined a population, the `subject`.',
-  'dataset-suspended': 'Counted failures suspended a dataset.',
-  'dataset-resumed': 'The custodian ended a suspension.',
-}
 
 /** GET /v1/administration/events */
 export const actsPage = z

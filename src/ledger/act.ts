@@ -1,4 +1,5 @@
-import { ACT_KINDS, type Act, type ActKind } from './contract/acts.ts'
+import { ACT_KINDS, type ActKind } from '../privacy/event-kinds.ts'
+import type { Act } from './contract/acts.ts'
 import type { LedgerEvent } from './event.ts'
 
 /** Kinds of acts that refer to an event of the dataset's chain. */
@@ -14,7 +15,7 @@ const REFERRING: readonly ActKind[] = [
 
 /** True if an event is an administrative act. */
 function isActKind(kind: LedgerEvent['kind']): kind is ActKind {
-  return (ACT_KINDS as readonly string[]).includes(kind)
+  return Object.hasOwn(ACT_KINDS, kind)
 }
 
 /** Longest subject of an act, in characters. */

@@ -1,8 +1,9 @@
 import type { Amount } from '../privacy/accounting.ts'
 import { defined } from '../privacy/defined.ts'
+import type { ActKind, EventKind } from '../privacy/event-kinds.ts'
 import { deltaAtto, epsilonNano, type PrivacyLoss, rhoPico } from '../privacy/loss.ts'
 import type { Neighbours, PrivacyUnit } from '../privacy/neighbours.ts'
-import type { ActFacts, ActKind } from './contract/acts.ts'
+import type { ActFacts } from './contract/acts.ts'
 import type { Chain, ChainHead, LedgerEntry } from './contract/chain.ts'
 import type { CountedFailure } from './contract/suspension.ts'
 
@@ -30,7 +31,7 @@ export interface LedgerEvent {
   readonly sequence: number
   /** Hash of the event before it; {@link FIRST_PREVIOUS_HASH} for the first. */
   readonly previousHash: string
-  readonly kind: LedgerEntry['kind'] | ActKind
+  readonly kind: EventKind | ActKind
   /** ISO 8601, UTC. The sequence, not this time, orders events. */
   readonly at: string
   readonly principal: string
@@ -224,7 +225,7 @@ export function failureFromEvent(canonical: string): CountedFailure {
 export function entryFromEvent(canonical: string, hashOfEvent: string): LedgerEntry {
   const event: LedgerEvent = JSON.parse(canonical)
   const { sequence, dataset, at, principal, chargeId, loss, analyst, reason } = event
-  const kind = event.kind as LedgerEntry['kind']
+  const kind = event.kind as EventKind
   const isGrant = ['opened', 'granted', 'cap-replaced', 'allotted'].includes(kind)
   return defined({
     sequence,

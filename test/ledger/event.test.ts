@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { canonicalJson } from '../../src/ledger/canonical.ts'
 import { canonicalEvent, type EventAmount, type LedgerEvent } from '../../src/ledger/event.ts'
 import { codePoint } from '../code-point.ts'
-import { EVENT_KINDS } from './verification/sample-history.ts'
+import { KINDS_OF_EVENTS } from './verification/sample-history.ts'
 
 // Texts of whole code points, including those that JSON escapes and those that UTF-16 and UTF-8 order differently.
 const text = fc.oneof(
@@ -47,7 +47,7 @@ const FIELDS: { readonly [Field in keyof Required<LedgerEvent>]: fc.Arbitrary<Le
   parents: fc.array(text),
   sequence: count,
   previousHash: text,
-  kind: fc.constantFrom(...EVENT_KINDS) as fc.Arbitrary<LedgerEvent['kind']>,
+  kind: fc.constantFrom(...KINDS_OF_EVENTS) as fc.Arbitrary<LedgerEvent['kind']>,
   at: text,
   principal: text,
   salt: text,

@@ -4397,7 +4397,7 @@ export interface components {
         LedgerEntry: {
             sequence: number;
             /** @enum {string} */
-            kind: "opened" | "granted" | "cap-replaced" | "allotted" | "charged" | "shared" | "inferred" | "denied" | "retried" | "answered" | "failed" | "session-answered" | "session-failed" | "suspended" | "resumed" | "source-reused" | "joined" | "carried";
+            kind: "opened" | "granted" | "cap-replaced" | "allotted" | "source-reused" | "joined" | "carried" | "charged" | "shared" | "inferred" | "denied" | "retried" | "answered" | "failed" | "session-answered" | "session-failed" | "suspended" | "resumed";
             at: components["schemas"]["Time"];
             principal: string;
             /** @description Charge, which is also the id of the release or session that it paid for. */

@@ -1,3 +1,4 @@
+import type { ActKind } from '../../privacy/event-kinds.ts'
 import type { EventReference } from './chain.ts'
 
 /**
@@ -5,31 +6,6 @@ import type { EventReference } from './chain.ts'
  * ledger refuses this name for a budget, a charge or an allotment.
  */
 export const ADMINISTRATION = '@administration'
-
-/**
- * Kinds of administrative acts. Those on budgets and suspensions refer, by `sequence` and `hash`, to the event of the
- * dataset's chain that has the details.
- */
-export const ACT_KINDS = [
-  'key-created',
-  'key-rotated',
-  'key-deleted',
-  'sign-in-refused',
-  'dataset-registered',
-  'source-refused',
-  'version-published',
-  'dataset-described',
-  'dataset-withdrawn',
-  'budget-granted',
-  'budget-replaced',
-  'allotment-set',
-  'population-created',
-  'population-joined',
-  'dataset-suspended',
-  'dataset-resumed',
-] as const
-
-export type ActKind = (typeof ACT_KINDS)[number]
 
 /** Facts of an administrative act, by name. */
 export type ActFacts = Readonly<Record<string, string | number | boolean | readonly string[]>>

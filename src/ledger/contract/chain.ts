@@ -1,4 +1,5 @@
 import type { Amount } from '../../privacy/accounting.ts'
+import type { EventKind } from '../../privacy/event-kinds.ts'
 import type { PrivacyLoss } from '../../privacy/loss.ts'
 import type { AnalystSpending, Budget } from './budgets.ts'
 import type { SuspensionState } from './suspension.ts'
@@ -36,36 +37,7 @@ export interface Member {
 export interface LedgerEntry {
   readonly sequence: number
   readonly dataset: string
-  readonly kind:
-    | 'opened'
-    | 'granted'
-    /** The cap was replaced before anything was spent. */
-    | 'cap-replaced'
-    /** An analyst's allotment was set or removed. */
-    | 'allotted'
-    /** The source of the dataset is registered under another id as well, with a budget of its own. */
-    | 'source-reused'
-    /** In the chain of a dataset: it joined a population. In that of the population: the dataset did. */
-    | 'joined'
-    /** What an analyst had spent on a dataset when it joined the population. */
-    | 'carried'
-    | 'charged'
-    /** An analyst was debited for a shared release. The dataset was not. */
-    | 'shared'
-    /** An answer that follows from releases that were paid before. Nothing was debited. */
-    | 'inferred'
-    | 'denied'
-    | 'retried'
-    | 'answered'
-    | 'failed'
-    /** A question of a sparse vector session was answered, under the charge that opened the session. */
-    | 'session-answered'
-    /** A question of a session failed, and the failure was counted. */
-    | 'session-failed'
-    /** The number of counted failures reached its limit. */
-    | 'suspended'
-    /** The custodian ended a suspension. */
-    | 'resumed'
+  readonly kind: EventKind
   /** ISO 8601, UTC. */
   readonly at: string
   readonly principal: string

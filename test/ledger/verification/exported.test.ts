@@ -12,8 +12,8 @@ import type { NotedEvent } from '../../../src/ledger/protocol/verifier/noted-eve
 import {
   ANSWER,
   chain,
-  EVENT_KINDS,
   type EventFacts,
+  KINDS_OF_EVENTS,
   SESSION_ANSWER,
   sampleHistory,
 } from './sample-history.ts'
@@ -54,7 +54,7 @@ describe.each(histories)('$accounting', ({ events }) => {
   test('an export with every kind of event is sound, however its bytes are divided', async () => {
     // Only the chain of a population has the last kind.
     expect([...new Set(events.map(({ canonical }) => JSON.parse(canonical).kind)), 'carried'].sort()).toEqual(
-      EVENT_KINDS.toSorted(),
+      KINDS_OF_EVENTS.toSorted(),
     )
     const whole = await follow(written(events), { dataset: 'census', noted: [noted(events)] })
     expect(isSound(whole)).toBe(true)

@@ -1,8 +1,9 @@
 import { sha256 } from '../../../src/ledger/canonical.ts'
-import type { LedgerEntry, StoredEvent } from '../../../src/ledger/contract/chain.ts'
+import type { StoredEvent } from '../../../src/ledger/contract/chain.ts'
 import type { LedgerEvent } from '../../../src/ledger/event.ts'
 import { canonicalEvent, eventAmount, eventLoss, FIRST_PREVIOUS_HASH } from '../../../src/ledger/event.ts'
 import { type Accounting, amountBoughtBy, noAmount } from '../../../src/privacy/accounting.ts'
+import { EVENT_KINDS } from '../../../src/privacy/event-kinds.ts'
 import { loss } from '../support.ts'
 
 /** The fields of an event, except those that its position in the chain determines. */
@@ -13,26 +14,7 @@ export type EventFacts = Omit<
   Partial<Pick<LedgerEvent, 'salt'>>
 
 /** Every kind of event. A new kind must be added to the history, too, or to that of a population. */
-export const EVENT_KINDS = Object.keys({
-  opened: true,
-  granted: true,
-  'cap-replaced': true,
-  allotted: true,
-  charged: true,
-  shared: true,
-  inferred: true,
-  denied: true,
-  retried: true,
-  answered: true,
-  failed: true,
-  'session-answered': true,
-  'session-failed': true,
-  suspended: true,
-  resumed: true,
-  'source-reused': true,
-  joined: true,
-  carried: true,
-} satisfies Record<LedgerEntry['kind'], true>)
+export const KINDS_OF_EVENTS = Object.keys(EVENT_KINDS)
 
 /** The population that the dataset joins at the end of its history. */
 export const POPULATION = '@population:people'

@@ -7,8 +7,8 @@ import {
   noAmount,
   subtractAmounts,
 } from '../../../privacy/accounting.ts'
+import type { ActKind } from '../../../privacy/event-kinds.ts'
 import { addLoss, NO_LOSS, type PrivacyLoss } from '../../../privacy/loss.ts'
-import type { ActKind } from '../../contract/acts.ts'
 import { type AnalystSpending, type Budget, isPopulationAccount } from '../../contract/budgets.ts'
 import type { ChargeRecord } from '../../contract/chain.ts'
 import { isOpenTo } from '../../contract/releases.ts'
