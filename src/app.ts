@@ -10,7 +10,7 @@ import { releaseViewsRoutes } from '../routes/answers/release-views.ts'
 import { releasesRoutes } from '../routes/answers/releases.ts'
 import { sparseVectorRoutes } from '../routes/answers/sparse-vector.ts'
 import { sqlRoutes } from '../routes/answers/sql.ts'
-import { analystsRoutes } from '../routes/budgets/analysts.ts'
+import { accountsRoutes } from '../routes/budgets/accounts.ts'
 import { budgetsRoutes } from '../routes/budgets/budgets.ts'
 import { ledgerRoutes } from '../routes/budgets/ledger.ts'
 import { populationsRoutes } from '../routes/budgets/populations.ts'
@@ -68,7 +68,7 @@ export type AppDependencies = PartsOf<typeof connectionsRoutes> &
   PartsOf<typeof sourcesRoutes> &
   PartsOf<typeof suspensionRoutes> &
   PartsOf<typeof versionsRoutes> &
-  PartsOf<typeof analystsRoutes> &
+  PartsOf<typeof accountsRoutes> &
   PartsOf<typeof budgetsRoutes> &
   PartsOf<typeof ledgerRoutes> &
   PartsOf<typeof populationsRoutes> &
@@ -145,9 +145,9 @@ async function registerRoutes(
   await app.register(draftsRoutes, { drafts })
   await app.register(suspensionRoutes, { ledger, registry })
   await app.register(budgetsRoutes, { ledger, registry })
-  await app.register(analystsRoutes, { authenticator, ledger })
-  await app.register(ledgerRoutes, defined({ catalog, ledger, signer }))
-  await app.register(populationsRoutes, defined({ authenticator, ledger, registry, signer }))
+  await app.register(ledgerRoutes, { catalog, ledger })
+  await app.register(populationsRoutes, { ledger, registry })
+  await app.register(accountsRoutes, defined({ authenticator, ledger, signer }))
   await app.register(keysRoutes, { keys, keyActs })
   await app.register(meRoutes, defined({ signIn }))
   await app.register(administrationRoutes, defined({ ledger, signer }))

@@ -5,7 +5,7 @@ import { changedDatasetParameters, datasetParameters } from '../../schemas/datas
 import { describeAllotment, describeBudget, describePopulation } from '../../src/answers/documents/costs.ts'
 import { fixedDelta } from '../../src/datasets/registration/changes/join-population.ts'
 import type { Registry } from '../../src/datasets/registration/registry.ts'
-import { permittedDataset, requireBalances, requireOpened } from '../../src/http/access/permitted-datasets.ts'
+import { requireBalances, requireOpened } from '../../src/http/access/permitted-datasets.ts'
 import { EVERYONE, principalOf } from '../../src/http/access/roles.ts'
 import type { AnalystSpending, Budget, Budgets } from '../../src/ledger/contract/budgets.ts'
 import {
@@ -69,10 +69,9 @@ export const budgetsRoutes: FastifyPluginAsyncZod<BudgetsOptions> = async (app, 
       },
     },
     async (request) => {
-      const principal = principalOf(request)
-      const dataset = permittedDataset(principal, request.params.dataset)
+      const { name } = principalOf(request)
       const { reason, ...budget } = request.body
-      return describeReport(await registry.replaceBudget(dataset, { budget, reason }, principal.name))
+      return describeReport(await registry.replaceBudget(request.params.dataset, { budget, reason }, name))
     },
   )
 
@@ -91,12 +90,11 @@ export const budgetsRoutes: FastifyPluginAsyncZod<BudgetsOptions> = async (app, 
       },
     },
     async (request) => {
-      const principal = principalOf(request)
-      const dataset = permittedDataset(principal, request.params.dataset)
+      const { dataset } = request.params
       const budget = requireOpened(await ledger.budget(dataset), dataset)
       if (budget.population !== undefined && request.body.delta > 0) throw fixedDelta()
       return describeReport(
-        requireOpened(await grant(ledger, dataset, request.body, principal.name), dataset),
+        requireOpened(await grant(ledger, dataset, request.body, principalOf(request).name), dataset),
       )
     },
   )

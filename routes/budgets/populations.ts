@@ -1,26 +1,21 @@
-import { Readable } from 'node:stream'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import type { z } from 'zod'
-import { allotmentRequest, analystList, analystSpending, grantRequest } from '../../schemas/budgets/budget.ts'
-import { exportedEvents, ledgerHead, verification } from '../../schemas/budgets/ledger.ts'
+import { grantRequest } from '../../schemas/budgets/budget.ts'
 import {
   memberParameters,
   population,
-  populationAnalystParameters,
   populationList,
   populationParameters,
   populationRequest,
 } from '../../schemas/budgets/populations.ts'
 import { pageQuery } from '../../schemas/values.ts'
-import { describeBudget, describeReceipt, describeSpending } from '../../src/answers/documents/costs.ts'
+import { describeBudget } from '../../src/answers/documents/costs.ts'
 import { fixedDelta } from '../../src/datasets/registration/changes/join-population.ts'
 import { grantedBy } from '../../src/datasets/registration/changes/registration.ts'
 import type { Registry } from '../../src/datasets/registration/registry.ts'
-import type { Authenticator } from '../../src/http/access/identity.ts'
 import {
   balancesOf,
   mayUsePopulation,
-  permittedDataset,
   requireAllowedToJoin,
   requirePopulation,
 } from '../../src/http/access/permitted-datasets.ts'
@@ -33,28 +28,19 @@ import {
   populationAccount,
   populationId,
 } from '../../src/ledger/contract/budgets.ts'
-import type { Chain, LedgerHead } from '../../src/ledger/contract/chain.ts'
-import type { Releases } from '../../src/ledger/contract/releases.ts'
-import type { Sessions } from '../../src/ledger/contract/sessions.ts'
+import type { Chain } from '../../src/ledger/contract/chain.ts'
 import { lossFromEvent, openedFor } from '../../src/ledger/event.ts'
-import { exportLines, verifyDataset } from '../../src/ledger/exported.ts'
-import type { HeadSigner } from '../../src/ledger/signature.ts'
 import { amountNumbers } from '../../src/privacy/accounting.ts'
 import type { PrivacyLoss } from '../../src/privacy/loss.ts'
 import { must } from '../../src/privacy/must.ts'
 import { Refusal } from '../../src/privacy/refusal.ts'
-import { allot, allotted, requireAnalyst } from './analysts.ts'
 import { describeReport, grant } from './budgets.ts'
-import { describeVerification, sendLines } from './ledger.ts'
 
-type Ledger = Budgets & Chain & Pick<Sessions & Releases, 'sessionAnswers' | 'release'>
+type Ledger = Budgets & Chain
 
 interface PopulationsOptions {
-  readonly authenticator: Pick<Authenticator, 'hasAnalyst'>
   readonly ledger: Ledger
   readonly registry: Pick<Registry, 'joinPopulation'>
-  /** Signs heads, if given. */
-  readonly signer?: HeadSigner
 }
 
 const tags = ['Populations']
@@ -63,8 +49,6 @@ const tags = ['Populations']
 export const populationsRoutes: FastifyPluginAsyncZod<PopulationsOptions> = async (app, options) => {
   await app.register(createRoutes, options)
   await app.register(readRoutes, options)
-  await app.register(allotmentRoutes, options)
-  await app.register(chainRoutes, options)
 }
 
 /** Creating a population, raising its cap and adding datasets. */
@@ -140,8 +124,7 @@ const createRoutes: FastifyPluginAsyncZod<PopulationsOptions> = async (app, { le
     },
     async (request) => {
       const principal = principalOf(request)
-      const { population: id } = request.params
-      const dataset = permittedDataset(principal, request.params.dataset)
+      const { population: id, dataset } = request.params
       requireAllowedToJoin(principal, { population: id })
       await requirePopulation(ledger, principal, id)
       await registry.joinPopulation(dataset, id, principal.name)
@@ -198,161 +181,6 @@ const readRoutes: FastifyPluginAsyncZod<PopulationsOptions> = async (app, { ledg
   )
 }
 
-/** Spending and allotments of analysts, over all datasets of a population. */
-const allotmentRoutes: FastifyPluginAsyncZod<PopulationsOptions> = async (app, { authenticator, ledger }) => {
-  app.get(
-    '/v1/populations/:population/analysts',
-    {
-      config: { roles: EVERYONE },
-      schema: {
-        operationId: 'listAnalystsOfPopulation',
-        tags,
-        summary: 'List the spending of analysts on a population',
-        description: 'Analysts see themselves.',
-        params: populationParameters,
-        querystring: pageQuery,
-        response: { 200: analystList },
-      },
-    },
-    async (request, reply) => {
-      const principal = principalOf(request)
-      const { population: id } = request.params
-      const head = await requirePopulation(ledger, principal, id)
-      if (principal.role !== 'analyst') requireAllMembers(head, principal)
-      const { spending } = head
-      const account = populationAccount(id)
-      const shown =
-        principal.role === 'analyst'
-          ? [must(await ledger.analystSpending(account, principal.name), 'the spending on a population')]
-          : spending
-      const { items, next } = pageOf(request, reply, shown, ({ principal: name }) => name)
-      return { analysts: items.map(describeSpending), next }
-    },
-  )
-
-  app.put(
-    '/v1/populations/:population/analysts/:analyst/allotment',
-    {
-      config: { roles: ['custodian'] },
-      schema: {
-        tags,
-        operationId: 'setPopulationAllotment',
-        summary: 'Set the allotment of an analyst on a population',
-        description:
-          'Limits how much of the budget an analyst may spend on all datasets of the population together.',
-        params: populationAnalystParameters,
-        body: allotmentRequest,
-        response: { 200: analystSpending },
-      },
-    },
-    async (request) => {
-      const { analyst, population: id } = request.params
-      const principal = principalOf(request)
-      requireAllowedToJoin(principal, { population: id })
-      const { budget } = await requirePopulation(ledger, principal, id)
-      await requireAnalyst(authenticator, analyst)
-      const { reason } = request.body
-      const granted = allotted(request.body, budget)
-      const dataset = populationAccount(id)
-      return allot(ledger, { dataset, analyst, granted, principal: principal.name, reason })
-    },
-  )
-
-  app.delete(
-    '/v1/populations/:population/analysts/:analyst/allotment',
-    {
-      config: { roles: ['custodian'] },
-      schema: {
-        tags,
-        operationId: 'removePopulationAllotment',
-        summary: 'Remove the allotment of an analyst on a population',
-        params: populationAnalystParameters,
-        response: { 200: analystSpending },
-      },
-    },
-    async (request) => {
-      const { analyst, population: id } = request.params
-      const principal = principalOf(request)
-      requireAllowedToJoin(principal, { population: id })
-      await requirePopulation(ledger, principal, id)
-      await requireAnalyst(authenticator, analyst)
-      const dataset = populationAccount(id)
-      return allot(ledger, { dataset, analyst, principal: principal.name, reason: 'lifted' })
-    },
-  )
-}
-
-/** The chain of a population, which records what it was debited and why. */
-const chainRoutes: FastifyPluginAsyncZod<PopulationsOptions> = async (app, { ledger, signer }) => {
-  app.get(
-    '/v1/populations/:population/ledger/head',
-    {
-      config: { roles: ['analyst', 'auditor', 'custodian'] },
-      schema: {
-        operationId: 'getPopulationHead',
-        tags,
-        summary: 'Get the head of the hash chain of a population',
-        params: populationParameters,
-        response: { 200: ledgerHead },
-      },
-    },
-    async (request) => {
-      const { population: id } = request.params
-      const head = await requirePopulation(ledger, principalOf(request), id)
-      const account = populationAccount(id)
-      return {
-        dataset: account,
-        ...describeReceipt(signer, account, head),
-        publicKey: signer?.publicKey,
-      }
-    },
-  )
-
-  app.get(
-    '/v1/populations/:population/ledger/export',
-    {
-      config: { roles: ['auditor', 'custodian'] },
-      schema: {
-        operationId: 'exportPopulationLedger',
-        tags,
-        summary: 'Export all events of a population',
-        description:
-          'JSON Lines, oldest first, as of a dataset. `member` in an event refers to the event of the dataset that was recorded ' +
-          'with it.',
-        params: populationParameters,
-        response: { 200: exportedEvents },
-      },
-    },
-    async (request, reply) => {
-      const { population: id } = request.params
-      requireAllMembers(await requirePopulation(ledger, principalOf(request), id), principalOf(request))
-      return sendLines(reply, Readable.from(exportLines(ledger, populationAccount(id))))
-    },
-  )
-
-  app.get(
-    '/v1/populations/:population/ledger/verification',
-    {
-      config: { roles: ['auditor', 'custodian'] },
-      schema: {
-        operationId: 'verifyPopulationLedger',
-        tags,
-        summary: 'Verify the hash chain and the balances of a population',
-        description:
-          'As for a dataset. Also compares each debit with the stored charge of the dataset, and the balances with the sums of those of ' +
-          'all its datasets.',
-        params: populationParameters,
-        response: { 200: verification },
-      },
-    },
-    async (request) => {
-      const { population: id } = request.params
-      await requirePopulation(ledger, principalOf(request), id)
-      return describeVerification(must(await verifyDataset(ledger, populationAccount(id)), 'a population'))
-    },
-  )
-}
-
 /**
  * Creates a population.
  * @returns false if it had been created with the same facts, apart from later grants
@@ -404,13 +232,4 @@ async function describe(ledger: Ledger, principal: Principal, id: string) {
       .filter(({ dataset }) => mayUse(principal, dataset))
       .map(({ dataset, spent }) => ({ dataset, spent: amountNumbers(spent) })),
   }
-}
-
-/**
- * Requires that a principal may use all datasets of a population, before it sees who spent on them and when.
- * @throws Refusal `forbidden`
- */
-function requireAllMembers({ members = [] }: LedgerHead, principal: Principal): void {
-  if (members.every(({ dataset }) => mayUse(principal, dataset))) return
-  throw new Refusal('forbidden', 'The population has datasets that the key is not permitted to use.')
 }

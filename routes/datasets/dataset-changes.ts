@@ -2,7 +2,6 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { changedDatasetParameters, dataset, descriptionChange } from '../../schemas/datasets/dataset.ts'
 import type { Registry } from '../../src/datasets/registration/registry.ts'
-import { permittedDataset } from '../../src/http/access/permitted-datasets.ts'
 import { principalOf } from '../../src/http/access/roles.ts'
 import { publicFacts } from './datasets.ts'
 
@@ -34,9 +33,8 @@ export const datasetChangesRoutes: FastifyPluginAsyncZod<DatasetChangesOptions> 
       },
     },
     async (request) => {
-      const principal = principalOf(request)
-      const id = permittedDataset(principal, request.params.dataset)
-      return publicFacts(await registry.describe(id, request.body, principal.name))
+      const { params, body } = request
+      return publicFacts(await registry.describe(params.dataset, body, principalOf(request).name))
     },
   )
 
@@ -56,8 +54,7 @@ export const datasetChangesRoutes: FastifyPluginAsyncZod<DatasetChangesOptions> 
       },
     },
     async (request, reply) => {
-      const principal = principalOf(request)
-      await registry.withdraw(permittedDataset(principal, request.params.dataset), principal.name)
+      await registry.withdraw(request.params.dataset, principalOf(request).name)
       return reply.code(204).send(null)
     },
   )

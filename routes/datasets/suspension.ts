@@ -3,7 +3,7 @@ import { datasetParameters } from '../../schemas/datasets/dataset.ts'
 import { resumeRequest, suspensionReport } from '../../schemas/datasets/suspension.ts'
 import { suspensionReason } from '../../src/answers/attempt.ts'
 import type { Registry } from '../../src/datasets/registration/registry.ts'
-import { permittedDataset, requireOpened } from '../../src/http/access/permitted-datasets.ts'
+import { requireOpened } from '../../src/http/access/permitted-datasets.ts'
 import type { Principal } from '../../src/http/access/principal.ts'
 import { principalOf } from '../../src/http/access/roles.ts'
 import type { Suspensions } from '../../src/ledger/contract/suspension.ts'
@@ -51,10 +51,7 @@ export const suspensionRoutes: FastifyPluginAsyncZod<SuspensionOptions> = async 
         response: { 200: suspensionReport },
       },
     },
-    async (request) => {
-      const principal = principalOf(request)
-      return report(permittedDataset(principal, request.params.dataset), principal)
-    },
+    async (request) => report(request.params.dataset, principalOf(request)),
   )
 
   app.post(
@@ -75,7 +72,7 @@ export const suspensionRoutes: FastifyPluginAsyncZod<SuspensionOptions> = async 
     },
     async (request) => {
       const principal = principalOf(request)
-      const dataset = permittedDataset(principal, request.params.dataset)
+      const { dataset } = request.params
       await ledger.resume(dataset, principal.name, request.body.reason)
       return report(dataset, principal)
     },

@@ -14,7 +14,7 @@ import { pageQuery } from '../../schemas/values.ts'
 import type { CoverageMeasurement } from '../../src/answers/coverage.ts'
 import type { Catalog } from '../../src/datasets/catalog/catalog.ts'
 import type { Registry } from '../../src/datasets/registration/registry.ts'
-import { permittedDataset, requireDataset } from '../../src/http/access/permitted-datasets.ts'
+import { requireDataset } from '../../src/http/access/permitted-datasets.ts'
 import { EVERYONE, principalOf } from '../../src/http/access/roles.ts'
 import { pageOf } from '../../src/http/paging.ts'
 import { publicFacts } from './datasets.ts'
@@ -78,10 +78,9 @@ export const versionsRoutes: FastifyPluginAsyncZod<VersionsOptions> = async (
       },
     },
     async (request, reply) => {
-      const principal = principalOf(request)
       const { body, query, params } = request
-      const id = permittedDataset(principal, params.dataset)
-      const { custodian: by, isDryRun } = admit(principal, reply, body, query)
+      const { dataset: id } = params
+      const { custodian: by, isDryRun } = admit(principalOf(request), reply, body, query)
       if (isDryRun) {
         const { ingestion, isUnchanged } = await registry.tryVersion(id, body, by)
         return reply.code(200).send({ dryRun: true, id, unchanged: isUnchanged, ingestion })

@@ -1,10 +1,8 @@
-import { Readable } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { exportedEvents, ledgerHead } from '../../schemas/budgets/ledger.ts'
 import { actsPage, administrationVerification } from '../../schemas/service/administration.ts'
 import { numberedPageQuery } from '../../schemas/values.ts'
-import { describeReceipt } from '../../src/answers/documents/costs.ts'
 import { principalOf } from '../../src/http/access/roles.ts'
 import { linkNext, nextNumber } from '../../src/http/paging.ts'
 import type { Acts } from '../../src/ledger/contract/acts.ts'
@@ -12,12 +10,11 @@ import { ADMINISTRATION } from '../../src/ledger/contract/acts.ts'
 import type { Chain } from '../../src/ledger/contract/chain.ts'
 import type { Sessions } from '../../src/ledger/contract/sessions.ts'
 import { FIRST_PREVIOUS_HASH } from '../../src/ledger/event.ts'
-import { exportLines } from '../../src/ledger/exported.ts'
 import type { HeadSigner } from '../../src/ledger/signature.ts'
 import { verifyLedger } from '../../src/ledger/verification.ts'
 import { defined } from '../../src/privacy/defined.ts'
 import { Refusal } from '../../src/privacy/refusal.ts'
-import { sendLines } from '../budgets/ledger.ts'
+import { describeHead, sendExport } from '../budgets/accounts.ts'
 
 interface AdministrationOptions {
   readonly ledger: Acts & Chain & Pick<Sessions, 'sessionAnswers'>
@@ -86,11 +83,7 @@ export const administrationRoutes: FastifyPluginAsyncZod<AdministrationOptions> 
     async () => {
       const head = await ledger.head(ADMINISTRATION)
       if (head === undefined) throw new Refusal('unknown-dataset', 'No administrative act was recorded yet.')
-      return {
-        dataset: ADMINISTRATION,
-        ...describeReceipt(signer, ADMINISTRATION, head),
-        publicKey: signer?.publicKey,
-      }
+      return describeHead(signer, { ...head, dataset: ADMINISTRATION })
     },
   )
 
@@ -106,7 +99,7 @@ export const administrationRoutes: FastifyPluginAsyncZod<AdministrationOptions> 
         response: { 200: exportedEvents },
       },
     },
-    async (_request, reply) => sendLines(reply, Readable.from(exportLines(ledger, ADMINISTRATION))),
+    async (_request, reply) => sendExport(reply, ledger, ADMINISTRATION),
   )
 
   app.get(

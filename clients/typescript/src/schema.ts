@@ -382,50 +382,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/datasets/{dataset}/analysts": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List the spending of analysts
-         * @description Custodians and auditors see every analyst who has spent something or has an allotment. Analysts see themselves.
-         */
-        get: operations["listAnalysts"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/datasets/{dataset}/analysts/{analyst}/allotment": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        /**
-         * Set the allotment of an analyst
-         * @description Limits how much of the budget an analyst may spend. The cap of the budget still limits all analysts together, even if their allotments add up to more. An allotment cannot be lower than what the analyst has already spent. With epsilon 0 and delta 0 the analyst may spend nothing more.
-         */
-        put: operations["setAllotment"];
-        post?: never;
-        /**
-         * Remove the allotment of an analyst
-         * @description Only the cap of the budget then limits the analyst.
-         */
-        delete: operations["removeAllotment"];
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/v1/datasets/{dataset}/ledger": {
         parameters: {
             query?: never;
@@ -438,66 +394,6 @@ export interface paths {
          * @description Newest first. Auditors and custodians see all entries, analysts see their own, with times rounded down to the `timing` of the dataset.
          */
         get: operations["listLedgerEntries"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/datasets/{dataset}/ledger/head": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Get the head of the hash chain
-         * @description Returns the newest event, signed if the service has a signing key. Store it outside the service: an export that lacks this event has been truncated.
-         */
-        get: operations["getLedgerHead"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/datasets/{dataset}/ledger/export": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Export all events
-         * @description JSON Lines, oldest first. Each line has an `event` and its `hash`, the SHA-256 of the bytes of `event` in that line. Each event contains the hash of the event before it. A line of a charged, shared or session question has the `request` as well, a text whose SHA-256 is the `requestHash` of the event.
-         */
-        get: operations["exportLedger"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/datasets/{dataset}/ledger/verification": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Verify the hash chain and the balances
-         * @description Recomputes every hash and every balance from the events, compares stored charges, requests and answers with them, recomputes answers that follow from others, and reports the first event that does not match. Events missing at the end are only detected by comparison with a `headHash` that was noted earlier.
-         */
-        get: operations["verifyLedger"];
         put?: never;
         post?: never;
         delete?: never;
@@ -582,6 +478,110 @@ export interface paths {
          * @description Analysts also see their own allotment.
          */
         get: operations["getPopulation"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/datasets/{dataset}/analysts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the spending of analysts
+         * @description Custodians and auditors see every analyst who has spent something or has an allotment. Analysts see themselves.
+         */
+        get: operations["listAnalysts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/datasets/{dataset}/analysts/{analyst}/allotment": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Set the allotment of an analyst
+         * @description Limits how much of the budget an analyst may spend. The cap of the budget still limits all analysts together, even if their allotments add up to more. An allotment cannot be lower than what the analyst has already spent. With epsilon 0 and delta 0 the analyst may spend nothing more.
+         */
+        put: operations["setAllotment"];
+        post?: never;
+        /**
+         * Remove the allotment of an analyst
+         * @description Only the cap of the budget then limits the analyst.
+         */
+        delete: operations["removeAllotment"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/datasets/{dataset}/ledger/head": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the head of the hash chain
+         * @description Returns the newest event, signed if the service has a signing key. Store it outside the service: an export that lacks this event has been truncated.
+         */
+        get: operations["getLedgerHead"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/datasets/{dataset}/ledger/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export all events
+         * @description JSON Lines, oldest first. Each line has an `event` and its `hash`, the SHA-256 of the bytes of `event` in that line. Each event contains the hash of the event before it. A line of a charged, shared or session question has the `request` as well, a text whose SHA-256 is the `requestHash` of the event.
+         */
+        get: operations["exportLedger"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/datasets/{dataset}/ledger/verification": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Verify the hash chain and the balances
+         * @description Recomputes every hash and every balance from the events, compares stored charges, requests and answers with them, recomputes answers that follow from others, and reports the first event that does not match. Events missing at the end are only detected by comparison with a `headHash` that was noted earlier.
+         */
+        get: operations["verifyLedger"];
         put?: never;
         post?: never;
         delete?: never;
@@ -8341,94 +8341,6 @@ export interface operations {
             "5XX": components["responses"]["Failed"];
         };
     };
-    listAnalysts: {
-        parameters: {
-            query?: {
-                /** @description Largest number of entries, from 1 to 500. A page may have fewer. */
-                limit?: components["parameters"]["Limit"];
-                /** @description Continues a list. Pass the `next` of the previous page, with the same other parameters. */
-                cursor?: components["parameters"]["Cursor"];
-            };
-            header?: never;
-            path: {
-                /** @description Id of the dataset. */
-                dataset: components["parameters"]["Dataset"];
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Default Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["AnalystList"];
-                };
-            };
-            "4XX": components["responses"]["Refused"];
-            "5XX": components["responses"]["Failed"];
-        };
-    };
-    setAllotment: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Id of the dataset. */
-                dataset: components["parameters"]["Dataset"];
-                /** @description Name of an analyst: of a key, or `oidc:` and the name in tokens. */
-                analyst: components["parameters"]["Analyst"];
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["AllotmentRequest"];
-            };
-        };
-        responses: {
-            /** @description Default Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["AnalystSpending"];
-                };
-            };
-            "4XX": components["responses"]["Refused"];
-            "5XX": components["responses"]["Failed"];
-        };
-    };
-    removeAllotment: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Id of the dataset. */
-                dataset: components["parameters"]["Dataset"];
-                /** @description Name of an analyst: of a key, or `oidc:` and the name in tokens. */
-                analyst: components["parameters"]["Analyst"];
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Default Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["AnalystSpending"];
-                };
-            };
-            "4XX": components["responses"]["Refused"];
-            "5XX": components["responses"]["Failed"];
-        };
-    };
     listLedgerEntries: {
         parameters: {
             query?: {
@@ -8455,81 +8367,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["LedgerPage"];
-                };
-            };
-            "4XX": components["responses"]["Refused"];
-            "5XX": components["responses"]["Failed"];
-        };
-    };
-    getLedgerHead: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Id of the dataset. */
-                dataset: components["parameters"]["Dataset"];
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Default Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["LedgerHead"];
-                };
-            };
-            "4XX": components["responses"]["Refused"];
-            "5XX": components["responses"]["Failed"];
-        };
-    };
-    exportLedger: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Id of the dataset. */
-                dataset: components["parameters"]["Dataset"];
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description All events, oldest first. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/x-ndjson": string;
-                };
-            };
-            "4XX": components["responses"]["Refused"];
-            "5XX": components["responses"]["Failed"];
-        };
-    };
-    verifyLedger: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Id of the dataset. */
-                dataset: components["parameters"]["Dataset"];
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Default Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Verification"];
                 };
             };
             "4XX": components["responses"]["Refused"];
@@ -8673,6 +8510,169 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Population"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    listAnalysts: {
+        parameters: {
+            query?: {
+                /** @description Largest number of entries, from 1 to 500. A page may have fewer. */
+                limit?: components["parameters"]["Limit"];
+                /** @description Continues a list. Pass the `next` of the previous page, with the same other parameters. */
+                cursor?: components["parameters"]["Cursor"];
+            };
+            header?: never;
+            path: {
+                /** @description Id of the dataset. */
+                dataset: components["parameters"]["Dataset"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnalystList"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    setAllotment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the dataset. */
+                dataset: components["parameters"]["Dataset"];
+                /** @description Name of an analyst: of a key, or `oidc:` and the name in tokens. */
+                analyst: components["parameters"]["Analyst"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AllotmentRequest"];
+            };
+        };
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnalystSpending"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    removeAllotment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the dataset. */
+                dataset: components["parameters"]["Dataset"];
+                /** @description Name of an analyst: of a key, or `oidc:` and the name in tokens. */
+                analyst: components["parameters"]["Analyst"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnalystSpending"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    getLedgerHead: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the dataset. */
+                dataset: components["parameters"]["Dataset"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LedgerHead"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    exportLedger: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the dataset. */
+                dataset: components["parameters"]["Dataset"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All events, oldest first. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-ndjson": string;
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    verifyLedger: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the dataset. */
+                dataset: components["parameters"]["Dataset"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Verification"];
                 };
             };
             "4XX": components["responses"]["Refused"];

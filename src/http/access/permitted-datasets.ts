@@ -5,9 +5,9 @@ import { Refusal, unknownDataset } from '../../privacy/refusal.ts'
 import { mayUse, type Principal } from './principal.ts'
 
 /**
- * Returns the id of a dataset that a principal may use. Every route that takes the id of a dataset calls this first,
- * directly or through the functions below, so that a dataset that the principal may not use is answered exactly as one that
- * does not exist.
+ * Returns the id of a dataset that a principal may use. It is called for every dataset in the path of a request before its
+ * handler, and through the functions below for every other one, so that a dataset that the principal may not use is answered
+ * exactly as one that does not exist.
  * @throws Refusal `unknown-dataset`
  */
 export function permittedDataset(principal: Principal, id: string): string {
@@ -71,6 +71,32 @@ export async function requirePopulation(
       `There is no population ${id}. GET /v1/populations lists those that you may use.`,
     )
   return head
+}
+
+/** A dataset or a population in the path of a request. */
+export type NamedAccount = { readonly dataset: string } | { readonly population: string }
+
+/**
+ * Returns the account of a dataset that the principal may use, or of a population, with the end of its chain.
+ * @param use `see-all` shows who spent on all datasets of the population and when, and `change` limits what they may spend
+ * @throws Refusal `unknown-dataset`, `unknown-population` or `forbidden`
+ */
+export async function requireAccount(
+  ledger: Pick<Chain, 'head'>,
+  principal: Principal,
+  named: NamedAccount,
+  use: 'see' | 'see-all' | 'change',
+): Promise<{ readonly account: string; readonly head: LedgerHead }> {
+  if ('dataset' in named) {
+    const account = named.dataset
+    return { account, head: requireOpened(await ledger.head(account), account) }
+  }
+  if (use === 'change') requireAllowedToJoin(principal, named)
+  const head = await requirePopulation(ledger, principal, named.population)
+  const { members = [] } = head
+  if (use === 'see-all' && !members.every(({ dataset }) => mayUse(principal, dataset)))
+    throw new Refusal('forbidden', 'The population has datasets that the key is not permitted to use.')
+  return { account: populationAccount(named.population), head }
 }
 
 /** True if a principal may use a population, and see its budget. */

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Refusal, refuseField } from '../../privacy/refusal.ts'
 import type { Authenticator } from './identity.ts'
+import { permittedDataset } from './permitted-datasets.ts'
 import { type Principal, ROLES, type Role } from './principal.ts'
 
 declare module 'fastify' {
@@ -17,7 +18,10 @@ declare module 'fastify' {
 /** All roles. */
 export const EVERYONE = ROLES
 
-/** Requires the key of one of the roles of a route (`config.roles`), before its body is read. */
+/**
+ * Requires the key of one of the roles of a route (`config.roles`), before its body is read, and that it may use the dataset in
+ * the path, after the request was validated.
+ */
 export function requireRoles(app: FastifyInstance, authenticator: Authenticator): void {
   app.decorateRequest('principal', null)
   app.addHook('onRequest', async (request) => {
@@ -31,6 +35,10 @@ export function requireRoles(app: FastifyInstance, authenticator: Authenticator)
       'forbidden',
       `This operation requires one of these roles: ${roles.join(', ')}. The key has the role ${principal.role}.`,
     )
+  })
+  app.addHook('preHandler', async ({ principal, params }) => {
+    const { dataset } = params as { readonly dataset?: string }
+    if (principal !== null && dataset !== undefined) permittedDataset(principal, dataset)
   })
 }
 
