@@ -67,6 +67,8 @@ export interface KindEntry {
   readonly title: string
   /** A question in a line. `{field}` stands for a field; a part in brackets is left out where its field is empty. */
   readonly phrase: string
+  /** Heading under which it is offered. */
+  readonly heading: string
   /** True if rows are counted in groups, whose number can be bounded. */
   readonly grouped?: true
   /** True if it needs a dataset whose privacy unit is a person. */

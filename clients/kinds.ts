@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { answer } from '../schemas/answers/answer.ts'
 import { formFields, groupStatistic, query, requestTerms } from '../schemas/answers/query.ts'
-import { AGGREGATES_OF } from '../src/answers/sql/measures.ts'
 import { groupStatistics } from '../src/core/planner/kinds/group-by/statistics.ts'
 import { questionKinds } from '../src/core/planner/kinds/question-kinds.ts'
 import type { ColumnRule } from '../src/core/planner/language/column-rules.ts'
@@ -33,7 +32,7 @@ interface HasColumns {
 export function tableOfKinds(): Readonly<Record<Kind, DescribedKind>> {
   const statistics: Readonly<Record<string, HasColumns>> = groupStatistics
   const entries = Object.entries(questionKinds).map(([kind, known]) => {
-    const { title, phrase, grouped, ofPeople, clamps, columns } = known
+    const { title, phrase, heading, grouped, ofPeople, clamps, columns } = known
     const schema = must(variantOf(query.options, kind), `the schema of ${kind}`)
     const shape: Shape = schema.shape
     // A delta without a choice of mechanisms is a field of its own.
@@ -45,7 +44,8 @@ export function tableOfKinds(): Readonly<Record<Kind, DescribedKind>> {
     const entry: DescribedKind = {
       title,
       phrase,
-      ...defined({ grouped, ofPeople, clamps, aggregate: aggregateOf(kind as Kind) }),
+      heading,
+      ...defined({ grouped, ofPeople, clamps, aggregate: aggregateOf(known) }),
       description: must(schema.description, `the description of ${kind}`),
       fields: fieldsOf(shape, terms, columns),
       terms,
@@ -58,8 +58,8 @@ export function tableOfKinds(): Readonly<Record<Kind, DescribedKind>> {
 }
 
 /** Returns the aggregate of SQL that has the meaning of a kind, if there is one alone. COUNT has that of several kinds. */
-function aggregateOf(kind: Kind): string | undefined {
-  const [aggregate, ...others] = AGGREGATES_OF[kind]
+function aggregateOf({ aggregates = [] }: { readonly aggregates?: readonly string[] }): string | undefined {
+  const [aggregate, ...others] = aggregates
   return others.length === 0 && aggregate !== 'count' ? aggregate?.toUpperCase() : undefined
 }
 

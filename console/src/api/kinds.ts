@@ -7,6 +7,7 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
   count: {
     title: 'Count',
     phrase: 'count of {of}',
+    heading: 'Counts',
     fields: {
       of: {
         type: 'counted',
@@ -28,6 +29,7 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
   histogram: {
     title: 'Counts by a column',
     phrase: '{of} by {column}',
+    heading: 'Counts',
     grouped: true,
     fields: {
       column: {
@@ -47,6 +49,7 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
   bounds: {
     title: 'Bounds for a clamp',
     phrase: 'bounds of {column}',
+    heading: 'Sums and averages',
     grouped: true,
     fields: {
       column: {
@@ -66,6 +69,7 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
   contingency: {
     title: 'Counts by several columns',
     phrase: '{of} by {columns}',
+    heading: 'Counts',
     grouped: true,
     fields: {
       columns: {
@@ -87,6 +91,7 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
   marginals: {
     title: 'Counts by every few of several columns',
     phrase: 'counts by every {ways} of {columns}',
+    heading: 'Counts',
     fields: {
       columns: {
         type: 'groupings',
@@ -136,6 +141,7 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
   cumulativeCounts: {
     title: 'Cumulative counts',
     phrase: '{of} up to each value of {column}',
+    heading: 'Counts',
     grouped: true,
     fields: {
       column: {
@@ -176,6 +182,7 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
   groupBy: {
     title: 'Statistics by group',
     phrase: '{statistics}[ by {keys}]',
+    heading: 'Groups and frequent values',
     grouped: true,
     fields: {
       keys: {
@@ -202,6 +209,7 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
   mean: {
     title: 'Mean',
     phrase: 'mean of {column}',
+    heading: 'Sums and averages',
     clamps: 'always',
     aggregate: 'AVG',
     fields: {
@@ -265,6 +273,7 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
   sum: {
     title: 'Sum',
     phrase: 'sum of {column}',
+    heading: 'Sums and averages',
     clamps: 'always',
     aggregate: 'SUM',
     fields: {
@@ -290,6 +299,7 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
   median: {
     title: 'Median',
     phrase: 'median of {column}',
+    heading: 'Median and percentiles',
     clamps: 'perPerson',
     fields: {
       column: {
@@ -332,6 +342,7 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
   percentile: {
     title: 'Percentiles',
     phrase: '{p} of {column}',
+    heading: 'Median and percentiles',
     clamps: 'perPerson',
     fields: {
       column: {
@@ -376,6 +387,7 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
   minimum: {
     title: 'Minimum (an extreme quantile)',
     phrase: 'minimum of {column}',
+    heading: 'Median and percentiles',
     clamps: 'perPerson',
     aggregate: 'MIN',
     fields: {
@@ -406,6 +418,7 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
   maximum: {
     title: 'Maximum (an extreme quantile)',
     phrase: 'maximum of {column}',
+    heading: 'Median and percentiles',
     clamps: 'perPerson',
     aggregate: 'MAX',
     fields: {
@@ -436,6 +449,7 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
   proportion: {
     title: 'Proportion',
     phrase: 'proportion with {of}',
+    heading: 'Sums and averages',
     fields: { of: { type: 'condition', title: 'Share with' } },
     terms: [
       'epsilon',
@@ -456,6 +470,7 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
   variance: {
     title: 'Variance',
     phrase: 'variance of {column}',
+    heading: 'Spread and relations',
     aggregate: 'VAR_POP',
     fields: {
       column: { type: 'column', title: 'Column', columns: { types: ['integer', 'number'] } },
@@ -490,6 +505,7 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
   standardDeviation: {
     title: 'Standard deviation',
     phrase: 'standard deviation of {column}',
+    heading: 'Spread and relations',
     aggregate: 'STDDEV_POP',
     fields: {
       column: { type: 'column', title: 'Column', columns: { types: ['integer', 'number'] } },
@@ -524,6 +540,7 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
   covariance: {
     title: 'Covariance',
     phrase: 'covariance of {columns}',
+    heading: 'Spread and relations',
     aggregate: 'COVAR_POP',
     fields: {
       columns: {
@@ -555,6 +572,7 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
   correlation: {
     title: 'Correlation',
     phrase: 'correlation of {columns}',
+    heading: 'Spread and relations',
     aggregate: 'CORR',
     fields: {
       columns: {
@@ -576,6 +594,7 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
   linearRegression: {
     title: 'Linear regression',
     phrase: 'regression of {outcome} on {predictors}',
+    heading: 'Spread and relations',
     fields: {
       outcome: {
         type: 'column',
@@ -607,6 +626,7 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
   topGroups: {
     title: 'Largest groups',
     phrase: 'largest {k} by {keys}',
+    heading: 'Groups and frequent values',
     grouped: true,
     fields: {
       keys: {
@@ -629,6 +649,7 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
   noisyMax: {
     title: 'Most frequent',
     phrase: 'most frequent {candidates}',
+    heading: 'Groups and frequent values',
     grouped: true,
     fields: {
       candidates: {
@@ -664,6 +685,7 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
   countDistinct: {
     title: 'Distinct values',
     phrase: 'distinct values of {column}',
+    heading: 'Counts',
     fields: {
       column: {
         type: 'grouping',
@@ -686,6 +708,7 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
   keySelection: {
     title: 'Frequent texts',
     phrase: 'frequent values of {column}',
+    heading: 'Groups and frequent values',
     fields: {
       column: { type: 'column', title: 'Column', columns: { types: ['string'], selectable: true } },
       counts: {
@@ -709,6 +732,7 @@ export const KINDS: Readonly<Record<Kind, KindEntry>> = {
   contributionProfile: {
     title: 'People by number of rows',
     phrase: 'people by number of rows',
+    heading: 'Counts',
     ofPeople: true,
     fields: {
       nextEpsilon: {

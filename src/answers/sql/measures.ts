@@ -9,6 +9,7 @@ import type {
 import { isGrid, type QueryableColumn } from '../../core/dataset/dataset.ts'
 import { valueOfIndex } from '../../core/dataset/grid-value.ts'
 import type { KindName } from '../../core/planner/kinds/question-kind.ts'
+import { questionKinds } from '../../core/planner/kinds/question-kinds.ts'
 import { columnNamed } from '../../core/planner/language/columns.ts'
 import { parseDecimal } from '../../privacy/decimal.ts'
 import { defined } from '../../privacy/defined.ts'
@@ -48,43 +49,12 @@ type Clampable = {
   readonly clamp?: ClampRequest
 }
 
-/**
- * The aggregates of SQL that each kind of question answers. Kinds without one have no spelling of their own in SQL, or that
- * of a clause: tables of counts and statistics of groups are GROUP BY, a median is a percentile.
- */
-export const AGGREGATES_OF = {
-  count: ['count'],
-  countDistinct: ['count'],
-  sum: ['sum'],
-  mean: ['avg'],
-  variance: ['var_pop'],
-  standardDeviation: ['stddev_pop'],
-  minimum: ['min'],
-  maximum: ['max'],
-  covariance: ['covar_pop'],
-  correlation: ['corr'],
-  linearRegression: ['regr_slope', 'regr_intercept'],
-  percentile: ['percentile_cont', 'percentile_disc'],
-  median: [],
-  proportion: [],
-  histogram: [],
-  contingency: [],
-  topGroups: [],
-  groupBy: [],
-  noisyMax: [],
-  keySelection: [],
-  contributionProfile: [],
-  bounds: [],
-  marginals: [],
-  cumulativeCounts: [],
-} satisfies { readonly [Kind in KindName]: readonly string[] }
-
 const OF_COLUMN = ['sum', 'mean', 'variance', 'standardDeviation', 'minimum', 'maximum'] as const
 const OF_PAIR = ['covariance', 'correlation'] as const
 
 /** The kind that answers an aggregate, among these. */
 function kindOf<Kind extends KindName>(kinds: readonly Kind[], aggregate: string): Kind | undefined {
-  return kinds.find((kind) => (AGGREGATES_OF[kind] as readonly string[]).includes(aggregate))
+  return kinds.find((kind) => questionKinds[kind].aggregates?.includes(aggregate))
 }
 
 /** Aggregates of samples, and those of populations by which they are answered. */
@@ -116,7 +86,7 @@ const AGGREGATES =
 /** Returns true for the name of an aggregate that can be answered. */
 export function isAggregate(name: string): boolean {
   if (name === 'median' || Object.hasOwn(OF_SAMPLES, name)) return true
-  return Object.values<readonly string[]>(AGGREGATES_OF).some((names) => names.includes(name))
+  return Object.values(questionKinds).some(({ aggregates }) => aggregates?.includes(name))
 }
 
 /**

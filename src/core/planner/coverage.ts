@@ -4,6 +4,7 @@ import { type PersonUnit, plausibleRowsOf } from '../../privacy/neighbours.ts'
 import type { Wire } from '../../privacy/wire.ts'
 import type { Coverage, Dataset } from '../dataset/dataset.ts'
 import { isJoined } from '../dataset/joins.ts'
+import { questionKinds } from './kinds/question-kinds.ts'
 import { clampsOf } from './language/clamp.ts'
 import type { ContributionReport } from './language/contribution.ts'
 import type { Plan } from './plans/plan-kinds.ts'
@@ -28,8 +29,7 @@ export function coverageReport({ query, dataset, contribution }: Plan): Coverage
   if (query.kind === 'contributionProfile')
     return { statement: `${NOISE_ONLY} Rows beyond maxRows count here as well.` }
   const { where } = query
-  const isGrouped = 'keys' in query || 'candidates' in query || isTable(query.kind)
-  const part = isGrouped
+  const part = questionKinds[query.kind].inCells
     ? 'one group'
     : where === undefined
       ? undefined
@@ -47,33 +47,9 @@ function clampText({ column, lower, upper }: ReturnType<typeof clampsOf>[number]
   )
 }
 
-function isTable(kind: Plan['query']['kind']): boolean {
-  return [
-    'histogram',
-    'contingency',
-    'marginals',
-    'cumulativeCounts',
-    'bounds',
-    'keySelection',
-    'countDistinct',
-  ].includes(kind)
-}
-
 function subjectOf(query: Plan['query']): Selection['subject'] {
   if ('of' in query && query.of === 'people') return 'people'
-  const counts = [
-    'count',
-    'sum',
-    'histogram',
-    'contingency',
-    'bounds',
-    'marginals',
-    'cumulativeCounts',
-    'topGroups',
-    'noisyMax',
-    'keySelection',
-  ]
-  return counts.includes(query.kind) ? 'rows' : 'description'
+  return questionKinds[query.kind].addsUp ? 'rows' : 'description'
 }
 
 /** The same for every answer, whether or not a value was clamped, because that depends on the data. */

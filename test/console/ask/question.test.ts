@@ -6,7 +6,7 @@ import {
   groupOf,
   predicateOf,
 } from '../../../console/src/pages/ask/conditions/conditions.ts'
-import { headingOf, questionOf } from '../../../console/src/pages/ask/kinds/kinds.ts'
+import { questionOf } from '../../../console/src/pages/ask/kinds/kinds.ts'
 import {
   type ColumnTest,
   type Predicate,
@@ -63,10 +63,6 @@ describe('the form', () => {
     const datesFirst = { ...FACTS, columns: FACTS.columns.toReversed() }
     for (const kind of ['mean', 'sum', 'median', 'variance', 'minimum'] as const)
       expect(questionOf(kind, datesFirst)).toMatchObject({ column: 'cost' })
-  })
-
-  test('offers every kind under a heading', () => {
-    expect(QUERY_KINDS.filter((kind) => headingOf(kind) === 'Further statistics')).toEqual([])
   })
 
   test('divides a column of numbers into bins that end at its bounds', () => {

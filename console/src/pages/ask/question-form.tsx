@@ -7,7 +7,7 @@ import { ConditionField } from './conditions/condition-field.tsx'
 import { Removable } from './fields.tsx'
 import type { FieldPart } from './kinds/field-part.ts'
 import { KindFieldsOf } from './kinds/kind-field.tsx'
-import { headingOf, offeredKinds, questionOf } from './kinds/kinds.ts'
+import { offeredKinds, questionOf } from './kinds/kinds.ts'
 import { nextStatistic, offeredStatistics, statisticFields, statisticOf } from './kinds/statistics.ts'
 import { ExpressionField, type ExpressionFieldProps } from './question/expression-field.tsx'
 import { type Question, type QuestionPart, type Statistic, withField } from './question/question.ts'
@@ -58,7 +58,7 @@ function KindChoice({ dataset, question, onChange }: QuestionPart) {
     <SelectField
       label="Statistic"
       options={isOffered ? offered : [[kind, KINDS[kind].title], ...offered]}
-      groupOf={headingOf}
+      groupOf={(each) => KINDS[each].heading}
       value={kind}
       onChange={(next) => onChange(questionOf(next, dataset, question))}
     />
@@ -106,7 +106,7 @@ function StatisticFields({ dataset, statistic, onChange }: StatisticFieldsProps)
       <SelectField
         label="Statistic of each group"
         options={[...kinds].map((kind) => [kind, KINDS[kind].title] as const)}
-        groupOf={headingOf}
+        groupOf={(each) => KINDS[each].heading}
         value={statistic.kind}
         onChange={(kind) => onChange(statisticOf(kind, dataset, statistic))}
       />

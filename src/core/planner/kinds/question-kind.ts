@@ -32,6 +32,14 @@ export interface QuestionKind<Kind extends KindName> {
   readonly title: string
   /** A question in a line. `{field}` stands for a field; a part in brackets is left out where its field is empty. */
   readonly phrase: string
+  /** Heading under which people choose it. */
+  readonly heading: string
+  /** The aggregates of SQL that it answers. Without one it has no spelling of its own in SQL, or that of a clause. */
+  readonly aggregates?: readonly string[]
+  /** True if its values are numbers or sums of rows, to which every further row would add. */
+  readonly addsUp?: true
+  /** True if it has a value for each of several cells, groups or candidates. */
+  readonly inCells?: true
   /** True if it counts rows in groups, whose number `contribution` can bound. */
   readonly grouped?: true
   /** True if it needs a dataset whose privacy unit is a person. */

@@ -64,34 +64,6 @@ export function offeredKinds(dataset: DatasetFacts): readonly (readonly [Kind, K
   )
 }
 
-/** Headings under which kinds are offered. */
-const HEADINGS: readonly (readonly [heading: string, kinds: readonly Kind[]])[] = [
-  [
-    'Counts',
-    [
-      'count',
-      'histogram',
-      'contingency',
-      'marginals',
-      'cumulativeCounts',
-      'countDistinct',
-      'contributionProfile',
-    ],
-  ],
-  ['Sums and averages', ['sum', 'mean', 'proportion', 'bounds']],
-  ['Median and percentiles', ['median', 'percentile', 'minimum', 'maximum']],
-  [
-    'Spread and relations',
-    ['variance', 'standardDeviation', 'covariance', 'correlation', 'linearRegression'],
-  ],
-  ['Groups and frequent values', ['groupBy', 'topGroups', 'noisyMax', 'keySelection']],
-]
-
-/** Returns the heading under which a kind is offered. */
-export function headingOf(kind: Kind): string {
-  return HEADINGS.find(([, kinds]) => kinds.includes(kind))?.[0] ?? 'Further statistics'
-}
-
 /** True if the required fields of a question or a statistic can be filled. They name different columns. */
 export function hasColumnsFor(fields: KindFields, dataset: DatasetFacts): boolean {
   let named = 0

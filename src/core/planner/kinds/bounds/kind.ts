@@ -18,6 +18,9 @@ import type { Candidate } from './candidates.ts'
 export const bounds: QuestionKind<'bounds'> = {
   title: 'Bounds for a clamp',
   phrase: 'bounds of {column}',
+  heading: 'Sums and averages',
+  addsUp: true,
+  inCells: true,
   grouped: true,
   columns: { column: ORDERED },
   plan(query, dataset, limits, offer) {

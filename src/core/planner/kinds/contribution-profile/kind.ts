@@ -15,6 +15,7 @@ import { bandsOf, nameOfBand } from './bands.ts'
 export const contributionProfile: QuestionKind<'contributionProfile'> = {
   title: 'People by number of rows',
   phrase: 'people by number of rows',
+  heading: 'Counts',
   ofPeople: true,
   columns: {},
   plan(query, dataset, limits, offer) {

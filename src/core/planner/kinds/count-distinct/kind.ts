@@ -48,6 +48,9 @@ function distinctTexts(name: string, { dataset, bounding, place }: Sources): Est
 export const countDistinct: QuestionKind<'countDistinct'> = {
   title: 'Distinct values',
   phrase: 'distinct values of {column}',
+  heading: 'Counts',
+  aggregates: ['count'],
+  inCells: true,
   columns: { column: COUNTED },
   plan: planOfSums({
     estimates: ({ column }, sources) => [

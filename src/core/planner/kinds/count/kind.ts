@@ -22,6 +22,9 @@ export function countEstimate(
 export const count: QuestionKind<'count'> = {
   title: 'Count',
   phrase: 'count of {of}',
+  heading: 'Counts',
+  aggregates: ['count'],
+  addsUp: true,
   columns: {},
   plan: planOfSums({ estimates: (query, sources) => [countEstimate(query.of, 'of', sources)] }),
   subject: ({ of }) => countedOf(of),

@@ -7,6 +7,9 @@ import type { QuestionKind } from '../question-kind.ts'
 export const cumulativeCounts: QuestionKind<'cumulativeCounts'> = {
   title: 'Cumulative counts',
   phrase: '{of} up to each value of {column}',
+  heading: 'Counts',
+  addsUp: true,
+  inCells: true,
   grouped: true,
   columns: { column: ORDERED },
   plan: planCumulativeCounts,

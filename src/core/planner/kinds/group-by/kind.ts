@@ -35,6 +35,8 @@ const sums: GroupParts['sums'] = {
 export const groupBy: QuestionKind<'groupBy'> = {
   title: 'Statistics by group',
   phrase: '{statistics}[ by {keys}]',
+  heading: 'Groups and frequent values',
+  inCells: true,
   grouped: true,
   columns: { keys: GROUPED },
   plan: (query, dataset, limits, offer) =>

@@ -6,6 +6,9 @@ import type { QuestionKind } from '../question-kind.ts'
 export const keySelection: QuestionKind<'keySelection'> = {
   title: 'Frequent texts',
   phrase: 'frequent values of {column}',
+  heading: 'Groups and frequent values',
+  addsUp: true,
+  inCells: true,
   columns: { column: SELECTABLE },
   plan: planKeySelection,
   subject: ({ column, counts }) => ({ column, ...(counts ? { counts } : {}) }),

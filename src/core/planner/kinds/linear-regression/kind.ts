@@ -50,6 +50,8 @@ function regressionEstimates(query: RegressionQuery, sources: Sources): readonly
 export const linearRegression: QuestionKind<'linearRegression'> = {
   title: 'Linear regression',
   phrase: 'regression of {outcome} on {predictors}',
+  heading: 'Spread and relations',
+  aggregates: ['regr_slope', 'regr_intercept'],
   columns: { outcome: MULTIPLIED, predictors: MULTIPLIED },
   plan: planOfSums({
     estimates: regressionEstimates,

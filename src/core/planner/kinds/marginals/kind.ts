@@ -7,6 +7,9 @@ import type { QuestionKind } from '../question-kind.ts'
 export const marginals: QuestionKind<'marginals'> = {
   title: 'Counts by every few of several columns',
   phrase: 'counts by every {ways} of {columns}',
+  heading: 'Counts',
+  addsUp: true,
+  inCells: true,
   columns: { columns: GROUPED },
   plan: planMarginals,
   subject(query, dataset) {

@@ -63,6 +63,8 @@ function clampedMean(
 export const mean: QuestionKind<'mean'> = {
   title: 'Mean',
   phrase: 'mean of {column}',
+  heading: 'Sums and averages',
+  aggregates: ['avg'],
   clamps: 'always',
   columns: { column: ORDERED },
   plan: planOfSums({

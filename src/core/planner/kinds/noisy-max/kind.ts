@@ -10,6 +10,9 @@ import type { QuestionKind } from '../question-kind.ts'
 export const noisyMax: QuestionKind<'noisyMax'> = {
   title: 'Most frequent',
   phrase: 'most frequent {candidates}',
+  heading: 'Groups and frequent values',
+  addsUp: true,
+  inCells: true,
   grouped: true,
   columns: { candidates: GROUPED },
   plan: planNoisyMax,

@@ -29,6 +29,8 @@ const ofPair = {
 export const covariance: QuestionKind<'covariance'> = {
   title: 'Covariance',
   phrase: 'covariance of {columns}',
+  heading: 'Spread and relations',
+  aggregates: ['covar_pop'],
   ...ofPair,
   plan: planOfSums({
     estimates(query, sources) {
@@ -42,6 +44,8 @@ export const covariance: QuestionKind<'covariance'> = {
 export const correlation: QuestionKind<'correlation'> = {
   title: 'Correlation',
   phrase: 'correlation of {columns}',
+  heading: 'Spread and relations',
+  aggregates: ['corr'],
   ...ofPair,
   plan: planOfSums({
     estimates(query, sources) {

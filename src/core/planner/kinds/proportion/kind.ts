@@ -21,6 +21,7 @@ function proportionEstimate(of: QueryPredicate, { dataset, everyRow, place }: So
 export const proportion: QuestionKind<'proportion'> = {
   title: 'Proportion',
   phrase: 'proportion with {of}',
+  heading: 'Sums and averages',
   columns: {},
   plan: planOfSums({
     estimates: (query, sources) => [proportionEstimate(query.of, sources)],

@@ -51,6 +51,7 @@ function planAtEnd(scoreOf: typeof minimumScore) {
 export const median: QuestionKind<'median'> = {
   title: 'Median',
   phrase: 'median of {column}',
+  heading: 'Median and percentiles',
   ...ofColumn,
   plan: (query, dataset, _, offer) =>
     planQuantiles(query, () => atPercentages([50], () => 'p'), dataset, offer),
@@ -60,6 +61,8 @@ export const median: QuestionKind<'median'> = {
 export const percentile: QuestionKind<'percentile'> = {
   title: 'Percentiles',
   phrase: '{p} of {column}',
+  heading: 'Median and percentiles',
+  aggregates: ['percentile_cont', 'percentile_disc'],
   ...ofColumn,
   plan(query, dataset, _, offer) {
     const listed = Array.isArray(query.p)
@@ -77,6 +80,8 @@ export const percentile: QuestionKind<'percentile'> = {
 export const minimum: QuestionKind<'minimum'> = {
   title: 'Minimum (an extreme quantile)',
   phrase: 'minimum of {column}',
+  heading: 'Median and percentiles',
+  aggregates: ['min'],
   ...ofColumn,
   plan: planAtEnd(minimumScore),
 }
@@ -85,6 +90,8 @@ export const minimum: QuestionKind<'minimum'> = {
 export const maximum: QuestionKind<'maximum'> = {
   title: 'Maximum (an extreme quantile)',
   phrase: 'maximum of {column}',
+  heading: 'Median and percentiles',
+  aggregates: ['max'],
   ...ofColumn,
   plan: planAtEnd(maximumScore),
 }

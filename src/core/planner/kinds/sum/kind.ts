@@ -25,6 +25,9 @@ function sumEstimate(
 export const sum: QuestionKind<'sum'> = {
   title: 'Sum',
   phrase: 'sum of {column}',
+  heading: 'Sums and averages',
+  aggregates: ['sum'],
+  addsUp: true,
   clamps: 'always',
   columns: { column: NUMBERS },
   plan: planOfSums({

@@ -8,6 +8,9 @@ import { planOfSums, type QuestionKind } from '../question-kind.ts'
 export const histogram: QuestionKind<'histogram'> = {
   title: 'Counts by a column',
   phrase: '{of} by {column}',
+  heading: 'Counts',
+  addsUp: true,
+  inCells: true,
   grouped: true,
   columns: { column: GROUPED },
   plan: planOfSums({
@@ -22,6 +25,9 @@ export const histogram: QuestionKind<'histogram'> = {
 export const contingency: QuestionKind<'contingency'> = {
   title: 'Counts by several columns',
   phrase: '{of} by {columns}',
+  heading: 'Counts',
+  addsUp: true,
+  inCells: true,
   grouped: true,
   columns: { columns: GROUPED },
   plan: planOfSums({

@@ -10,6 +10,9 @@ const MOST_SHOWN = 10
 export const topGroups: QuestionKind<'topGroups'> = {
   title: 'Largest groups',
   phrase: 'largest {k} by {keys}',
+  heading: 'Groups and frequent values',
+  addsUp: true,
+  inCells: true,
   grouped: true,
   columns: { keys: GROUPED },
   plan: planOfSums({

@@ -38,6 +38,8 @@ const ofColumn = {
 export const variance: QuestionKind<'variance'> = {
   title: 'Variance',
   phrase: 'variance of {column}',
+  heading: 'Spread and relations',
+  aggregates: ['var_pop'],
   ...ofColumn,
   plan: planOfSums({
     estimates: (query, sources) => [varianceEstimate('variance', query, 'column', sources)],
@@ -48,6 +50,8 @@ export const variance: QuestionKind<'variance'> = {
 export const standardDeviation: QuestionKind<'standardDeviation'> = {
   title: 'Standard deviation',
   phrase: 'standard deviation of {column}',
+  heading: 'Spread and relations',
+  aggregates: ['stddev_pop'],
   ...ofColumn,
   plan: planOfSums({
     estimates: (query, sources) => [varianceEstimate('standard-deviation', query, 'column', sources)],
