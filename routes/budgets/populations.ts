@@ -31,7 +31,7 @@ import {
 import type { Chain } from '../../src/ledger/contract/chain.ts'
 import { lossFromEvent, openedFor } from '../../src/ledger/event.ts'
 import { amountNumbers } from '../../src/privacy/accounting.ts'
-import type { PrivacyLoss } from '../../src/privacy/loss.ts'
+import { isSameLoss } from '../../src/privacy/loss.ts'
 import { must } from '../../src/privacy/must.ts'
 import { Refusal } from '../../src/privacy/refusal.ts'
 import { describeReport, grant } from './budgets.ts'
@@ -208,10 +208,6 @@ async function create(
     `The population ${id} was created with another privacy unit, accounting or budget. Nothing was changed.`,
     [{ field: 'id', rule: 'must be a new id, unless the request is identical' }],
   )
-}
-
-function isSameLoss(one: PrivacyLoss, other: PrivacyLoss): boolean {
-  return one.epsilonNano === other.epsilonNano && one.deltaAtto === other.deltaAtto
 }
 
 function unitOf({ privacyUnit }: Awaited<ReturnType<typeof openedFor>>): 'person' | 'row' {

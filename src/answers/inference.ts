@@ -48,8 +48,13 @@ interface Parent extends PaidRelease {
 
 /** What paid releases say about a question, or why they say nothing. */
 type Known =
-  | { readonly kind: 'known'; readonly inferred: Inferred; readonly parents: readonly Parent[] }
-  | { readonly kind: 'unknown'; readonly reason: string; readonly field: string }
+  | {
+      readonly kind: 'known'
+      readonly planned: AdditivePlan
+      readonly inferred: Inferred
+      readonly parents: readonly Parent[]
+    }
+  | { readonly kind: 'unknown'; readonly reason: string }
 
 /** Why nothing follows for any question about a dataset, or of another kind; `undefined` if something may. */
 function reasonAgainst(planned: Plan): string | undefined {
@@ -104,7 +109,7 @@ export function isLongInquiry({ releases }: Inquiry, planned: Plan): boolean {
 export function knownAbout(planned: Plan, { dataset, limits, releases }: Inquiry): Known {
   const reason = reasonAgainst(planned)
   if (reason !== undefined || planned.kind !== 'additive')
-    return { kind: 'unknown', reason: must(reason, 'a reason'), field: 'use' }
+    return { kind: 'unknown', reason: must(reason, 'a reason') }
   return inferredFrom(planned, parentsAmong(releases, dataset, limits))
 }
 
@@ -113,16 +118,12 @@ function inferredFrom(planned: AdditivePlan, parents: readonly Parent[]): Known 
   const found = infer(planned, parents)
   if ('kind' in found) {
     const hint = found.kind === 'missing' && planned.dataset.sharing ? SHARING_HINT : ''
-    return { kind: 'unknown', reason: `${reasonOf(found, planned)}${hint}`, field: 'use' }
+    return { kind: 'unknown', reason: `${reasonOf(found, planned)}${hint}` }
   }
   const used = new Set(found.statistics.flat().flatMap(({ terms }) => terms.map(({ release }) => release)))
   if (used.size === 0)
-    return {
-      kind: 'unknown',
-      reason: 'it is the same for all data, so no paid answer is needed',
-      field: 'use',
-    }
-  return { kind: 'known', inferred: found, parents: parents.filter(({ id }) => used.has(id)) }
+    return { kind: 'unknown', reason: 'it is the same for all data, so no paid answer is needed' }
+  return { kind: 'known', planned, inferred: found, parents: parents.filter(({ id }) => used.has(id)) }
 }
 
 /** The same whatever other analysts have asked, because a preview does not reveal that. */
@@ -283,10 +284,7 @@ export function combinedNoise({ dataset }: Pick<Plan, 'dataset'>): NoiseReport {
 }
 
 /** The facts of an answer that follows from releases, as the query asks for it. */
-function inferredFacts(
-  planned: AdditivePlan,
-  { inferred, parents }: Extract<Known, { kind: 'known' }>,
-): object {
+function inferredFacts({ planned, inferred, parents }: Extract<Known, { kind: 'known' }>): object {
   const { query, contribution } = planned
   const { result, accuracy } = inferred.report
   const facts = defined({
@@ -333,7 +331,7 @@ export function toppedUpFacts(
   // Together with the releases it may exceed a limit. What was paid for is answered all the same.
   const combined = together.kind === 'known' ? together : inferredFrom(planned, [own])
   if (combined.kind === 'unknown') throw new RangeError('a question does not follow from its own measurement')
-  return { ...inferredFacts(planned, combined), noise: noiseReport(lacking), integers }
+  return { ...inferredFacts(combined), noise: noiseReport(lacking), integers }
 }
 
 /** The id that an answer states for the release that it is itself. */
@@ -363,13 +361,8 @@ function describeInference({ statistics }: Inferred, parents: readonly Parent[])
   }
 }
 
-/** The measurement that tops releases up to the precision of a question; `undefined` if they are as precise already. */
-function topUpOf(planned: AdditivePlan, known: Known, limits: PlanLimits): AdditivePlan | undefined {
-  return known.kind === 'known' ? planTopUp(planned, known.inferred, known.parents, limits) : planned
-}
-
 /** True if what is known has the half-width that a question asks for. */
-function hasAccuracy({ query }: AdditivePlan, { inferred }: Extract<Known, { kind: 'known' }>): boolean {
+function hasAccuracy({ planned: { query }, inferred }: Extract<Known, { kind: 'known' }>): boolean {
   const { halfWidth } = inferred.report.accuracy
   return query.accuracy !== undefined && halfWidth !== null && halfWidth <= query.accuracy.halfWidth
 }
@@ -401,13 +394,9 @@ function describeTopUp(lacking: AdditivePlan | undefined, { accounting }: Datase
 function describeOffers(planned: Plan, known: Known, limits: PlanLimits) {
   const { accounting } = planned.dataset
   const fresh = { price: amountNumbers(priceOf(planned, accounting)) }
-  if (known.kind === 'unknown' || planned.kind !== 'additive')
-    return { free: { reason: known.kind === 'unknown' ? known.reason : '' }, fresh }
-  const lacking = topUpOf(planned, known, limits)
-  const { result, accuracy } = inferredFacts(planned, known) as Pick<
-    Inferred['report'],
-    'result' | 'accuracy'
-  >
+  if (known.kind === 'unknown') return { free: { reason: known.reason }, fresh }
+  const lacking = planTopUp(known.planned, known.inferred, known.parents, limits)
+  const { result, accuracy } = inferredFacts(known) as Pick<Inferred['report'], 'result' | 'accuracy'>
   return {
     free: {
       result,
@@ -439,11 +428,7 @@ export function useOf(query: Query, idempotencyKey: string | undefined): Use | '
 /** The way to an answer: with noise of its own, inferred from what is known, or with a measurement of what is lacking. */
 type ChosenWay =
   | { readonly kind: 'fresh' }
-  | {
-      readonly kind: 'free'
-      readonly planned: AdditivePlan
-      readonly known: Extract<Known, { kind: 'known' }>
-    }
+  | { readonly kind: 'free'; readonly known: Extract<Known, { kind: 'known' }> }
   | {
       readonly kind: 'topUp'
       readonly known: Extract<Known, { kind: 'known' }>
@@ -474,7 +459,7 @@ export function wayOf(inquiry: Inquiry, use: ReturnType<typeof useOf>, planned: 
   const measured = known.parents.map(({ id }) => id)
   if (way.kind === 'topUp') return { kind: 'topUp', measured, lacking: way.lacking }
   const charges = [...new Set(known.parents.map(({ charge }) => charge))]
-  return { kind: 'free', measured, charges, facts: inferredFacts(way.planned, known) }
+  return { kind: 'free', measured, charges, facts: inferredFacts(known) }
 }
 
 /**
@@ -518,15 +503,16 @@ function chosenWay(
   limits: PlanLimits,
 ): ChosenWay {
   if (use === 'fresh') return { kind: 'fresh' }
-  if (known.kind === 'unknown' || planned.kind !== 'additive') {
-    if (use === 'free' && known.kind === 'unknown') throw refusedWay(planned, 'free', known.reason)
+  if (known.kind === 'unknown') {
+    if (use === 'free') throw refusedWay(planned, 'free', known.reason)
     return { kind: 'fresh' }
   }
-  if (use === 'free-if-met' && !hasAccuracy(planned, known)) return { kind: 'fresh' }
-  const lacking = use === 'topUp' ? topUpOf(planned, known, limits) : undefined
+  if (use === 'free-if-met' && !hasAccuracy(known)) return { kind: 'fresh' }
+  const lacking =
+    use === 'topUp' ? planTopUp(known.planned, known.inferred, known.parents, limits) : undefined
   const reason = lacking === undefined ? undefined : reasonAgainstTopUp(lacking)
   if (reason !== undefined) throw refusedWay(planned, 'topUp', reason)
-  return lacking === undefined ? { kind: 'free', planned, known } : { kind: 'topUp', known, lacking }
+  return lacking === undefined ? { kind: 'free', known } : { kind: 'topUp', known, lacking }
 }
 
 /** What a way costs. */
@@ -543,13 +529,7 @@ export function priceOfWay(way: ChosenWay | Way, fresh: Amount): Amount {
 
 /** Refusal of a way to an answer. */
 function refusedWay(planned: Plan, way: Use, reason: string): Refusal {
-  const { price } = describeFresh(planned)
+  const price: Readonly<Record<string, number>> = amountNumbers(priceOf(planned, planned.dataset.accounting))
   const amounts = Object.entries(price).map(([unit, amount]) => `${unit} ${amount}`)
   return refuseQuery('use', `cannot be "${way}": ${reason}. A fresh answer costs ${amounts.join(', ')}`)
-}
-
-function describeFresh(planned: Plan) {
-  return {
-    price: amountNumbers(priceOf(planned, planned.dataset.accounting)) as Readonly<Record<string, number>>,
-  }
 }

@@ -1,5 +1,5 @@
 import { addAmounts, isSameAmount, noAmount } from '../privacy/accounting.ts'
-import { coversLoss } from '../privacy/loss.ts'
+import { isSameLoss } from '../privacy/loss.ts'
 import { sha256 } from './canonical.ts'
 import type { AnalystSpending } from './contract/budgets.ts'
 import type { Chain, ChargeCounts, ChargeRecord, LedgerHead, StoredEvent } from './contract/chain.ts'
@@ -290,8 +290,7 @@ type Balances = Pick<LedgerHead, 'budget' | 'spending' | 'failures' | 'suspended
 function reasonAgainstBalances(events: Balances, store: Balances): string | undefined {
   const { granted, cap, spent } = events.budget
   const same =
-    coversLoss(granted, store.budget.granted) &&
-    coversLoss(store.budget.granted, granted) &&
+    isSameLoss(granted, store.budget.granted) &&
     isSameAmount(cap, store.budget.cap) &&
     events.budget.population === store.budget.population &&
     isSameAmount(spent, store.budget.spent)

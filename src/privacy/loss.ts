@@ -132,6 +132,11 @@ export function coversLoss(whole: PrivacyLoss, part: PrivacyLoss): boolean {
   return part.epsilonNano <= whole.epsilonNano && part.deltaAtto <= whole.deltaAtto
 }
 
+/** True if both losses are the same. */
+export function isSameLoss(one: PrivacyLoss, other: PrivacyLoss): boolean {
+  return one.epsilonNano === other.epsilonNano && one.deltaAtto === other.deltaAtto
+}
+
 /** Epsilon as a number for display. */
 export function epsilonNumber(value: EpsilonNano): number {
   return numberFromDecimal(value, EPSILON_FRACTION_DIGITS)

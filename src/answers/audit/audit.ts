@@ -5,7 +5,7 @@ import type { SessionRequest } from '../../core/planner/session.ts'
 import { createVersionUses } from '../../datasets/catalog/version-uses.ts'
 import type { Engine } from '../../engines/engine.ts'
 import { defined } from '../../privacy/defined.ts'
-import { Refusal, refuseField, withinField } from '../../privacy/refusal.ts'
+import { awaitedWithinField, type Refusal, refuseField } from '../../privacy/refusal.ts'
 import { readingInTurns, WITHOUT_QUEUE } from '../admission.ts'
 import { type AnswerDependencies, answer, answerBatch } from '../answer.ts'
 import type { Query } from '../asked.ts'
@@ -96,7 +96,7 @@ export async function auditPair(
 ): Promise<readonly (readonly unknown[])[]> {
   requireCount(draw, 2)
   return withFolder(dependencies, async (folder) => {
-    const { engine, datasets, close } = await inField('pair', () => openPair(folder))
+    const { engine, datasets, close } = await awaitedWithinField('pair', () => openPair(folder))
     try {
       const mostCharacters = MAX_CHARACTERS / datasets.length
       const results: (readonly unknown[])[] = []
@@ -180,7 +180,7 @@ function releaseDrawer(
   switch (request.kind) {
     case 'query':
       return (release) =>
-        inField('query', async () => {
+        awaitedWithinField('query', async () => {
           const { body } = await answer(dependencies, { ...caller, ...keyOf(release), query: request.query })
           return JSON.parse(body).result
         })
@@ -198,7 +198,7 @@ function releaseDrawer(
         registered: () => dataset,
       })
       return (release) =>
-        inField('session', async () => {
+        awaitedWithinField('session', async () => {
           const opened = await sessions.open({ ...caller, ...keyOf(release), request: terms })
           const { id } = JSON.parse(opened.body)
           return askAll(sessions, id, questions)
@@ -215,7 +215,7 @@ async function askAll(
 ): Promise<readonly object[]> {
   const answers: object[] = []
   for (const [place, { where }] of questions.entries()) {
-    const { body } = await inField(`questions.${place}`, () =>
+    const { body } = await awaitedWithinField(`questions.${place}`, () =>
       sessions.ask({ principal: AUDITOR, session, where, idempotencyKey: `question-${place}` }),
     )
     const { above, gap, positivesLeft } = JSON.parse(body)
@@ -223,18 +223,6 @@ async function askAll(
     if (positivesLeft === 0) break
   }
   return answers
-}
-
-/** {@link withinField} for a task that takes time. */
-async function inField<Result>(field: string, task: () => Promise<Result>): Promise<Result> {
-  try {
-    return await task()
-  } catch (error) {
-    if (!(error instanceof Refusal)) throw error
-    return withinField(field, (): never => {
-      throw error
-    })
-  }
 }
 
 function requireCount({ request, releases }: AuditDraw, datasets: number): void {

@@ -6,7 +6,7 @@ import {
   noAmount,
 } from '../../privacy/accounting.ts'
 import { defined } from '../../privacy/defined.ts'
-import { addLoss, NO_LOSS, type PrivacyLoss } from '../../privacy/loss.ts'
+import { addLoss, isSameLoss, NO_LOSS, type PrivacyLoss } from '../../privacy/loss.ts'
 import {
   type AllotOutcome,
   type Budget,
@@ -262,10 +262,6 @@ export function replaceCap(
   } as const
   appendWithAct(batch, dataset, event, 'budget-replaced')
   return { kind: 'replaced', budget }
-}
-
-function isSameLoss(one: PrivacyLoss, other: PrivacyLoss): boolean {
-  return one.epsilonNano === other.epsilonNano && one.deltaAtto === other.deltaAtto
 }
 
 /** Decides {@link Ledger.allot}. */

@@ -53,23 +53,12 @@ type Submit<Names extends OperationName> = <Name extends Names>(
 
 /** The methods of a ledger that change rows, each passed to `submit` with its arguments. */
 export function commandMethods(submit: Submit<CommandName>): Pick<Ledger, CommandName> {
-  return {
-    openBudget: (...args) => submit('openBudget', args),
-    joinPopulation: (...args) => submit('joinPopulation', args),
-    registerSource: (...args) => submit('registerSource', args),
-    grant: (...args) => submit('grant', args),
-    replaceCap: (...args) => submit('replaceCap', args),
-    allot: (...args) => submit('allot', args),
-    charge: (...args) => submit('charge', args),
-    chargeAll: (...args) => submit('chargeAll', args),
-    recordAnswer: (...args) => submit('recordAnswer', args),
-    recordFailure: (...args) => submit('recordFailure', args),
-    recordQuestionFailure: (...args) => submit('recordQuestionFailure', args),
-    resume: (...args) => submit('resume', args),
-    openSession: (...args) => submit('openSession', args),
-    recordSessionAnswer: (...args) => submit('recordSessionAnswer', args),
-    recordAct: (...args) => submit('recordAct', args),
-  }
+  const method =
+    (name: CommandName) =>
+    (...args: never) =>
+      submit(name, args)
+  const methods = Object.keys(COMMANDS).map((name) => [name, method(name as CommandName)])
+  return Object.fromEntries(methods)
 }
 
 /** The methods of a ledger, each passed to `submit` with its arguments. */

@@ -7,7 +7,7 @@ import {
   noAmount,
   subtractAmounts,
 } from '../../../privacy/accounting.ts'
-import type { ActKind } from '../../../privacy/event-kinds.ts'
+import type { EventKind } from '../../../privacy/event-kinds.ts'
 import { addLoss, NO_LOSS, type PrivacyLoss } from '../../../privacy/loss.ts'
 import { type AnalystSpending, type Budget, isPopulationAccount } from '../../contract/budgets.ts'
 import type { ChargeRecord } from '../../contract/chain.ts'
@@ -86,57 +86,76 @@ export function applyEvent(state: ReplayState, event: LedgerEvent): string | und
   state.lastFailure = undefined
   const misplaced = reasonAgainstPlace(state, event)
   if (misplaced !== undefined) return misplaced
-  switch (event.kind) {
-    case 'opened': {
-      const accounting = event.accounting ?? 'basic'
-      if (accounting !== 'basic' && accounting !== 'zcdp') return 'the accounting is unknown'
-      if (event.neighbours !== 'add-remove' && event.neighbours !== 'change-one')
-        return 'the neighbours are unknown'
-      if (![undefined, 'person'].includes(event.privacyUnit?.kind)) return 'the privacy unit is unknown'
-      if (typeof event.synthetic !== 'boolean') return 'the kind of data is unknown'
-      state.budget = { granted: NO_LOSS, cap: noAmount(accounting), spent: noAmount(accounting) }
-      return raise(state, event)
-    }
-    case 'granted':
-      return raise(state, event)
-    case 'cap-replaced':
-      return replaceCap(state, event)
-    case 'allotted':
-      return allot(state, event)
-    case 'joined':
-      return join(state, event)
-    case 'carried':
-      return carry(state, event)
-    case 'source-reused':
-      return event.reason === undefined ? 'the event gives no reason' : undefined
-    case 'denied':
-    case 'charged':
-    case 'shared':
-    case 'inferred':
-    case 'retried':
-      if (state.suspended) return 'the dataset is suspended'
-      return start(state, event)
-    case 'answered':
-    case 'session-answered':
-      return follow(state, event)
-    case 'failed':
-    case 'session-failed':
-      return follow(state, event) ?? count(state, event)
-    case 'suspended':
-      if (state.suspended || state.failures === 0 || event.failures !== state.failures)
-        return 'the failures do not suspend the dataset'
-      if (!isCausedBy(lastFailure, event, state))
-        return 'the suspension does not follow the failure that it names'
-      state.suspended = true
-      return undefined
-    case 'resumed':
-      if (!state.suspended) return 'the dataset is not suspended'
-      state.suspended = false
-      state.failures = 0
-      return undefined
-    default:
-      return `the event has the unknown kind ${JSON.stringify(event.kind satisfies ActKind)}`
-  }
+  if (!Object.hasOwn(APPLY, event.kind)) return `the event has the unknown kind ${JSON.stringify(event.kind)}`
+  return APPLY[event.kind as EventKind](state, event, lastFailure)
+}
+
+/** Applies an event of one kind, as {@link applyEvent} does. `lastFailure` is that of the state before it. */
+type Apply = (
+  state: ReplayState,
+  event: LedgerEvent,
+  lastFailure: ReplayState['lastFailure'],
+) => string | undefined
+
+const APPLY: Readonly<Record<EventKind, Apply>> = {
+  opened: open,
+  granted: raise,
+  'cap-replaced': replaceCap,
+  allotted: allot,
+  joined: join,
+  carried: carry,
+  'source-reused': (_, { reason }) => (reason === undefined ? 'the event gives no reason' : undefined),
+  denied: unlessSuspended(deny),
+  charged: unlessSuspended(charge),
+  shared: unlessSuspended(charge),
+  inferred: unlessSuspended(charge),
+  retried: unlessSuspended(follow),
+  answered: follow,
+  'session-answered': follow,
+  failed: fail,
+  'session-failed': fail,
+  suspended: suspend,
+  resumed: resume,
+}
+
+function unlessSuspended(apply: Apply): Apply {
+  return (state, ...event) => (state.suspended ? 'the dataset is suspended' : apply(state, ...event))
+}
+
+function open(state: ReplayState, event: LedgerEvent): string | undefined {
+  const accounting = event.accounting ?? 'basic'
+  if (accounting !== 'basic' && accounting !== 'zcdp') return 'the accounting is unknown'
+  if (event.neighbours !== 'add-remove' && event.neighbours !== 'change-one')
+    return 'the neighbours are unknown'
+  if (![undefined, 'person'].includes(event.privacyUnit?.kind)) return 'the privacy unit is unknown'
+  if (typeof event.synthetic !== 'boolean') return 'the kind of data is unknown'
+  state.budget = { granted: NO_LOSS, cap: noAmount(accounting), spent: noAmount(accounting) }
+  return raise(state, event)
+}
+
+/** Applies the failure of an attempt or of a question. */
+function fail(state: ReplayState, event: LedgerEvent): string | undefined {
+  return follow(state, event) ?? count(state, event)
+}
+
+function suspend(
+  state: ReplayState,
+  event: LedgerEvent,
+  lastFailure: ReplayState['lastFailure'],
+): string | undefined {
+  if (state.suspended || state.failures === 0 || event.failures !== state.failures)
+    return 'the failures do not suspend the dataset'
+  if (!isCausedBy(lastFailure, event, state))
+    return 'the suspension does not follow the failure that it names'
+  state.suspended = true
+  return undefined
+}
+
+function resume(state: ReplayState): string | undefined {
+  if (!state.suspended) return 'the dataset is not suspended'
+  state.suspended = false
+  state.failures = 0
+  return undefined
 }
 
 /** Kinds of events in the chain of a population, and those of them that are about one of its datasets. */
@@ -222,18 +241,6 @@ function isCausedBy(
 ): boolean {
   if (verifiedEvents > 0 && events === verifiedEvents) return true
   return lastFailure?.chargeId === chargeId && lastFailure?.principal === principal
-}
-
-/** Applies an event that denies a charge, or that starts one or an attempt of one. */
-function start(state: ReplayState, event: LedgerEvent): string | undefined {
-  switch (event.kind) {
-    case 'denied':
-      return deny(state, event)
-    case 'retried':
-      return follow(state, event)
-    default:
-      return charge(state, event)
-  }
 }
 
 /** Counts a failure. Every `session-failed` counts. */
