@@ -6,7 +6,7 @@ import type { Timing } from '../../src/core/dataset/dataset.ts'
 import type { Catalog } from '../../src/datasets/catalog/catalog.ts'
 import { requireOpened } from '../../src/http/access/permitted-datasets.ts'
 import { principalOf } from '../../src/http/access/roles.ts'
-import { linkNext, nextNumber } from '../../src/http/paging.ts'
+import { nextEntries } from '../../src/http/paging.ts'
 import type { Budgets } from '../../src/ledger/contract/budgets.ts'
 import type { Chain, LedgerEntry } from '../../src/ledger/contract/chain.ts'
 import { amountNumbers } from '../../src/privacy/accounting.ts'
@@ -47,12 +47,7 @@ export const ledgerRoutes: FastifyPluginAsyncZod<LedgerOptions> = async (app, { 
       const shown = entries.map((entry) =>
         describeEntry(role === 'analyst' ? { ...entry, at: shownTime(entry.at, timing) } : entry),
       )
-      const next = nextNumber(
-        entries.map(({ sequence }) => sequence),
-        limit,
-      )
-      linkNext(request, reply, next)
-      return { entries: shown, next }
+      return { entries: shown, next: nextEntries(request, reply, entries) }
     },
   )
 }

@@ -4,7 +4,7 @@ import { exportedEvents, ledgerHead } from '../../schemas/budgets/ledger.ts'
 import { actsPage, administrationVerification } from '../../schemas/service/administration.ts'
 import { numberedPageQuery } from '../../schemas/values.ts'
 import { principalOf } from '../../src/http/access/roles.ts'
-import { linkNext, nextNumber } from '../../src/http/paging.ts'
+import { nextEntries } from '../../src/http/paging.ts'
 import type { Acts } from '../../src/ledger/contract/acts.ts'
 import { ADMINISTRATION } from '../../src/ledger/contract/acts.ts'
 import type { Chain } from '../../src/ledger/contract/chain.ts'
@@ -58,12 +58,7 @@ export const administrationRoutes: FastifyPluginAsyncZod<AdministrationOptions> 
     async (request, reply) => {
       const { limit, cursor } = request.query
       const events = await ledger.acts(defined({ limit, beforeSequence: cursor }))
-      const next = nextNumber(
-        events.map(({ sequence }) => sequence),
-        limit,
-      )
-      linkNext(request, reply, next)
-      return { events, next }
+      return { events, next: nextEntries(request, reply, events) }
     },
   )
 

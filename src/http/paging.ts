@@ -8,9 +8,9 @@ import { DOCUMENTATION_LINKS } from './headers.ts'
  */
 
 /** Request for a page. */
-interface PageRequest {
+interface PageRequest<Cursor = string> {
   readonly url: string
-  readonly query: { readonly limit: number; readonly cursor?: string | undefined }
+  readonly query: { readonly limit: number; readonly cursor?: Cursor | undefined }
 }
 
 /** A page and the cursor of the next one. */
@@ -46,10 +46,16 @@ export function pageOf<Item>(
   return { items: shown, next }
 }
 
-/** Returns the cursor of the page after one of numbered entries, newest first, unless that ends with the first of all. */
-export function nextNumber(numbers: readonly number[], limit: number): string | undefined {
-  const oldest = numbers.at(-1)
-  return numbers.length === limit && oldest !== undefined && oldest > 1 ? String(oldest) : undefined
+/** Links to the page after one of numbered entries, newest first, and returns its cursor, unless that ends with the first of all. */
+export function nextEntries(
+  request: PageRequest<number>,
+  reply: FastifyReply,
+  entries: readonly { readonly sequence: number }[],
+): string | undefined {
+  const oldest = entries.at(-1)?.sequence ?? 0
+  const next = entries.length === request.query.limit && oldest > 1 ? String(oldest) : undefined
+  linkNext(request, reply, next)
+  return next
 }
 
 /** Adds the link to the next page (RFC 8288), relative to the address of the request, if there is one. */

@@ -1,6 +1,7 @@
 import { type Balances, type Budgets, populationAccount } from '../../ledger/contract/budgets.ts'
 import type { Chain, LedgerHead } from '../../ledger/contract/chain.ts'
 import type { Sessions } from '../../ledger/contract/sessions.ts'
+import { must } from '../../privacy/must.ts'
 import { Refusal, unknownDataset } from '../../privacy/refusal.ts'
 import { mayUse, type Principal } from './principal.ts'
 
@@ -50,8 +51,8 @@ export async function requireBalances(
   const found = await balancesOf(ledger, principal, permittedDataset(principal, id))
   if (found === undefined) throw unknownDataset(id)
   const account = found.budget.population
-  const population = account === undefined ? undefined : await balancesOf(ledger, principal, account)
-  if (account === undefined || population === undefined) return found
+  if (account === undefined) return found
+  const population = must(await balancesOf(ledger, principal, account), 'the balances of the population')
   return { ...found, population: { account, ...population } }
 }
 
@@ -160,11 +161,7 @@ export function requireAllowedToJoin(
   { population }: { readonly population?: string | undefined },
 ): void {
   if (datasets === undefined || population === undefined) return
-  throw new Refusal(
-    'forbidden',
-    'The key is limited to datasets. Only a custodian for all datasets can create a population or add a dataset to it.',
-    [{ field: 'population', rule: 'needs the key of a custodian for all datasets' }],
-  )
+  throw onlyForAllDatasets('population', 'create a population or add a dataset to it')
 }
 
 /**
@@ -177,9 +174,10 @@ export function requireAllowedToSeparate(
   { separateBudget }: { readonly separateBudget?: string | undefined },
 ): void {
   if (datasets === undefined || separateBudget === undefined) return
-  throw new Refusal(
-    'forbidden',
-    'The key is limited to datasets. Only a custodian for all datasets can open a separate budget over a source.',
-    [{ field: 'separateBudget', rule: 'needs the key of a custodian for all datasets' }],
-  )
+  throw onlyForAllDatasets('separateBudget', 'open a separate budget over a source')
+}
+
+function onlyForAllDatasets(field: string, act: string): Refusal {
+  const detail = `The key is limited to datasets. Only a custodian for all datasets can ${act}.`
+  return new Refusal('forbidden', detail, [{ field, rule: 'needs the key of a custodian for all datasets' }])
 }
