@@ -1,5 +1,5 @@
 import { SQL_NAMES } from '../values/oids.ts'
-import { MACRO_PREFIX, SCHEMAS, SERVER_VERSION } from './names.ts'
+import { MACRO_PREFIX, OID_OF_PRINCIPAL, SCHEMAS, SERVER_VERSION } from './names.ts'
 import { KEYWORDS } from './postgres-relations.ts'
 
 const CATALOGUE = SCHEMAS.pg_catalog
@@ -27,6 +27,20 @@ function mayRead(privilege: string): string {
   return `regexp_matches(lower(${privilege}), 'select|usage|connect|execute')`
 }
 
+/** Parts of a format of `to_char`, and those of the evaluator. */
+const TIME_FORMATS = { YYYY: '%Y', MM: '%m', DD: '%d', HH24: '%H', MI: '%M', SS: '%S', TZ: 'UTC' }
+
+/** A time in a format of these parts. */
+function formattedTime(time: string, format: string): string {
+  const parts = Object.entries(TIME_FORMATS)
+  const isKnown = `regexp_full_match(${format}, '(${Object.keys(TIME_FORMATS).join('|')}|[^A-Za-z])*')`
+  const formatted = parts.reduce(
+    (text, [part, own]) => `replace(${text}, '${part}', strftime(${time}::TIMESTAMP, '${own}'))`,
+    format,
+  )
+  return `CASE WHEN ${isKnown} THEN ${formatted} ELSE error('to_char takes ${Object.keys(TIME_FORMATS).join(', ')} here.') END`
+}
+
 /** Functions of PostgreSQL's catalogue as macros: `name(arguments)` and what it returns, by their number of arguments. */
 const MACROS: readonly (readonly [name: string, ...variants: readonly (readonly [string, string])[]])[] = [
   ['version', ['', `'PostgreSQL ${SERVER_VERSION} (Sotto)'`]],
@@ -46,6 +60,7 @@ const MACROS: readonly (readonly [name: string, ...variants: readonly (readonly 
   ['pg_backend_pid', ['', '1::INTEGER']],
   ['pg_postmaster_start_time', ['', 'NULL::TIMESTAMP']],
   ['pg_conf_load_time', ['', 'NULL::TIMESTAMP']],
+  ['pg_blocking_pids', ['a', '[]::INTEGER[]']],
   ['pg_is_in_recovery', ['', 'false']],
   ['pg_is_wal_replay_paused', ['', 'false']],
   ['txid_current', ['', '1::BIGINT']],
@@ -66,8 +81,11 @@ const MACROS: readonly (readonly [name: string, ...variants: readonly (readonly 
   ['has_column_privilege', ['a, b, c', mayRead('c')], ['a, b, c, d', mayRead('d')]],
   ['getdatabaseencoding', ['', `'UTF8'`]],
   ['pg_has_role', ['a, b', 'true'], ['a, b, c', 'true']],
-  ['pg_get_userbyid', ['a', `'sotto'`]],
-  ['pg_encoding_to_char', ['a', `'UTF8'`]],
+  [
+    'pg_get_userbyid',
+    ['a', `CASE a WHEN ${OID_OF_PRINCIPAL} THEN getvariable('principal') ELSE 'sotto' END`],
+  ],
+  ['pg_encoding_to_char', ['a', `CASE a WHEN 6 THEN 'UTF8' ELSE '' END`]],
   ['pg_char_to_encoding', ['a', '6::INTEGER']],
   ['pg_client_encoding', ['', `'UTF8'`]],
   ...['relation', 'table', 'total_relation', 'indexes', 'database', 'tablespace'].map(
@@ -84,9 +102,20 @@ const MACROS: readonly (readonly [name: string, ...variants: readonly (readonly 
         ...(['a', 'a, b', 'a, b, c'] as const).map((list) => [list, 'NULL::VARCHAR'] as const),
       ] as const,
   ),
-  ...['partkeydef', 'function_result', 'function_arguments', 'function_identity_arguments'].map(
-    (what) => [`pg_get_${what}`, ['a', 'NULL::VARCHAR']] as const,
-  ),
+  ...[
+    'partkeydef',
+    'function_result',
+    'function_arguments',
+    'function_identity_arguments',
+    'function_sqlbody',
+  ].map((what) => [`pg_get_${what}`, ['a', 'NULL::VARCHAR']] as const),
+  // Of arguments of functions, addresses and arguments of triggers, of which there are none.
+  ['oidvectortypes', ['a', 'NULL::VARCHAR']],
+  ['host', ['a', 'NULL::VARCHAR']],
+  ['encode', ['a, b', 'NULL::VARCHAR']],
+  ['bpchar', ['a', 'a::VARCHAR']],
+  ['row_to_json', ['a', 'to_json(a)::VARCHAR']],
+  ['to_char', ['a, b', formattedTime('a', 'b')]],
   ['pg_get_statisticsobjdef_columns', ['a', 'NULL::VARCHAR']],
   ['pg_get_serial_sequence', ['a, b', 'NULL::VARCHAR']],
   ['pg_tablespace_location', ['a', `''`]],
@@ -119,7 +148,8 @@ const MACROS: readonly (readonly [name: string, ...variants: readonly (readonly 
     'aclexplode',
     [
       'a',
-      `struct_pack(grantor := NULL::UINTEGER, grantee := NULL::UINTEGER, privilege_type := NULL::VARCHAR, is_grantable := NULL::BOOLEAN)`,
+      `unnest(list_transform(a, lambda item: struct_pack(grantor := 10::UINTEGER, grantee := CASE WHEN starts_with(item, '=') THEN 0 ELSE 10 END::UINTEGER,
+       privilege_type := 'SELECT', is_grantable := false)))`,
     ],
   ],
   [
@@ -163,6 +193,20 @@ function parameterList(count: number): string {
   return Array.from({ length: count }, (_, index) => `p${index}`).join(', ')
 }
 
+/** Functions that return rows, without arguments, and their rows. */
+export const OWN_TABLES: ReadonlyMap<string, string> = new Map([
+  [
+    'pg_get_keywords',
+    `SELECT zz_word AS word, zz_code AS catcode, true AS barelabel, zz_kind AS catdesc, 'can be bare label' AS baredesc
+    FROM ${CATALOGUE}.zz_keywords`,
+  ],
+  ['pg_show_all_settings', `SELECT * FROM ${CATALOGUE}.pg_settings`],
+  [
+    'pg_available_extensions',
+    `SELECT name, default_version, comment FROM ${CATALOGUE}.pg_available_extensions`,
+  ],
+])
+
 /** Names of the macros. */
 export const OWN_FUNCTIONS: ReadonlySet<string> = new Set(MACROS.map(([name]) => name))
 
@@ -196,9 +240,7 @@ export function functionStatements(): readonly string[] {
         `CREATE MACRO main.${MACRO_PREFIX}${name} ` +
         variants.map(([parameters, body]) => `(${parameters}) AS ${body}`).join(', '),
     ),
-    `CREATE MACRO main.${MACRO_PREFIX}pg_get_keywords() AS TABLE ` +
-      `SELECT zz_word AS word, zz_code AS catcode, true AS barelabel, zz_kind AS catdesc, 'can be bare label' AS baredesc ` +
-      `FROM ${CATALOGUE}.zz_keywords`,
+    ...[...OWN_TABLES].map(([name, rows]) => `CREATE MACRO main.${MACRO_PREFIX}${name}() AS TABLE ${rows}`),
   ]
 }
 

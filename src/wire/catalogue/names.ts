@@ -11,5 +11,8 @@ export const SCHEMAS = { pg_catalog: 'catalogue', information_schema: 'informati
 /** Prefix of the macros that stand for functions of PostgreSQL. */
 export const MACRO_PREFIX = 'pgf_'
 
+/** The OID of the principal who asks, as a role. */
+export const OID_OF_PRINCIPAL = 11
+
 /** The OID of pg_class, in which tables are rows. */
 export const OID_OF_PG_CLASS = 1_259

@@ -4,7 +4,7 @@ import type { CatalogEntry } from '../../core/dataset/entry.ts'
 import { entry, must } from '../../privacy/must.ts'
 import { createSettings } from '../session/settings.ts'
 import { OID, SQL_NAMES, typeOfCompared } from '../values/oids.ts'
-import { DATABASE, DUMMY_DATABASE, OID_OF_PG_CLASS, SCHEMAS } from './names.ts'
+import { DATABASE, DUMMY_DATABASE, OID_OF_PG_CLASS, OID_OF_PRINCIPAL, SCHEMAS } from './names.ts'
 import { RELATIONS, TYPES } from './postgres-relations.ts'
 
 type Value = string | number | boolean | null
@@ -13,7 +13,7 @@ type SchemaName = keyof typeof SCHEMAS
 
 const OWNER = 10
 const NAMESPACES = { pg_catalog: 11, public: 2_200, information_schema: 13_000 } as const
-/** OIDs from here on belong to datasets. */
+/** OIDs from here on belong to what is no part of the server: databases and datasets. pgAdmin hides those below. */
 const FIRST_OWN_OID = 16_384
 const FIRST_FUNCTION_OID = 900_000
 const HEAP = 2
@@ -80,7 +80,7 @@ function typeIn(type: string): string {
 /** OIDs that stay the same while others are registered, so that tools can remember them. */
 function oidsOf(entries: readonly CatalogEntry[]): ReadonlyMap<string, number> {
   const oids = new Map<string, number>()
-  const taken = new Set<number>()
+  const taken = new Set([FIRST_OWN_OID, FIRST_OWN_OID + 1])
   for (const { dataset } of entries) {
     let oid = FIRST_OWN_OID + (crc32(dataset.id) % 2 ** 29)
     while (taken.has(oid)) oid += 1
@@ -109,7 +109,7 @@ function insert(relation: string, rows: readonly Row[], schema: SchemaName = 'pg
 function serverFacts(relations: readonly Relation[]): readonly string[] {
   const databases = [DATABASE, DUMMY_DATABASE].map((datname, index) => ({
     ...{
-      oid: FIRST_OWN_OID - 2 + index,
+      oid: FIRST_OWN_OID + index,
       datname,
       datdba: OWNER,
       encoding: 6,
@@ -142,6 +142,8 @@ function serverFacts(relations: readonly Relation[]): readonly string[] {
     ...insert('pg_roles', [{ ...role, ...rights }]),
     ...insert('pg_authid', [{ ...role, ...rights }]),
     ...insert('pg_user', [{ usename: 'sotto', usesysid: OWNER, usecreatedb: false, usesuper: false }]),
+    ...withPrincipal('pg_roles', 'rolname', 'oid', 'true AS rolcanlogin'),
+    ...withPrincipal('pg_user', 'usename', 'usesysid'),
     ...insert('pg_am', [{ oid: HEAP, amname: 'heap', amtype: 't' }]),
     ...insert('pg_tablespace', [{ oid: 1_663, spcname: 'pg_default', spcowner: OWNER }]),
     ...insert(
@@ -176,6 +178,20 @@ function serverFacts(relations: readonly Relation[]): readonly string[] {
       })),
       'information_schema',
     ),
+  ]
+}
+
+/** Adds who asks to a relation of roles. Evaluators are shared, so that it is read from the session. */
+function withPrincipal(relation: string, name: string, oid: string, ...others: readonly string[]) {
+  const [all, owner] = [relation, `zz_${relation}`].map((each) => `${SCHEMAS.pg_catalog}.${each}`)
+  const own = [
+    `CAST(getvariable('principal') AS VARCHAR) AS ${name}`,
+    `${OID_OF_PRINCIPAL} AS ${oid}`,
+    ...others,
+  ]
+  return [
+    `ALTER TABLE ${all} RENAME TO zz_${relation}`,
+    `CREATE VIEW ${all} AS SELECT * FROM ${owner} UNION ALL SELECT * REPLACE (${own.join(', ')}) FROM ${owner}`,
   ]
 }
 

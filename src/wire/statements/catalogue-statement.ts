@@ -2,7 +2,7 @@ import type { Node } from 'libpg-query'
 import { deparseSync } from 'pgsql-deparser'
 import { parseText } from '../../answers/sql/parsing/parser.ts'
 import { Refusal } from '../../privacy/refusal.ts'
-import { BUILT_IN, OWN_FUNCTIONS } from '../catalogue/functions.ts'
+import { BUILT_IN, OWN_FUNCTIONS, OWN_TABLES } from '../catalogue/functions.ts'
 import { MACRO_PREFIX, OID_OF_PG_CLASS, SCHEMAS } from '../catalogue/names.ts'
 import { eachNode } from './parameters.ts'
 
@@ -62,6 +62,7 @@ export function catalogueSql(tree: Node): string {
       table.schemaname === 'information_schema' ? SCHEMAS.information_schema : SCHEMAS.pg_catalog
   }
   eachNode(tree, (node) => {
+    if (typeof node.aliasname === 'string') node.aliasname = unreserved(node.aliasname)
     for (const [kind, rewrite] of Object.entries(REWRITES)) {
       const fields = node[kind]
       if (typeof fields === 'object' && fields !== null) rewrite(node, fields as Fields)
@@ -185,6 +186,12 @@ function figured(expression: unknown): Figured | undefined {
   }
 }
 
+/** System columns. Only rows of pg_class have descriptions, which are found by the relation that the row is in. */
+const SYSTEM_COLUMNS: ReadonlyMap<string, number> = new Map([
+  ['tableoid', OID_OF_PG_CLASS],
+  ['xmin', 1],
+])
+
 type Rewrite = (node: Fields, fields: Fields) => void
 
 const REWRITES: Readonly<Record<string, Rewrite>> = {
@@ -199,10 +206,17 @@ const REWRITES: Readonly<Record<string, Rewrite>> = {
   CollateClause: (node, { arg }) => replace(node, arg),
   ColumnRef: (node, column) => {
     const fields = (column.fields ?? []) as Node[]
-    if (fields.length === 3) column.fields = fields.slice(1)
-    // Only rows of pg_class have descriptions, which are found by the relation that the row is in.
-    if (nameOf(fields.at(-1)) === 'tableoid') replace(node, { A_Const: { ival: { ival: OID_OF_PG_CLASS } } })
+    const [table, ...others] = fields.length === 3 ? fields.slice(1) : fields
+    const name = nameOf(table)
+    if (name !== undefined && others.length > 0) column.fields = [text(unreserved(name)), ...others]
+    const system = SYSTEM_COLUMNS.get(nameOf(fields.at(-1)) ?? '')
+    if (system !== undefined) replace(node, { A_Const: { ival: { ival: system } } })
   },
+}
+
+/** The name of a table, or another one for a word that the evaluator reserves and PostgreSQL does not. */
+function unreserved(name: string): string {
+  return /^(at|describe|lambda|pivot|qualify|show|summarize|unpivot)$/.test(name) ? `${name}_` : name
 }
 
 /** Puts another node in the place of one. The visit goes on below it. */
@@ -228,20 +242,30 @@ function rewriteCall(node: Fields, fields: Fields): void {
     replace(node, call('concat', ...formatted((fields.args ?? []) as readonly unknown[])))
     return
   }
-  const [, separator] = (fields.args ?? []) as readonly Fields[]
+  const [subject, separator] = (fields.args ?? []) as readonly Fields[]
+  const pattern = name === 'substring' ? textOf(separator) : undefined
+  if (pattern !== undefined) {
+    const group = { A_Const: { ival: { ival: /\((?!\?)/.test(pattern) ? 1 : 0 } } }
+    replace(node, call('nullif', call('regexp_extract', subject, separator, group), constant('')))
+    return
+  }
   if (name === 'array_to_string' && JSON.stringify(separator ?? null).length > LONGEST_SEPARATOR)
     throw new Refusal('sql-not-supported', 'The separator of array_to_string must be a short constant.')
   if (name.startsWith(MACRO_PREFIX) || OF_EVALUATOR.includes(name)) return
-  if (OWN_FUNCTIONS.has(name) || name === 'pg_get_keywords') fields.funcname = [text(MACRO_PREFIX + name)]
+  if (OWN_FUNCTIONS.has(name) || OWN_TABLES.has(name)) fields.funcname = [text(MACRO_PREFIX + name)]
   else if (BUILT_IN.has(name)) {
-    fields.funcname = [text(name === 'btrim' ? 'trim' : name)]
-    if (fields.funcformat === 'COERCE_SQL_SYNTAX' && !['extract'].includes(name))
-      fields.funcformat = 'COERCE_EXPLICIT_CALL'
+    fields.funcname = [text(RENAMED.get(name) ?? name)]
+    fields.funcformat = 'COERCE_EXPLICIT_CALL'
   } else
     throw new Refusal('sql-not-supported', `There is no function "${name}" about the catalogue.`, [], {
       unknownFunction: name,
     })
 }
+
+const RENAMED: ReadonlyMap<string, string> = new Map([
+  ['btrim', 'trim'],
+  ['extract', 'date_part'],
+])
 
 /** Length of a constant of some 20 characters as it is parsed. */
 const LONGEST_SEPARATOR = 100
@@ -252,7 +276,7 @@ function functionNameOf(node: unknown): string | undefined {
 }
 
 /** Functions that return rows. */
-const TABLES: readonly string[] = ['generate_series', 'generate_subscripts', 'unnest', 'pg_get_keywords']
+const TABLES: readonly string[] = ['generate_series', 'generate_subscripts', 'unnest']
 
 /** The column of `generate_series(...) AS s` is named `s`. A function that returns one value is a table of one row. */
 function rewriteFunctionTable(node: Fields, { alias, functions }: Fields): void {
@@ -260,7 +284,8 @@ function rewriteFunctionTable(node: Fields, { alias, functions }: Fields): void 
   const [first] = (functions ?? []) as readonly { readonly List?: { readonly items?: readonly unknown[] } }[]
   const [called] = first?.List?.items ?? []
   const name = functionNameOf(called)
-  if (name !== undefined && !TABLES.includes(name) && !name.startsWith(MACRO_PREFIX)) {
+  if (name === undefined || OWN_TABLES.has(name) || name.startsWith(MACRO_PREFIX)) return
+  if (!TABLES.includes(name)) {
     const target = { ResTarget: { name: named?.aliasname ?? name, val: called } }
     const subquery = {
       SelectStmt: { targetList: [target], limitOption: 'LIMIT_OPTION_DEFAULT', op: 'SETOP_NONE' },
@@ -274,12 +299,9 @@ function rewriteFunctionTable(node: Fields, { alias, functions }: Fields): void 
 
 /** The parts of a text that `format` puts together. */
 function formatted([pattern, ...values]: readonly unknown[]): readonly unknown[] {
-  const { A_Const: given } = (pattern ?? {}) as {
-    readonly A_Const?: { readonly sval?: { readonly sval?: string } }
-  }
   const waiting = [...values]
   const quote = { '%s': undefined, '%I': 'quote_ident', '%L': 'quote_literal' } as const
-  return (given?.sval?.sval ?? '').split(/(%[sIL])/).map((part) => {
+  return (textOf(pattern) ?? '').split(/(%[sIL])/).map((part) => {
     if (part !== '%s' && part !== '%I' && part !== '%L') return constant(part)
     const value = waiting.shift() ?? constant('')
     const quoted = quote[part]
@@ -290,6 +312,7 @@ function formatted([pattern, ...values]: readonly unknown[]): readonly unknown[]
 /** Functions of the evaluator that stand for operators. */
 const OF_EVALUATOR: readonly string[] = [
   'regexp_matches',
+  'regexp_extract',
   'like_escape',
   'not_like_escape',
   'ilike_escape',
@@ -335,7 +358,7 @@ function rewriteOperator(node: Fields, fields: Fields): void {
   }
   if (fields.kind === 'AEXPR_OP_ANY' && name === '=') {
     // The evaluator cannot join by ANY, which is a subquery there.
-    replace(node, call('list_contains', fields.rexpr, fields.lexpr))
+    replace(node, call('list_contains', listOf(fields.rexpr) ?? fields.rexpr, fields.lexpr))
     return
   }
   if (fields.kind !== 'AEXPR_OP') return
@@ -423,10 +446,17 @@ function castTo(type: string, arg: unknown) {
   return { TypeCast: { arg, typeName: { names: [text(type)], typemod: -1 } } }
 }
 
+/** The text of a constant; undefined for another expression. */
+function textOf(node: unknown): string | undefined {
+  const { A_Const: given } = (node ?? {}) as {
+    readonly A_Const?: { readonly sval?: { readonly sval?: string } }
+  }
+  return given?.sval?.sval
+}
+
 /** `'{a,b}'` as a list. */
 function listOf(argument: unknown): unknown {
-  const { A_Const: given } = argument as { readonly A_Const?: { readonly sval?: { readonly sval?: string } } }
-  const items = /^\{(.*)\}$/s.exec(given?.sval?.sval ?? '')?.[1]
+  const items = /^\{(.*)\}$/s.exec(textOf(argument) ?? '')?.[1]
   if (items === undefined) return undefined
   const elements = items === '' ? [] : items.split(',').map((each) => constant(each.replace(/^"|"$/g, '')))
   return { A_ArrayExpr: { elements } }

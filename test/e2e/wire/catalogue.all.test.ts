@@ -206,6 +206,22 @@ const SAME_ROWS: readonly (readonly [sql: string, ...except: readonly string[]])
   [
     `SELECT nspname, pg_table_is_visible(c.oid), relkind FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE nspname = 'public' ORDER BY relname`,
   ],
+  [
+    `SELECT rolname, rolsuper, rolcanlogin, usename, usesuper FROM pg_roles JOIN pg_user ON usesysid = pg_roles.oid WHERE rolname = current_user`,
+  ],
+  // Tools hide databases with smaller OIDs as PostgreSQL's own.
+  [
+    `SELECT datname, pg_encoding_to_char(encoding), pg_get_userbyid(datdba) FROM pg_database WHERE oid > 16383 AND datname = current_database()`,
+  ],
+  [
+    `SELECT (d).privilege_type, (d).is_grantable, (SELECT count(*) FROM (SELECT aclexplode(attacl) FROM pg_attribute WHERE attrelid = 'shapes'::regclass) AS none)
+     FROM (SELECT aclexplode(relacl) AS d FROM pg_class WHERE oid = 'shapes'::regclass) AS a WHERE (d).grantee = 0`,
+  ],
+  [
+    `SELECT substring('fill=10' FROM 'fill=([0-9]*)'), substring('abc' FROM 'b'), substring('abc' FROM 'x'), 'a' = ANY('{a,b}'), k.catcode, extract(day FROM interval '1 day'),
+     to_char('2024-02-03 04:05:06'::timestamp, 'YYYY-MM-DD HH24:MI:SS'), at.attname FROM pg_get_keywords() AS k, pg_attribute at JOIN pg_class show ON show.oid = at.attrelid
+     WHERE k.word = 'select' AND show.oid = 'census'::regclass AND at.attnum = 2`,
+  ],
   [`SELECT word, catcode FROM pg_get_keywords() WHERE catcode <> 'U' ORDER BY word`],
 ]
 

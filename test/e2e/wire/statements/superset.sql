@@ -1,3 +1,4 @@
+-- Of lib/sqlalchemy/dialects/postgresql in sqlalchemy/sqlalchemy, and of superset/db_engine_specs/postgres.py in apache/superset
 select pg_catalog.version()
 
 select current_schema()
