@@ -212,6 +212,21 @@ describe('prepared statements', () => {
     await errorOf(client.query('SELECT nope FROM census WHERE Age = $1', [1]))
     expect((await client.query('SELECT $1::int AS one', [1])).rows).toEqual([{ one: 1 }])
   })
+
+  test('say at once that a portal cannot begin, before the client synchronizes', async () => {
+    const { client } = await spender(0.01)
+    const refused = client.query(new Cursor('SELECT nope FROM census'))
+    expect(await errorOf(refused.read(1))).toMatchObject({ code: '42804' })
+    await refused.close()
+  })
+
+  test('end with a portal that is closed half read', async () => {
+    const { client } = await spender(0.01)
+    const half = client.query(new Cursor('SELECT "Sex", "Married", COUNT(*) FROM census GROUP BY 1, 2'))
+    expect(await half.read(3)).toHaveLength(3)
+    await half.close()
+    expect((await client.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }])
+  })
 })
 
 describe('statements of SQL about other statements', () => {
