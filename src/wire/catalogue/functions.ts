@@ -180,9 +180,20 @@ const MACROS: readonly (readonly [name: string, ...variants: readonly (readonly 
   ['to_regclass', ['a', OID_OF.class]],
   ['to_regtype', ['a', OID_OF.type]],
   ...Object.entries(OID_OF).map(([kind, lookup]) => [`oid_of_${kind}`, ['a', lookup]] as const),
-  ['name_of_class', ['a', found('zz_name', 'zz_classes', 'zz_oid = a')]],
-  ['name_of_function', ['a', found('zz_name', 'zz_functions', 'zz_oid = a')]],
-  ['name_of_namespace', ['a', found('zz_name', 'zz_namespaces', 'zz_oid = a')]],
+  ...[
+    ['class', 'zz_classes'],
+    ['function', 'zz_functions'],
+    ['namespace', 'zz_namespaces'],
+  ].map(
+    ([kind, relation = '']) =>
+      [
+        `name_of_${kind}`,
+        [
+          'a',
+          `coalesce(${found('zz_name', relation, 'zz_oid = a')}, CASE a WHEN 0 THEN '-' ELSE a::VARCHAR END)`,
+        ],
+      ] as const,
+  ),
   // Columns have neither identities nor defaults, for which tools ask by this.
   [
     'json_build_object',

@@ -4,6 +4,7 @@ import { parseText } from '../../answers/sql/parsing/parser.ts'
 import { Refusal } from '../../privacy/refusal.ts'
 import { BUILT_IN, OWN_FUNCTIONS, OWN_TABLES } from '../catalogue/functions.ts'
 import { MACRO_PREFIX, OID_OF_PG_CLASS, SCHEMAS } from '../catalogue/names.ts'
+import { RELATIONS } from '../catalogue/postgres-relations.ts'
 import { eachNode } from './parameters.ts'
 
 type Fields = Record<string, unknown>
@@ -55,6 +56,7 @@ const REFUSED: readonly string[] = [
  */
 export function catalogueSql(tree: Node): string {
   nameColumns(tree)
+  showNames(tree)
   const own = ownTables(tree)
   for (const table of tablesIn(tree)) {
     if (table.schemaname === undefined && own.has(table.relname ?? '')) continue
@@ -128,6 +130,29 @@ function nameColumns(tree: Node): void {
         if (name !== undefined) target.name = name
       }
   })
+}
+
+/** Columns whose values are OIDs of functions, which PostgreSQL shows as names. */
+const OF_FUNCTIONS: ReadonlySet<string> = new Set(
+  [...RELATIONS.matchAll(/(\w+) regproc\b/g)].map(([, name = '']) => name),
+)
+
+/** True for a column of OIDs of functions. */
+function isOfFunctions(expression: unknown): boolean {
+  const { ColumnRef: column } = (expression ?? {}) as { readonly ColumnRef?: { readonly fields?: Node[] } }
+  return OF_FUNCTIONS.has(nameOf(column?.fields?.at(-1)) ?? '')
+}
+
+/** Shows the names of what the columns of a result refer to. Within a statement, they are numbers. */
+function showNames(tree: Node): void {
+  const { SelectStmt: select } = tree as { readonly SelectStmt?: { readonly targetList?: readonly Fields[] } }
+  for (const { ResTarget: target } of (select?.targetList ?? []) as readonly { ResTarget?: Fields }[]) {
+    const { TypeCast: cast } = (target?.val ?? {}) as { readonly TypeCast?: Fields }
+    const { arrayBounds } = (cast?.typeName ?? {}) as Fields
+    const isNamed = arrayBounds === undefined && typeNameOf(cast) in REGISTERED
+    if (target !== undefined && (isNamed || isOfFunctions(target.val)))
+      target.val = castTo('text', target.val)
+  }
 }
 
 /** Name of the column of an expression; undefined for `*`. */
@@ -402,6 +427,10 @@ function rewriteCast(node: Fields, fields: Fields): void {
   }
   const { TypeCast: inner } = (fields.arg ?? {}) as { readonly TypeCast?: Fields }
   const named = REGISTERED[typeNameOf(inner)]
+  if (TYPES[name] === 'varchar' && isOfFunctions(fields.arg)) {
+    replace(node, shown('function', fields.arg))
+    return
+  }
   if (named !== undefined && TYPES[name] === 'varchar' && !isArray) {
     replace(node, shown(named, inner?.arg))
     return

@@ -105,11 +105,14 @@ function readCommand(text: string, node: Node): Command {
       return name === undefined ? { kind: 'close' } : { kind: 'close', name }
     }
   }
-  throw new Refusal('sql-not-supported', `${nameOfStatement(kind)} is not supported. ${WHAT_IS}`)
+  const instead = kind === 'CopyStmt' ? WITHOUT_COPY : WHAT_IS
+  throw new Refusal('sql-not-supported', `${nameOfStatement(kind)} is not supported. ${instead}`)
 }
 
 const WHAT_IS =
   'Send SELECT, SET, SHOW, RESET, BEGIN, COMMIT or ROLLBACK: rows can neither be changed nor copied.'
+const WITHOUT_COPY =
+  'Ask by SELECT: from ADBC with the option adbc.postgresql.use_copy=false, from Polars and pandas through psycopg or SQLAlchemy.'
 
 /** `CreateStmt` -> `CREATE`, `CopyStmt` -> `COPY`. */
 function nameOfStatement(kind: string): string {

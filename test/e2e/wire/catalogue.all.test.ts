@@ -222,6 +222,11 @@ const SAME_ROWS: readonly (readonly [sql: string, ...except: readonly string[]])
      to_char('2024-02-03 04:05:06'::timestamp, 'YYYY-MM-DD HH24:MI:SS'), at.attname FROM pg_get_keywords() AS k, pg_attribute at JOIN pg_class show ON show.oid = at.attrelid
      WHERE k.word = 'select' AND show.oid = 'census'::regclass AND at.attnum = 2`,
   ],
+  // What results refer to is shown by its name, as in PostgreSQL's text. ADBC finds types by the names of their functions.
+  [
+    `SELECT typreceive, t.typinput, typsend::text, 'shapes'::regclass, 23::regtype, 'public'::regnamespace, 0::regclass, 999999::regclass FROM pg_catalog.pg_type t
+     WHERE typreceive != 0 AND typreceive::TEXT != 'array_recv' AND oid IN (20, 25, 701, 1184, 1007) ORDER BY oid`,
+  ],
   [`SELECT word, catcode FROM pg_get_keywords() WHERE catcode <> 'U' ORDER BY word`],
 ]
 

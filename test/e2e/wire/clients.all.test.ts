@@ -206,21 +206,32 @@ const PSQLODBC = '/usr/lib/x86_64-linux-gnu/odbc/psqlodbcw.so'
 const hasOdbc = existsSync(PSQLODBC) && installed('isql')
 
 describe.skipIf(!hasOdbc)(hasOdbc ? 'psqlODBC' : 'psqlODBC (skipped: it or isql is not installed)', () => {
-  test('lists the datasets and their columns, and asks', async () => {
-    const sources = path.join(temporaryFolder(), 'odbc.ini')
-    const settings = {
-      ...{ Driver: PSQLODBC, Servername: '127.0.0.1', Port: port(), Database: 'sotto', UserName: 'analyst' },
-      ...{ Password: service.keyOf('analyst'), ConnSettings: 'SET sotto.epsilon = 0.01' },
-    }
-    const lines = Object.entries(settings).map(([name, value]) => `${name}=${value}`)
-    await writeFile(sources, ['[sotto]', ...lines, ''].join('\n'), { mode: 0o600 })
-    const asked = run('isql', ['sotto', '-b', '-d|'], { env: { ...process.env, ODBCINI: sources } })
-    const sql = 'SELECT "Sex", COUNT(*) AS n, AVG("Age") FROM census WHERE "Age" > 30 GROUP BY 1 ORDER BY 1'
-    asked.child.stdin?.end(`${sql}\nhelp\nhelp census\n`)
-    const { stdout } = await asked
-    expect(stdout.match(/^[FM]\|.*/gm)).toEqual(answered.map((row) => row.join('|')))
-    expect(stdout).toContain('sotto|public|calendar|TABLE|')
-    for (const name of CENSUS)
-      expect(stdout).toMatch(new RegExp(`^sotto\\|public\\|census\\|${name}\\|`, 'm'))
-  })
+  // With UseDeclareFetch, a statement is a cursor, whose rows are fetched in portions.
+  test.each([{}, { UseDeclareFetch: 1, Fetch: 1 }])(
+    'lists the datasets and their columns, and asks: %j',
+    async (portions) => {
+      const sources = path.join(temporaryFolder(), 'odbc.ini')
+      const settings = {
+        ...{
+          Driver: PSQLODBC,
+          Servername: '127.0.0.1',
+          Port: port(),
+          Database: 'sotto',
+          UserName: 'analyst',
+        },
+        ...{ Password: service.keyOf('analyst'), ConnSettings: 'SET sotto.epsilon = 0.01' },
+        ...portions,
+      }
+      const lines = Object.entries(settings).map(([name, value]) => `${name}=${value}`)
+      await writeFile(sources, ['[sotto]', ...lines, ''].join('\n'), { mode: 0o600 })
+      const asked = run('isql', ['sotto', '-b', '-d|'], { env: { ...process.env, ODBCINI: sources } })
+      const sql = 'SELECT "Sex", COUNT(*) AS n, AVG("Age") FROM census WHERE "Age" > 30 GROUP BY 1 ORDER BY 1'
+      asked.child.stdin?.end(`${sql}\nhelp\nhelp census\n`)
+      const { stdout } = await asked
+      expect(stdout.match(/^[FM]\|.*/gm)).toEqual(answered.map((row) => row.join('|')))
+      expect(stdout).toContain('sotto|public|calendar|TABLE|')
+      for (const name of CENSUS)
+        expect(stdout).toMatch(new RegExp(`^sotto\\|public\\|census\\|${name}\\|`, 'm'))
+    },
+  )
 })

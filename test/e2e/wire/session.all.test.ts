@@ -179,7 +179,10 @@ describe('a question', () => {
       hint: expect.stringContaining('sotto_dummy'),
     })
     expect(await errorOf(client.query('SELEC 1'))).toMatchObject({ code: '42601', position: '1' })
-    expect(await errorOf(client.query('COPY census TO STDOUT'))).toMatchObject({ code: '0A000' })
+    expect(await errorOf(client.query('COPY census TO STDOUT'))).toMatchObject({
+      code: '0A000',
+      message: expect.stringContaining('adbc.postgresql.use_copy'),
+    })
     expect(await errorOf(client.query('SELECT COUNT(*) FROM absent'))).toMatchObject({ code: '42P01' })
   })
 })
