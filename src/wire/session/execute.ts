@@ -138,9 +138,7 @@ async function answerQuestion(
   { text, arrivedAtMs, givenUp }: Run,
 ): Promise<Result> {
   const principal = await state.principal()
-  if (principal.role !== 'analyst')
-    throw new Refusal('forbidden', `Questions need the role analyst. The key has the role ${principal.role}.`)
-  const dataset = requireTable(parts, principal, tables)
+  const dataset = requireAskable(parts, principal, tables)
   const asking = { terms: state.settings.terms(), dataset, principal: principal.name }
   const { asked, document } = await parts.versionUses.during(dataset, async () => {
     const asked = await askParsed(text, statement, asking)
@@ -150,7 +148,7 @@ async function answerQuestion(
       givenUp,
       requestId: randomUUID(),
       maxStoredBytes: principal.quota?.storedBytesPerDataset,
-      spending: state.settings.spending(),
+      spending: principal.spending === 'never' ? principal.spending : state.settings.spending(),
     })
     if (!state.isDummy) return { asked, document: await answerStatement(parts, asked, caller) }
     const balances = await requireBalances(parts.ledger, principal, dataset.id)
@@ -169,8 +167,25 @@ async function answerQuestion(
   }
 }
 
+/**
+ * Returns the dataset of a question.
+ * @throws WireError or Refusal if the principal may not ask it now
+ */
+export function requireAskable(
+  parts: Pick<WireParts, 'catalog'>,
+  principal: Principal,
+  tables: readonly string[],
+): Dataset {
+  if (principal.role === 'analyst') return requireTable(parts, principal, tables)
+  throw new Refusal('forbidden', `Questions need the role analyst. The key has the role ${principal.role}.`)
+}
+
 /** @throws WireError if there is no such dataset, or the principal may not use it */
-function requireTable({ catalog }: WireParts, principal: Principal, tables: readonly string[]): Dataset {
+function requireTable(
+  { catalog }: Pick<WireParts, 'catalog'>,
+  principal: Principal,
+  tables: readonly string[],
+): Dataset {
   const [table = ''] = tables
   for (const each of tables) {
     const entry = mayUse(principal, each) ? catalog.get(each) : undefined

@@ -1,4 +1,5 @@
 import type { Dataset } from '../../core/dataset/dataset.ts'
+import type { Principal } from '../../http/access/principal.ts'
 import { WireError } from '../errors.ts'
 import type { Format, FrontendMessage } from '../protocol/frontend.ts'
 import { formatAt } from '../protocol/frontend.ts'
@@ -28,6 +29,8 @@ export interface Portal {
   readonly characters: number
   /** Absent before it is executed. */
   result?: Result
+  /** Who has executed it, with the rights of then. */
+  openedBy?: Principal
   /** Number of rows that were sent. */
   sent: number
   /** True for a cursor that can go back. */

@@ -278,11 +278,11 @@ export function createSession(
     const { report, isFatal, code } = describeError(error, text)
     if (code !== undefined) logFailure(error, code, parts.logger)
     noteUnknownFunction(error, parts.logger)
+    if (isFatal) throw error
     output.add(send.report(report))
     if (status === 'T') status = 'E'
     skipping = true
     hasFailed = true
-    if (isFatal) throw error
   }
 
   async function serve(): Promise<void> {
@@ -294,6 +294,8 @@ export function createSession(
         if (!(await handle(message))) break
       } catch (error) {
         await reportError(error)
+        // A client that has sent Flush waits for the error before it sends Sync.
+        await output.flush()
       }
       await output.flushIfMuch()
       // A client that sends many small messages must not keep others from their turn.

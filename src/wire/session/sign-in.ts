@@ -42,7 +42,8 @@ export async function signIn(parts: WireParts, signing: Signing): Promise<() => 
   }
   return async () => {
     const principal = await principalNow()
-    if (principal === undefined) throw new WireError('28000', 'The API key was deleted.', { fatal: true })
+    if (principal === undefined)
+      throw new WireError('28000', 'The API key was deleted or replaced.', { fatal: true })
     return principal
   }
 }

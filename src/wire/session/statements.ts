@@ -1,4 +1,4 @@
-import { mayUse } from '../../http/access/principal.ts'
+import { mayUse, type Principal } from '../../http/access/principal.ts'
 import { must } from '../../privacy/must.ts'
 import { Refusal } from '../../privacy/refusal.ts'
 import { WireError } from '../errors.ts'
@@ -9,7 +9,7 @@ import type { Literal } from '../statements/parameters.ts'
 import { OID } from '../values/oids.ts'
 import type { CountedRuns } from './counted-runs.ts'
 import { moveCursor } from './cursors.ts'
-import { columnsOfCommand, done, type Result } from './execute.ts'
+import { columnsOfCommand, done, type Result, requireAskable } from './execute.ts'
 import {
   boundValues,
   hasRowsLeft,
@@ -134,12 +134,24 @@ export function createStatements(
 
   /** Runs the statement of a portal, unless it has run. */
   async function open(portal: Portal, command: Command) {
-    if (portal.result !== undefined) return { result: portal.result, notices: [] }
+    const caller = await principal()
+    if (portal.result !== undefined) {
+      requireStillPermitted(portal, command, caller)
+      return { result: portal.result, notices: [] }
+    }
     const isQuery = command.kind === 'question' || command.kind === 'catalogue'
     if (isQuery && portals.entries().filter(([, each]) => hasRowsLeft(each)).length >= MOST_SUSPENDED)
       throw new WireError('54000', `A session has at most ${MOST_SUSPENDED} portals with rows to send.`)
     portal.result = await run(command, portal.text)
+    portal.openedBy = caller
     return { result: portal.result, notices: portal.result.notices }
+  }
+
+  /** Rows that wait in a portal are sent only to those who may still have them. */
+  function requireStillPermitted({ openedBy }: Portal, command: Command, caller: Principal): void {
+    if (command.kind === 'question') requireAskable(parts, caller, command.tables)
+    if (command.kind === 'catalogue' && caller.datasets?.join() !== openedBy?.datasets?.join())
+      throw new WireError('42501', 'The datasets that you may use have changed. Send the statement again.')
   }
 
   /** Describes the columns of the rows of a statement; undefined if it has none. */

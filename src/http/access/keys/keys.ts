@@ -45,8 +45,8 @@ export interface KeyStore {
   /** Returns the principal of a key by the digest of its text, as `authenticate` does. */
   authenticateDigest(sha256: string): Promise<Principal | undefined>
   /**
-   * Returns the verifiers of the texts of a name that are valid now, with their digests. Texts of before verifiers were stored have
-   * none.
+   * Returns the verifiers of the texts of a name, with their digests: also of those that have ended, whose holders are told so by
+   * `authenticateDigest`. Texts of before verifiers were stored have none.
    */
   scramVerifiers(name: string): Promise<readonly KeyVerifier[]>
   /** Returns true if an analyst of this name has a key. */
@@ -88,11 +88,8 @@ export function openKeyStore(place: string | KeyFileAccess, now: () => number = 
     authenticate: async (text) => (isKeyText(text) ? authenticateDigest(digestOfKey(text)) : undefined),
     authenticateDigest,
     async scramVerifiers(name) {
-      const keys = (await file.read()).keys.filter((key) => key.name === name && isValid(key, now()))
-      const texts = keys.flatMap((key) => [
-        key,
-        ...key.earlier.filter(({ validUntil }) => Date.parse(validUntil) > now()),
-      ])
+      const keys = (await file.read()).keys.filter((key) => key.name === name)
+      const texts = keys.flatMap((key) => [key, ...key.earlier])
       return texts.flatMap(({ sha256, scram }) => (scram === undefined ? [] : [{ sha256, ...scram }]))
     },
     hasAnalyst: async (name) =>
