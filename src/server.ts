@@ -33,6 +33,7 @@ import { SOFTWARE_VERSION } from './platform/software-version.ts'
 import { openTraces } from './platform/tracing/open.ts'
 import { defined } from './privacy/defined.ts'
 import { openStudyPools } from './studies/pools.ts'
+import type { WireTimes } from './wire/parts.ts'
 import { openWireServer } from './wire/server.ts'
 
 /** Folder of the console once `npm run build --workspace console` has run. */
@@ -64,6 +65,8 @@ export interface ServiceParts {
   readonly tableEngines?: OpenTableEngine
   /** Number of events up to which a start verifies the whole ledger. */
   readonly completeUpTo?: number
+  /** Time limits of connections of PostgreSQL's protocol. */
+  readonly wireTimes?: Partial<WireTimes>
 }
 
 /**
@@ -100,7 +103,7 @@ export async function startService(
     }
     let pgPort: number | undefined
     if (config.pgPort !== undefined) {
-      const wire = openWireServer(parts)
+      const wire = openWireServer(parts, replaced.wireTimes)
       opened.defer(() => wire.close())
       servers.push(wire)
       pgPort = await listenOn(wire.server, { host, port: config.pgPort, portVariable: 'SOTTO_PG_PORT' })

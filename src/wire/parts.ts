@@ -10,6 +10,18 @@ import type { RequestLimits } from '../http/limits.ts'
 import type { Metrics } from '../http/metrics.ts'
 import type { CommandPool } from './statements/pool.ts'
 
+/** Time limits of connections. */
+export interface WireTimes {
+  /** Time within which a client must sign in. */
+  readonly signInMs: number
+  /** Time within which a message must arrive, from its first byte on. */
+  readonly messageMs: number
+  /** Time within which a client must take what was sent. */
+  readonly sendMs: number
+  /** The same for the last bytes of a connection. */
+  readonly lingerMs: number
+}
+
 /** Parts of the service that sessions use. */
 export interface WireParts extends AnswerDependencies, Pick<DummyDependencies, 'dummies'> {
   readonly catalog: Catalog
@@ -20,6 +32,7 @@ export interface WireParts extends AnswerDependencies, Pick<DummyDependencies, '
   readonly metrics: Pick<Metrics, 'observe'>
   readonly logger: Logger
   readonly commandPool: CommandPool
+  readonly times: WireTimes
   /** Certificate and key; absent if connections are not encrypted. */
   readonly tls?: SecureContextOptions
 }

@@ -1,16 +1,20 @@
 import { randomInt } from 'node:crypto'
 import { createServer, type Server, type Socket } from 'node:net'
 import { createSecureContext, type SecureContext, type SecureContextOptions, TLSSocket } from 'node:tls'
+import type { Principal } from '../http/access/principal.ts'
 import { createQuotas } from '../http/access/quotas.ts'
+import { networkOf } from '../http/access/refused-sign-ins.ts'
+import type { RequestLimits } from '../http/limits.ts'
 import { openCatalogues } from './catalogue/catalogues.ts'
 import { DATABASE, DUMMY_DATABASE } from './catalogue/names.ts'
 import { describeError, WireError } from './errors.ts'
-import type { WireParts } from './parts.ts'
-import { send } from './protocol/backend.ts'
+import type { WireParts, WireTimes } from './parts.ts'
+import { type Report, send } from './protocol/backend.ts'
 import { ProtocolViolation } from './protocol/fields.ts'
 import { MAX_START_BYTES, readStartPacket, type StartPacket } from './protocol/frontend.ts'
 import { openInbox } from './protocol/inbox.ts'
 import { openOutput } from './protocol/output.ts'
+import { overQuota } from './session/counted-runs.ts'
 import { createSession, type Session } from './session/session.ts'
 import { createSettings, type Settings, type SettingsOfKey } from './session/settings.ts'
 import { signIn } from './session/sign-in.ts'
@@ -25,24 +29,27 @@ export interface WireServer {
   close(): Promise<void>
 }
 
-/** Time within which a client must sign in. */
-const SIGN_IN_MS = 15_000
+const TIMES: WireTimes = { signInMs: 15_000, messageMs: 30_000, sendMs: 60_000, lingerMs: 10_000 }
 const MOST_CONNECTIONS = 1_000
 const MOST_OF_A_PRINCIPAL = 100
-/** Time within which a client must take the last bytes. */
-const LINGER_MS = 10_000
+/** The number of connections of an address that have not signed in. */
+const MOST_OF_AN_ADDRESS = 100
 const KEEP_ALIVE_MS = 60_000
 
 /** Opens the server and the thread that reads statements. It does not listen yet. See decision 75. */
-export function openWireServer(given: Omit<WireParts, 'commandPool'>): WireServer {
-  const parts: WireParts = { ...given, commandPool: openCommandPool() }
+export function openWireServer(
+  given: Omit<WireParts, 'commandPool' | 'times'>,
+  times: Partial<WireTimes> = {},
+): WireServer {
+  const parts: WireParts = { ...given, times: { ...TIMES, ...times }, commandPool: openCommandPool() }
+  const { signInMs, lingerMs } = parts.times
   const registry = createRegistry()
   const catalogues = openCatalogues(parts.catalog)
   const { keylessPerMinute } = parts.requestLimits
   const addresses = createQuotas({
     requestsPerMinute: keylessPerMinute,
     burst: keylessPerMinute,
-    concurrentRequests: MOST_OF_A_PRINCIPAL,
+    concurrentRequests: MOST_OF_AN_ADDRESS,
   })
   let context = parts.tls === undefined ? undefined : createSecureContext(parts.tls)
   const sockets = new Set<Socket>()
@@ -53,21 +60,26 @@ export function openWireServer(given: Omit<WireParts, 'commandPool'>): WireServe
     socket.setKeepAlive(true, KEEP_ALIVE_MS)
     socket.setNoDelay(true)
     // An address that sends wrong keys or nothing does not occupy connections of others.
-    const admitted = addresses.admit({ name: socket.remoteAddress ?? '', role: 'analyst' })
+    const admitted = addresses.admit({ name: networkOf(socket.remoteAddress ?? ''), role: 'analyst' })
     if (admitted.kind !== 'admitted') {
-      socket.destroy()
+      socket.end(send.report(tooManyStrangers))
+      socket.destroySoon()
       return
     }
-    const timer = setTimeout(() => socket.destroy(), SIGN_IN_MS)
-    const signedIn = () => {
+    const timer = setTimeout(() => socket.destroy(), signInMs)
+    socket.once('close', () => {
       clearTimeout(timer)
       admitted.end()
+    })
+    // Pools of many clients may have the address of one proxy. Each has a limit of its own from here on.
+    const recognised = () => {
+      clearTimeout(timer)
+      admitted.undo()
     }
-    socket.once('close', signedIn)
-    serve({ parts, registry, catalogues, context }, socket, signedIn).finally(() => {
+    serve({ parts, registry, catalogues, context }, socket, recognised).finally(() => {
       socket.destroySoon()
       // A client that does not read would keep its connection for ever.
-      setTimeout(() => socket.destroy(), LINGER_MS).unref()
+      setTimeout(() => socket.destroy(), lingerMs).unref()
     })
   })
   server.maxConnections = MOST_CONNECTIONS
@@ -87,6 +99,12 @@ export function openWireServer(given: Omit<WireParts, 'commandPool'>): WireServe
   }
 }
 
+const tooManyStrangers: Report = {
+  severity: 'FATAL',
+  code: '53300',
+  message: 'Too many connections from this address have not signed in. Retry later.',
+}
+
 interface Serving {
   readonly parts: WireParts
   readonly registry: Registry
@@ -97,10 +115,10 @@ interface Serving {
 type Start = Extract<StartPacket, { kind: 'start' }>
 
 /** Serves a connection until it ends. Never rejects. */
-async function serve(serving: Serving, socket: Socket, signedIn: () => void): Promise<void> {
+async function serve(serving: Serving, socket: Socket, recognised: () => void): Promise<void> {
   try {
-    const opened = await openConnection(serving, socket)
-    if (opened !== undefined) await serveClient(serving, socket, opened, signedIn)
+    const opened = await openConnection(serving, socket, recognised)
+    if (opened !== undefined) await serveClient(serving, socket, opened, recognised)
   } catch {
     // Whatever a client sends ends its own connection only.
     socket.destroy()
@@ -114,7 +132,11 @@ interface Opened {
 }
 
 /** Reads the packets before the sign-in, and begins encryption; undefined for a connection that ends with them. */
-async function openConnection({ registry, context }: Serving, socket: Socket): Promise<Opened | undefined> {
+async function openConnection(
+  { registry, context }: Serving,
+  socket: Socket,
+  recognised: () => void,
+): Promise<Opened | undefined> {
   let connection = socket
   let inbox = openInbox(socket)
   for (let packets = 0; packets < 4; packets += 1) {
@@ -137,7 +159,7 @@ async function openConnection({ registry, context }: Serving, socket: Socket): P
         break
       }
       case 'cancel':
-        registry.cancel(packet.process, packet.secret)
+        if (registry.cancel(packet.process, packet.secret)) recognised()
         return undefined
       case 'start':
         return { connection, inbox, start: packet }
@@ -162,9 +184,9 @@ async function serveClient(
   { parts, registry, catalogues }: Serving,
   socket: Socket,
   { connection, inbox, start }: Opened,
-  signedIn: () => void,
+  recognised: () => void,
 ): Promise<void> {
-  const output = openOutput(connection)
+  const output = openOutput(connection, parts.times.sendMs)
   let entry: ReturnType<Registry['enter']> | undefined
   try {
     const user = start.parameters.get('user') ?? ''
@@ -172,8 +194,10 @@ async function serveClient(
     const address = socket.remoteAddress ?? ''
     if (start.minorVersion > 0) output.add(send.negotiateVersion([]))
     const principal = await signIn(parts, { inbox, output, address, user })
-    signedIn()
-    const settings = startSettings(start, await principal())
+    recognised()
+    const caller = await principal()
+    countSignIn(parts.requestLimits, caller)
+    const settings = startSettings(start, caller)
     const left = new AbortController()
     connection.once('close', () => left.abort())
     const database = isDummy ? DUMMY_DATABASE : DATABASE
@@ -183,9 +207,9 @@ async function serveClient(
         ...{ settings, isDummy, principal, left: left.signal },
         waitingValues: () => registry.waitingValues(user),
         catalogue: (caller, sql, givenUp) =>
-          catalogues.evaluate({ principal: caller, database, settings: settings.all() }, sql, givenUp),
+          catalogues.evaluate({ ...caller, database, settings: settings.all() }, sql, givenUp),
         describeCatalogue: (caller, sql, givenUp) =>
-          catalogues.describe({ principal: caller, database, settings: settings.all() }, sql, givenUp),
+          catalogues.describe({ ...caller, database, settings: settings.all() }, sql, givenUp),
       },
       { inbox, output },
     )
@@ -204,6 +228,13 @@ async function serveClient(
     entry?.leave()
     connection.end()
   }
+}
+
+/** Counts a sign-in as a request of its principal. @throws WireError beyond its limits */
+function countSignIn({ quotas }: RequestLimits, caller: Principal): void {
+  const decision = quotas.admit(caller)
+  if (decision.kind === 'admitted') decision.end()
+  else throw overQuota(decision.kind)
 }
 
 /** @throws WireError for another database */
@@ -250,7 +281,8 @@ interface Registry {
   hasSession(socket: Socket): boolean
   /** The number of values that wait for the clients of a user. */
   waitingValues(user: string): number
-  cancel(process: number, secret: number): void
+  /** Returns false if the session or the secret is another. */
+  cancel(process: number, secret: number): boolean
   endAll(): void
 }
 
@@ -284,7 +316,9 @@ function createRegistry(): Registry {
     hasSession: (socket) => ofSockets.has(socket),
     cancel(process, secret) {
       const found = sessions.get(process)
-      if (found?.secret === secret) found.session.cancel()
+      if (found?.secret !== secret) return false
+      found.session.cancel()
+      return true
     },
     endAll() {
       for (const { session } of sessions.values()) session.end()

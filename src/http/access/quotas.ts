@@ -15,7 +15,13 @@ export interface RateState {
 /** The decision about one request. */
 export type QuotaDecision =
   /** The request is counted as under way until `end` is called. */
-  | { readonly kind: 'admitted'; readonly rate: RateState; readonly end: () => void }
+  | {
+      readonly kind: 'admitted'
+      readonly rate: RateState
+      readonly end: () => void
+      /** Ends the request as if it had not arrived. */
+      readonly undo: () => void
+    }
   | { readonly kind: 'rate-limited'; readonly rate: RateState; readonly retryAfterSeconds: number }
   /** The principal has its largest number of requests under way. */
   | { readonly kind: 'too-many'; readonly rate: RateState; readonly concurrentRequests: number }
@@ -91,7 +97,11 @@ export function createQuotas(defaults: RequestQuota, nowMs: () => number = () =>
         if (!hasEnded) usage.underWay -= 1
         hasEnded = true
       }
-      return { kind: 'admitted', rate: rate(), end }
+      const undo = () => {
+        if (!hasEnded) usage.tokens = Math.min(burst, usage.tokens + tokens)
+        end()
+      }
+      return { kind: 'admitted', rate: rate(), end, undo }
     },
   }
 }

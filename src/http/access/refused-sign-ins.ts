@@ -89,7 +89,7 @@ export function createRefusedSignInCounter({
 }
 
 /** The /64 network of an IPv6 address; an IPv4 address itself. */
-function networkOf(address: string): string {
+export function networkOf(address: string): string {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
   if (mapped !== undefined) return mapped
   if (!isIPv6(address)) return address.slice(0, 64)

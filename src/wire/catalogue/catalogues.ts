@@ -89,8 +89,11 @@ function createProcess() {
     })
     started.unref()
     started.once('exit', () => forget(started))
-    // Requests to a process that has just ended fail by its end.
-    started.on('error', () => forget(started))
+    // Requests to a process that has just ended fail by its end. One that runs, and cannot be reached, must not go on by itself.
+    started.on('error', () => {
+      forget(started)
+      started.kill('SIGKILL')
+    })
     return started
   }
   const forget = (ended: ChildProcess) => {

@@ -39,6 +39,16 @@ export interface Variables {
   readonly principal: string
   readonly database: string
   readonly settings: readonly (readonly [string, string])[]
+  readonly cursors: readonly SessionCursor[]
+}
+
+/** A cursor, as pg_cursors lists it. */
+export interface SessionCursor {
+  readonly name: string
+  readonly statement: string
+  readonly isHoldable: boolean
+  readonly isScrollable: boolean
+  readonly createdAtMs: number
 }
 
 /** Time after which a statement is interrupted. Its planning cannot be. */
@@ -83,13 +93,25 @@ export async function openEvaluator(setup: readonly string[]): Promise<Evaluator
   }
 }
 
-function variableStatements({ principal, database, settings }: Variables): readonly string[] {
+/** A list of rows of pg_cursors. One without rows has the type, too. */
+export function cursorList(rows: readonly string[]): string {
+  const columns =
+    'name VARCHAR, statement VARCHAR, is_holdable BOOLEAN, is_binary BOOLEAN, is_scrollable BOOLEAN, creation_time TIMESTAMP'
+  return `[${rows.join(', ')}]::STRUCT(${columns})[]`
+}
+
+function variableStatements({ principal, database, settings, cursors }: Variables): readonly string[] {
   const quoted = (text: string) => `'${text.replaceAll("'", "''")}'`
+  const rows = cursors.map(
+    ({ name, statement, isHoldable, isScrollable, createdAtMs }) =>
+      `row(${quoted(name)}, ${quoted(statement)}, ${isHoldable}, false, ${isScrollable}, epoch_ms(${createdAtMs}))`,
+  )
   const pairs = settings.map(([name, value]) => `${quoted(name.toLowerCase())}: ${quoted(value)}`)
   return [
     `SET VARIABLE principal = ${quoted(principal)}`,
     `SET VARIABLE database = ${quoted(database)}`,
     `SET VARIABLE settings = MAP {${pairs.join(', ')}}`,
+    `SET VARIABLE cursors = ${cursorList(rows)}`,
   ]
 }
 

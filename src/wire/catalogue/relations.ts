@@ -4,6 +4,7 @@ import type { CatalogEntry } from '../../core/dataset/entry.ts'
 import { entry, must } from '../../privacy/must.ts'
 import { createSettings } from '../session/settings.ts'
 import { OID, SQL_NAMES, typeOfCompared } from '../values/oids.ts'
+import { cursorList } from './evaluator.ts'
 import { DATABASE, DUMMY_DATABASE, OID_OF_PG_CLASS, OID_OF_PRINCIPAL, SCHEMAS } from './names.ts'
 import { RELATIONS, TYPES } from './postgres-relations.ts'
 
@@ -24,10 +25,12 @@ export function catalogueStatements(entries: readonly CatalogEntry[]): readonly 
   const oids = oidsOf(entries)
   return [
     ...Object.values(SCHEMAS).map((schema) => `CREATE SCHEMA ${schema}`),
-    ...relations.map(
-      ({ schema, name, columns }) =>
-        `CREATE TABLE ${SCHEMAS[schema]}.${name} ` +
-        `(${columns.map(([column, type]) => `"${column}" ${typeIn(type)}`).join(', ')})`,
+    `SET VARIABLE cursors = ${cursorList([])}`,
+    ...relations.map(({ schema, name, columns }) =>
+      name === 'pg_cursors'
+        ? `CREATE VIEW ${SCHEMAS[schema]}.${name} AS SELECT unnest(getvariable('cursors'), recursive := true)`
+        : `CREATE TABLE ${SCHEMAS[schema]}.${name} ` +
+          `(${columns.map(([column, type]) => `"${column}" ${typeIn(type)}`).join(', ')})`,
     ),
     ...serverFacts(relations),
     ...entries.flatMap((entry) =>

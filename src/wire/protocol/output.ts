@@ -6,7 +6,7 @@ export interface Output {
   add(message: Buffer): void
   /**
    * Sends what was added.
-   * @throws TooSlow if the client does not take it in time
+   * @throws TooSlow if the client does not take it in time. The connection is closed then.
    */
   flush(): Promise<void>
   /** Sends what was added, if it is much. */
@@ -14,11 +14,12 @@ export interface Output {
 }
 
 const MUCH_BYTES = 64 * 1024
-/** Time within which a client must take what was sent. */
-const SEND_MS = 60_000
 
-/** Collects messages, and sends them when they are flushed. */
-export function openOutput(connection: Writable): Output {
+/**
+ * Collects messages, and sends them when they are flushed.
+ * @param withinMs time within which the client must take what was sent
+ */
+export function openOutput(connection: Writable, withinMs: number): Output {
   let waiting: Buffer[] = []
   let bytes = 0
 
@@ -27,7 +28,7 @@ export function openOutput(connection: Writable): Output {
     const sent = Buffer.concat(waiting)
     waiting = []
     bytes = 0
-    if (connection.writable && !connection.write(sent)) await drained(connection)
+    if (connection.writable && !connection.write(sent)) await drained(connection, withinMs)
   }
   return {
     add(message) {
@@ -39,7 +40,7 @@ export function openOutput(connection: Writable): Output {
   }
 }
 
-function drained(connection: Writable): Promise<void> {
+function drained(connection: Writable, withinMs: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const end = () => {
       clearTimeout(timer)
@@ -50,7 +51,9 @@ function drained(connection: Writable): Promise<void> {
     const timer = setTimeout(() => {
       reject(new TooSlow())
       end()
-    }, SEND_MS)
+      // Whatever else is sent would wait as long again.
+      connection.destroy()
+    }, withinMs)
     connection.on('drain', end)
     connection.on('close', end)
   })

@@ -124,7 +124,8 @@ export function stopped(as: 'cancelled' | 'timed out'): WireError {
   )
 }
 
-function overQuota(kind: 'rate-limited' | 'too-many'): WireError {
+/** The refusal of a request beyond the limits of its principal. */
+export function overQuota(kind: 'rate-limited' | 'too-many'): WireError {
   return kind === 'rate-limited'
     ? new WireError('53400', 'You have sent too many statements. Nothing was charged. Retry later.')
     : new WireError('53300', 'You have too many requests under way. Nothing was charged. Retry later.')

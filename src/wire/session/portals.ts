@@ -1,5 +1,6 @@
 import type { Dataset } from '../../core/dataset/dataset.ts'
 import type { Principal } from '../../http/access/principal.ts'
+import type { SessionCursor } from '../catalogue/evaluator.ts'
 import { WireError } from '../errors.ts'
 import type { Format, FrontendMessage } from '../protocol/frontend.ts'
 import { formatAt } from '../protocol/frontend.ts'
@@ -27,6 +28,7 @@ export interface Portal {
   readonly formats: readonly Format[]
   /** Length of its name and of its parameters. */
   readonly characters: number
+  readonly createdAtMs: number
   /** Absent before it is executed. */
   result?: Result
   /** Who has executed it, with the rights of then. */
@@ -118,6 +120,15 @@ export function createPrepared(): Prepared {
       }
     },
   }
+}
+
+/** The cursors of a session. The portal without a name is that of the statement which asks for them. */
+export function cursorsOf({ portals }: Prepared): readonly SessionCursor[] {
+  const named = portals.entries().filter(([name]) => name !== '')
+  return named.map(([name, { text, ends, scrolls = false, createdAtMs }]) => ({
+    ...{ name, statement: text, createdAtMs },
+    ...{ isHoldable: ends !== undefined && ends !== 'on-end', isScrollable: scrolls },
+  }))
 }
 
 /** The number of values of a portal that the client has not fetched. Rows that were fetched stay with those after them. */

@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { logFailure } from '../../http/problem.ts'
 import { must } from '../../privacy/must.ts'
+import type { CatalogueCaller, Catalogues } from '../catalogue/catalogues.ts'
 import { noteUnknownFunction } from '../catalogue/unknown-functions.ts'
 import { describeError, WireError } from '../errors.ts'
 import type { WireParts } from '../parts.ts'
@@ -12,13 +13,18 @@ import type { Output } from '../protocol/output.ts'
 import { encodeValue } from '../values/encode.ts'
 import { createCountedRuns, stopped } from './counted-runs.ts'
 import type { Result } from './execute.ts'
-import { createPrepared, type Portal, waitingValuesOf } from './portals.ts'
+import { createPrepared, cursorsOf, type Portal, waitingValuesOf } from './portals.ts'
 import type { SessionState } from './state.ts'
 import { createStatements } from './statements.ts'
 
+type Asking = Pick<CatalogueCaller, 'principal' | 'cursors'>
+
 /** A client that has signed in. */
-export interface SignedIn
-  extends Pick<SessionState, 'settings' | 'isDummy' | 'principal' | 'catalogue' | 'describeCatalogue'> {
+export interface SignedIn extends Pick<SessionState, 'settings' | 'isDummy' | 'principal'> {
+  /** Evaluates a statement about the catalogue of the datasets that the caller may use, and about the cursors of the session. */
+  catalogue(caller: Asking, sql: string, givenUp: AbortSignal): ReturnType<Catalogues['evaluate']>
+  /** Describes the columns of such a statement, which is not evaluated. */
+  describeCatalogue(caller: Asking, sql: string, givenUp: AbortSignal): ReturnType<Catalogues['describe']>
   /** Aborted once the client has disconnected. */
   readonly left: AbortSignal
   /** The number of values that wait for their clients, in all sessions of the user. */
@@ -37,8 +43,6 @@ export interface Session {
   waitingValues(): number
 }
 
-/** Time within which the rest of a message must arrive. */
-const MESSAGE_MS = 30_000
 const HEADER_BYTES = 4
 
 /** Creates the session of a client. */
@@ -62,6 +66,10 @@ export function createSession(
 
   const state: SessionState = {
     ...signedIn,
+    catalogue: (principal, ...asked) =>
+      signedIn.catalogue({ principal, cursors: cursorsOf(prepared) }, ...asked),
+    describeCatalogue: (principal, ...asked) =>
+      signedIn.describeCatalogue({ principal, cursors: cursorsOf(prepared) }, ...asked),
     status: () => status,
     setStatus(next) {
       status = next
@@ -149,7 +157,7 @@ export function createSession(
       const result = await run(each.command, text)
       sendNotices(result.notices)
       if (result.kind === 'rows') output.add(send.rowDescription(result.columns, () => 'text'))
-      sending = { text, read: each, formats: [], sent: 0, characters: 0, result }
+      sending = { text, read: each, formats: [], sent: 0, characters: 0, createdAtMs: 0, result }
       await sendResult(sending, result, 0)
     }
   }
@@ -176,6 +184,7 @@ export function createSession(
       text: statement.text,
       read: bound,
       formats: message.resultFormats,
+      createdAtMs: Date.now(),
       sent: 0,
       characters,
     })
@@ -287,7 +296,7 @@ export function createSession(
 
   async function serve(): Promise<void> {
     for (;;) {
-      const message = await nextMessage(inbox)
+      const message = await nextMessage(inbox, parts.times.messageMs)
       if (message === undefined || ending) break
       text = textOf(message) ?? text
       try {
@@ -329,14 +338,15 @@ export function createSession(
 }
 
 /** Returns the next message; undefined if the client has left, or the session ends. */
-async function nextMessage(inbox: Inbox): Promise<FrontendMessage | undefined> {
+async function nextMessage(inbox: Inbox, withinMs: number): Promise<FrontendMessage | undefined> {
   const type = await inbox.take(1)
   if (type === undefined) return undefined
-  const header = await inbox.take(HEADER_BYTES, MESSAGE_MS)
+  const begunMs = performance.now()
+  const header = await inbox.take(HEADER_BYTES, withinMs)
   if (header === undefined) return undefined
   const length = header.readInt32BE() - HEADER_BYTES
   if (length < 0 || length > MAX_MESSAGE_BYTES)
     throw new ProtocolViolation(`a message has at most ${MAX_MESSAGE_BYTES} bytes`)
-  const message = await inbox.take(length, MESSAGE_MS)
+  const message = await inbox.take(length, Math.max(0, withinMs - (performance.now() - begunMs)))
   return message === undefined ? undefined : readMessage(must(type[0], 'a byte'), message)
 }

@@ -112,7 +112,8 @@ export function createStatements(
     await columnsOf(query, source)
     const read = { command: query, parameters: [], tables: [] }
     const ends = holds ? 'on-rollback' : 'on-end'
-    portals.set(name, { text: source, read, formats: [], sent: 0, characters, scrolls, ends })
+    const createdAtMs = Date.now()
+    portals.set(name, { text: source, read, formats: [], sent: 0, characters, createdAtMs, scrolls, ends })
     return done('DECLARE CURSOR')
   }
 

@@ -1,5 +1,6 @@
-import { fork } from 'node:child_process'
+import { type ChildProcess, fork } from 'node:child_process'
 import { randomBytes, randomInt } from 'node:crypto'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { copyFile } from 'node:fs/promises'
 import path from 'node:path'
@@ -190,7 +191,7 @@ test('attack: the process of the catalogue ends with a service that is killed, a
   try {
     child.send({ kind: 'open', key: '', setup: ['CREATE TABLE pg_class (oid INTEGER)'] })
     await once(child, 'message')
-    const variables = { principal: 'ada', database: 'sotto', settings: [] }
+    const variables = { principal: 'ada', database: 'sotto', settings: [], cursors: [] }
     child.send({ kind: 'evaluate', key: '', sql: joined(400), variables, describes: true })
     await setTimeout(1_000)
     // As the end of the service does.
@@ -204,7 +205,12 @@ test('attack: the process of the catalogue ends with a service that is killed, a
 test('the process of the catalogue has no options of the service, such as a file with secrets', async () => {
   process.execArgv.push('--env-file=absent')
   const catalogues = openCatalogues({ list: () => [] })
-  const caller = { principal: { name: 'ada', role: 'analyst' }, database: 'sotto', settings: [] } as const
+  const caller = {
+    principal: { name: 'ada', role: 'analyst' },
+    database: 'sotto',
+    settings: [],
+    cursors: [],
+  } as const
   try {
     const { rows } = await catalogues.evaluate(caller, 'SELECT 1 AS one', new AbortController().signal)
     expect(rows).toEqual([[1]])
@@ -218,7 +224,7 @@ test('attack: a statement is described with the variables of its own session, an
   const catalogues = openCatalogues({ list: () => [] })
   const callerOf = (name: string) => {
     const settings = [['application_name', `tool of ${name}`]] as const
-    return { principal: { name, role: 'analyst' }, database: 'sotto', settings } as const
+    return { principal: { name, role: 'analyst' }, database: 'sotto', settings, cursors: [] } as const
   }
   const { signal } = new AbortController()
   const called = ['current_user()', "current_setting('application_name')"].map(
@@ -235,6 +241,29 @@ test('attack: a statement is described with the variables of its own session, an
       await expect(described).rejects.toThrow(/'(tool of )?ada'/)
     }
   } finally {
+    catalogues.close()
+  }
+})
+
+test('a process of the catalogue that cannot be reached is ended, and replaced', async () => {
+  const started: ChildProcess[] = []
+  const note = (message: unknown) =>
+    void started.push((message as { readonly process: ChildProcess }).process)
+  subscribe('child_process', note)
+  const catalogues = openCatalogues({ list: () => [] })
+  const principal = { name: 'ada', role: 'analyst' } as const
+  const caller = { principal, database: 'sotto', settings: [], cursors: [] }
+  const one = () => catalogues.evaluate(caller, 'SELECT 1 AS one', new AbortController().signal)
+  try {
+    await one()
+    const first = must(started[0], 'a process')
+    const ended = new Promise((resolve) => first.once('exit', () => resolve('ended')))
+    first.emit('error', new Error('the channel is broken'))
+    expect(await Promise.race([ended, setTimeout(5_000, 'runs on')])).toBe('ended')
+    expect((await one()).rows).toEqual([[1]])
+    expect(started).toHaveLength(2)
+  } finally {
+    unsubscribe('child_process', note)
     catalogues.close()
   }
 })

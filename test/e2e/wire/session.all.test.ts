@@ -263,7 +263,22 @@ describe('statements of SQL about other statements', () => {
     expect(await fetched('RELATIVE 0')).toEqual([rows[4]])
     expect(await fetched('BACKWARD ALL')).toEqual(rows.slice(0, 4).reverse())
     expect(await fetched('PRIOR')).toEqual([])
+    const listed =
+      "SELECT name, statement, is_holdable, is_scrollable, creation_time > now() - interval '1 hour' AS is_new FROM pg_cursors"
+    const another = await connect()
+    await another.client.query('BEGIN; DECLARE "the other\'s" CURSOR FOR SELECT 1')
+    expect((await client.query(listed)).rows).toEqual([
+      {
+        name: 's',
+        statement: expect.stringContaining('DECLARE s SCROLL'),
+        ...{ is_holdable: true, is_scrollable: true, is_new: true },
+      },
+    ])
+    expect((await another.client.query(`SELECT name FROM pg_cursors`)).rows).toEqual([
+      { name: "the other's" },
+    ])
     await client.query('CLOSE s')
+    expect((await client.query(listed)).rows).toEqual([])
     expect(await errorOf(client.query('CLOSE s'))).toMatchObject({ code: '34000' })
     await client.query(`BEGIN; DECLARE gone CURSOR WITH HOLD FOR ${sql}; ROLLBACK`)
     expect(await errorOf(client.query('FETCH gone'))).toMatchObject({ code: '34000' })
@@ -556,7 +571,7 @@ describe('a session', () => {
 
   test('attack: statements that are only prepared, or no SQL, count as requests', async () => {
     const clientOf = async (name: string) => {
-      const quota = { requestsPerMinute: 1, burst: 4 }
+      const quota = { requestsPerMinute: 1, burst: 5 }
       const { body } = await service.as('custodian').post('/v1/keys').send({ name, role: 'analyst', quota })
       return (await connect({ user: name, password: body.key })).client
     }
@@ -564,7 +579,7 @@ describe('a session', () => {
     const codes: (string | undefined)[] = []
     for (let sent = 0; sent < 6; sent += 1) codes.push((await errorOf(flooding.query('SELEC 1'))).code)
     expect(codes).toEqual(['42601', '42601', '42601', '42601', '53400', '53400'])
-    // A statement that is prepared, described, bound and executed counts once.
+    // A sign-in counts once, and so does a statement that is prepared, described, bound and executed.
     const usual = await clientOf('usual')
     for (let sent = 0; sent < 4; sent += 1)
       expect((await usual.query('SELECT $1::int AS n', [sent])).rows).toEqual([{ n: sent }])
