@@ -60,6 +60,9 @@ const MAX_HEAP_MEGABYTES = 512
 /** Time after which a thread without work ends. */
 const IDLE_MS = 60_000
 
+/** Time within which a thread must start. */
+const START_MS = 60_000
+
 /** Owner of the requests without a key. No principal has this name. */
 const KEYLESS = ''
 
@@ -103,7 +106,12 @@ export function openComputationPool<Entry extends Computations>(
     const signal = AbortSignal.any([limit.signal, givenUp, closing.signal])
     try {
       const outcome: Outcome<Output<Entry[Name]>> = await limiter.run(
-        () => pool.run({ input, progress }, { name, signal, transferList: [progress] }),
+        () => {
+          // A thread that is ended while it starts lets the next one begin anew: on a slow machine none would ever run.
+          clearTimeout(timer)
+          timer = setTimeout(() => limit.abort(waitedTooLong(START_MS)), START_MS)
+          return pool.run({ input, progress }, { name, signal, transferList: [progress] })
+        },
         { owner: principal, signal },
       )
       if ('refused' in outcome) throw new Refusal(...outcome.refused)
