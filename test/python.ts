@@ -70,16 +70,21 @@ export async function installPythonClient(python: string, folder: string, extras
 /**
  * Installs a package from PyPI into a virtual environment of its own, unless an earlier run did.
  * @param packaged its name and version, such as `numpy==2.2.6`
+ * @param others what it needs and does not name, or names too loosely
  * @returns the folder of the environment's programs
  */
-export async function installPythonPackage(python: string, packaged: string): Promise<string> {
+export async function installPythonPackage(
+  python: string,
+  packaged: string,
+  ...others: readonly string[]
+): Promise<string> {
   const environment = path.resolve('node_modules/.cache', packaged.replace('==', '-'))
   const programs = path.join(environment, 'bin')
   if (existsSync(path.join(environment, INSTALLED))) return programs
   await rm(environment, { recursive: true, force: true })
   await mkdir(path.dirname(environment), { recursive: true })
   await run(python, ['-m', 'venv', environment])
-  await run(path.join(programs, 'pip'), ['install', '--quiet', packaged])
+  await run(path.join(programs, 'pip'), ['install', '--quiet', packaged, ...others])
   await writeFile(path.join(environment, INSTALLED), '')
   return programs
 }
