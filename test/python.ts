@@ -84,7 +84,7 @@ export async function installPythonPackage(
   await rm(environment, { recursive: true, force: true })
   await mkdir(path.dirname(environment), { recursive: true })
   await run(python, ['-m', 'venv', environment])
-  await run(path.join(programs, 'pip'), ['install', '--quiet', packaged, ...others])
+  await run(path.join(programs, 'pip'), ['install', '--quiet', '--no-compile', packaged, ...others])
   await writeFile(path.join(environment, INSTALLED), '')
   return programs
 }

@@ -8,6 +8,9 @@ export const DUMMY_DATABASE = 'sotto_dummy'
 /** Schemas of the evaluator. PostgreSQL's own names belong to DuckDB's catalogue. */
 export const SCHEMAS = { pg_catalog: 'catalogue', information_schema: 'information' } as const
 
+/** The relation of the catalogue with the declared values of columns, which PostgreSQL does not have. */
+export const DECLARED_VALUES = 'declared_values'
+
 /** Prefix of the macros that stand for functions of PostgreSQL. */
 export const MACRO_PREFIX = 'pgf_'
 

@@ -5,7 +5,14 @@ import { entry, must } from '../../privacy/must.ts'
 import { createSettings } from '../session/settings.ts'
 import { OID, SQL_NAMES, typeOfCompared } from '../values/oids.ts'
 import { cursorList } from './evaluator.ts'
-import { DATABASE, DUMMY_DATABASE, OID_OF_PG_CLASS, OID_OF_PRINCIPAL, SCHEMAS } from './names.ts'
+import {
+  DATABASE,
+  DECLARED_VALUES,
+  DUMMY_DATABASE,
+  OID_OF_PG_CLASS,
+  OID_OF_PRINCIPAL,
+  SCHEMAS,
+} from './names.ts'
 import { RELATIONS, TYPES } from './postgres-relations.ts'
 
 type Value = string | number | boolean | null
@@ -32,6 +39,7 @@ export function catalogueStatements(entries: readonly CatalogEntry[]): readonly 
         : `CREATE TABLE ${SCHEMAS[schema]}.${name} ` +
           `(${columns.map(([column, type]) => `"${column}" ${typeIn(type)}`).join(', ')})`,
     ),
+    `CREATE TABLE ${SCHEMAS.pg_catalog}.${DECLARED_VALUES} (relation VARCHAR, attribute VARCHAR, value VARCHAR)`,
     ...serverFacts(relations),
     ...entries.flatMap((entry) =>
       tableFacts(entry, must(oids.get(entry.dataset.id), 'the OID of a dataset')),
@@ -326,6 +334,16 @@ function tableFacts({ declaration, dataset }: CatalogEntry, oid: number): readon
         },
         ...{ attstattarget: -1, attcompression: '', attalign: ALIGNMENTS.get(type) ?? 'd' },
       })),
+    ),
+    ...insert(
+      DECLARED_VALUES,
+      stored.flatMap((column) =>
+        column.type === 'category'
+          ? [...column.categories, ...(column.nullable ? [null] : [])].map((value) => ({
+              ...{ relation: id, attribute: column.name, value },
+            }))
+          : [],
+      ),
     ),
     ...insert('pg_description', [
       { ...described, objsubid: 0, description: title },

@@ -19,7 +19,7 @@ import { Refusal } from '../../privacy/refusal.ts'
 import { WireError } from '../errors.ts'
 import type { WireParts } from '../parts.ts'
 import type { Report, WireColumn } from '../protocol/backend.ts'
-import type { Command, SimpleCommand } from '../statements/command.ts'
+import type { Command, DeclaredValues, SimpleCommand } from '../statements/command.ts'
 import type { WireValue } from '../values/encode.ts'
 import { columnOfCells, OID, wireColumn } from '../values/oids.ts'
 import { spelled } from './settings.ts'
@@ -58,6 +58,8 @@ export async function execute(
       return answerQuestion(parts, state, command, run)
     case 'catalogue': {
       const principal = await state.principal()
+      const otherwise = unlessDeclared(parts, principal, command.values)
+      if (otherwise !== undefined) return execute(parts, state, otherwise, run)
       const found = await state.catalogue(principal, command.sql, run.givenUp)
       return { kind: 'rows', ...found, tag: 'SELECT', notices: [] }
     }
@@ -99,8 +101,9 @@ export async function columnsOfCommand(
   parts: WireParts,
   state: SessionState,
   command: SimpleCommand,
-  { text, givenUp }: Omit<Run, 'arrivedAtMs'>,
+  run: Omit<Run, 'arrivedAtMs'>,
 ): Promise<readonly WireColumn[] | undefined> {
+  const { text, givenUp } = run
   switch (command.kind) {
     case 'question': {
       const principal = await state.principal()
@@ -110,8 +113,12 @@ export async function columnsOfCommand(
       const asked = await askParsed(text, command.statement, asking)
       return shownColumns(state, columnsBeforehand(asked)).map(({ column }) => columnOfCells(column))
     }
-    case 'catalogue':
-      return state.describeCatalogue(await state.principal(), command.sql, givenUp)
+    case 'catalogue': {
+      const principal = await state.principal()
+      const otherwise = unlessDeclared(parts, principal, command.values)
+      if (otherwise !== undefined) return columnsOfCommand(parts, state, otherwise, run)
+      return state.describeCatalogue(principal, command.sql, givenUp)
+    }
     case 'show':
       return (await show(parts, state, command.name)).columns
     case 'set':
@@ -121,6 +128,18 @@ export async function columnsOfCommand(
     default:
       return undefined
   }
+}
+
+/** What a statement for the values of a column is if they are not declared; undefined if they are. */
+function unlessDeclared(
+  parts: WireParts,
+  principal: Principal,
+  values: DeclaredValues | undefined,
+): SimpleCommand | undefined {
+  if (values === undefined) return undefined
+  const { columns } = requireTable(parts, principal, values.tables)
+  const isDeclared = columns.some(({ name, type }) => name === values.column && type === 'category')
+  return isDeclared ? undefined : values.otherwise
 }
 
 /** The columns that the session shows, each with its place in the rows. */

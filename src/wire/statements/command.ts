@@ -7,7 +7,7 @@ export type Command =
   /** A question about the rows of a dataset. */
   | { readonly kind: 'question'; readonly tables: readonly string[]; readonly statement: Select }
   /** A question about the catalogue and the session, in the dialect of its evaluator. */
-  | { readonly kind: 'catalogue'; readonly sql: string }
+  | { readonly kind: 'catalogue'; readonly sql: string; readonly values?: DeclaredValues }
   /** `values` is absent for the default. `local` settings end with their transaction. */
   | {
       readonly kind: 'set'
@@ -52,6 +52,13 @@ export type Command =
   /** `name` is absent for all cursors. */
   | { readonly kind: 'close'; readonly name?: string }
   | { readonly kind: 'refused'; readonly refused: RefusalParts }
+
+/** The column whose values a statement lists, and what the statement is unless they are declared. */
+export interface DeclaredValues {
+  readonly tables: readonly string[]
+  readonly column: string
+  readonly otherwise: SimpleCommand
+}
 
 /** A command that is not about other statements of the session. */
 export type SimpleCommand = Exclude<Command, { readonly kind: 'prepare' | 'execute' | 'declare' | 'fetch' }>

@@ -17,6 +17,7 @@ import { must } from '../../privacy/must.ts'
 import { Refusal } from '../../privacy/refusal.ts'
 import { catalogueSql, isAboutCatalogue } from './catalogue-statement.ts'
 import type { Command, ReadCommand, RefusalParts, SimpleCommand, TransactionAct } from './command.ts'
+import { readValuesOfColumn } from './declared-values.ts'
 import { bindParameters, dropPlainCasts, eachNode, type Literal, parametersIn } from './parameters.ts'
 
 /** Largest length of a text of statements. Tools read the catalogue by long statements. */
@@ -43,11 +44,16 @@ export function readCommands(text: string, values: readonly Literal[] = []): rea
 
 function readNode(text: string, node: Node): ReadCommand {
   const facts = { parameters: parametersIn(node), tables: tablesIn(node) }
+  return { ...facts, command: orRefused(() => readCommand(text, node)) }
+}
+
+/** Reads a command; one that is refused is read as its refusal. */
+function orRefused<Read extends Command>(read: () => Read) {
   try {
-    return { ...facts, command: readCommand(text, node) }
+    return read()
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
-    return { ...facts, command: { kind: 'refused', refused: partsOf(error) } }
+    return { kind: 'refused', refused: partsOf(error) } as const
   }
 }
 
@@ -124,6 +130,14 @@ function readQuery(text: string, node: Node): SimpleCommand {
   const setting = readSetConfig(node)
   if (setting !== undefined) return setting
   if (isAboutCatalogue(node)) return { kind: 'catalogue', sql: catalogueSql(node) }
+  const values = readValuesOfColumn(node)
+  if (values === undefined) return readQuestion(text, node)
+  const { sql, column } = values
+  const otherwise = orRefused(() => readQuestion(text, node))
+  return { kind: 'catalogue', sql, values: { tables: tablesIn(node), column, otherwise } }
+}
+
+function readQuestion(text: string, node: Node): SimpleCommand {
   if (text.length > MAX_SQL_LENGTH)
     throw new Refusal('sql-not-supported', `A question has at most ${MAX_SQL_LENGTH} characters.`)
   dropPlainCasts(node)

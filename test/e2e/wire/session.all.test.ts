@@ -55,6 +55,40 @@ async function errorOf(statement: Promise<unknown>): Promise<DatabaseError> {
   return error as DatabaseError
 }
 
+describe('the values of a column', () => {
+  test('are those declared, cost nothing, and follow conditions on the column alone', async () => {
+    const { client, notices } = await spender(0.01)
+    const before = await spent()
+    const values = async (sql: string, given: string[] = []) =>
+      (await client.query({ text: sql, values: given, rowMode: 'array' })).rows.flat()
+    const declared = ['Statistician', 'Economist', 'Geographer', 'IT Specialist', 'Unicorn Wrangler']
+    expect(await values('SELECT DISTINCT "Occupation" FROM census')).toEqual(declared)
+    expect(await values('SELECT c."Occupation" FROM public.census c GROUP BY 1 LIMIT 2 OFFSET 1')).toEqual(
+      declared.slice(1, 3),
+    )
+    const found =
+      'SELECT DISTINCT "Occupation" AS "o" FROM census WHERE "Occupation" ILIKE $1 ORDER BY "o" DESC'
+    expect(await values(found, ['%ist%'])).toEqual(['Statistician', 'IT Specialist', 'Economist'])
+    expect(notices).toEqual([])
+    expect(await spent()).toEqual(before)
+  })
+
+  test.each([
+    ['0A000', 'SELECT DISTINCT "Age" FROM census'],
+    ['0A000', 'SELECT DISTINCT "Sex", "Married" FROM census'],
+    ['0A000', 'SELECT DISTINCT "Sex" FROM census WHERE "Age" > 60'],
+    ['0A000', 'SELECT "Sex" FROM census'],
+    ['25006', 'SELECT "Sex" FROM census GROUP BY "Sex" HAVING COUNT(*) > 100'],
+    ['25006', 'SELECT "Sex" FROM census GROUP BY "Sex" ORDER BY COUNT(*)'],
+    ['0A000', 'SELECT DISTINCT "Sex" FROM census WHERE EXISTS (SELECT 1 FROM census)'],
+    ['0A000', 'SELECT DISTINCT "Sex" FROM census, pg_class'],
+    ['0A000', `SELECT DISTINCT "Sex" FROM census WHERE "Sex" = (VALUES ('M'))`],
+  ])('are not asked for (%s) by %s', async (code, sql) => {
+    const { client } = await connect({ options: '-c sotto.epsilon=0.01' })
+    expect(await errorOf(client.query(sql))).toMatchObject({ code })
+  })
+})
+
 describe('a question', () => {
   test('has the values of the JSON answer, which is replayed', async () => {
     const { client, notices } = await spender(0.01)
@@ -489,6 +523,7 @@ describe('a session', () => {
     expect(await names('SELECT table_name FROM information_schema.tables')).toEqual(['shared'])
     expect(await names('SELECT DISTINCT table_name FROM information_schema.columns')).toEqual(['shared'])
     expect(await names("SELECT 'census'::regclass::oid")).toEqual([null])
+    expect(await errorOf(client.query('SELECT DISTINCT "Sex" FROM census'))).toMatchObject({ code: '42P01' })
     const derived = `SELECT column_name, data_type, is_nullable, col_description('public.shared'::regclass, ordinal_position)
       FROM information_schema.columns WHERE column_name = 'Adult'`
     expect(await names(derived)).toEqual(['Adult', 'boolean', 'NO', 'Of age; Age >= 18; boolean'])

@@ -195,7 +195,8 @@ describe.skipIf(python === undefined)(title, () => {
     const programs = await installPythonPackage(must(python, 'Python'), 'apache-superset==6.1.0', ...others)
     await registerPeople()
     superset = await startSuperset(programs)
-  })
+    // The installation took ten minutes on a busy machine.
+  }, 3_600_000)
   afterAll(async () => {
     if (superset === undefined) return
     const ended = once(superset.process, 'close')
@@ -292,6 +293,21 @@ describe.skipIf(python === undefined)(title, () => {
         })),
       ),
     )
+  })
+
+  test('offers the declared values of a filter at no cost', async () => {
+    const before = await spent()
+    const { result } = await ask('GET', `datasource/table/${dataset}/column/Occupation/values/`)
+    expect(result).toEqual(expect.arrayContaining(OCCUPATIONS))
+    const values = { columns: ['Occupation'], metrics: [], orderby: [['Occupation', true]], row_limit: 1_000 }
+    const [filter] = (
+      await ask('POST', 'chart/data', {
+        ...{ datasource: { id: dataset, type: 'table' }, force: true, queries: [values] },
+        ...{ result_format: 'json', result_type: 'full' },
+      })
+    ).result
+    expect(filter.data.map(({ Occupation }: Body) => Occupation)).toEqual([...OCCUPATIONS.toSorted(), null])
+    expect(await spent()).toBe(before)
   })
 
   test('asks in SQL Lab, and sets there what a question may cost', async () => {

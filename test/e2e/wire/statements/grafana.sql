@@ -40,3 +40,6 @@ WHERE
         FROM generate_series(array_lower(string_to_array(current_setting('search_path'),','),1), array_upper(string_to_array(current_setting('search_path'),','),1)) as i,
           string_to_array(current_setting('search_path'),',') s)
   END
+
+-- Values of a variable.
+SELECT DISTINCT "Sex" AS __text, "Sex" AS __value FROM census

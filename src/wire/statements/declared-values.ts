@@ -1,0 +1,91 @@
+import type { Node } from 'libpg-query'
+import { parseText } from '../../answers/sql/parsing/parser.ts'
+import { must } from '../../privacy/must.ts'
+import { DECLARED_VALUES } from '../catalogue/names.ts'
+import { catalogueSql } from './catalogue-statement.ts'
+import { eachNode } from './parameters.ts'
+
+type Fields = Record<string, unknown>
+
+/** Clauses of a statement for the values of a column. */
+const CLAUSES: readonly string[] = [
+  ...['distinctClause', 'targetList', 'fromClause', 'whereClause', 'groupClause', 'sortClause'],
+  ...['limitCount', 'limitOffset', 'limitOption', 'op'],
+]
+
+/** What such a statement may consist of: no functions, as an aggregate would be one of the values and not of rows. */
+const PARTS: readonly string[] = [
+  ...['ResTarget', 'ColumnRef', 'RangeVar', 'A_Const', 'A_Expr', 'BoolExpr', 'NullTest', 'SortBy', 'List'],
+  ...['String', 'Integer', 'TypeCast', 'SelectStmt'],
+]
+
+/** A statement for the values of one column, in the dialect of the catalogue's evaluator. */
+export interface ValuesOfColumn {
+  readonly column: string
+  readonly sql: string
+}
+
+/**
+ * Reads the statement by which tools list the values to filter by: `SELECT DISTINCT column`, or `SELECT column` with `GROUP BY`.
+ * Conditions and the order are about the same column. The values of a category are declared, so that they are no question
+ * about rows.
+ * @returns undefined for another statement
+ * @throws Refusal as {@link catalogueSql} does
+ */
+export function readValuesOfColumn(tree: Node): ValuesOfColumn | undefined {
+  const { SelectStmt: select } = structuredClone(tree) as { readonly SelectStmt?: Fields }
+  if (select === undefined || Object.keys(select).some((clause) => !CLAUSES.includes(clause)))
+    return undefined
+  const { targetList = [], fromClause = [], distinctClause, groupClause } = select as Clauses
+  const [table, second] = fromClause.map(({ RangeVar: named }) => named)
+  const names = targetList.map(({ ResTarget: target }) => nameOfColumn(target?.val))
+  const [column] = names
+  const isDistinct = distinctClause?.every((each) => Object.keys(each).length === 0)
+  if (!(isDistinct ?? groupClause !== undefined) || table === undefined || second !== undefined)
+    return undefined
+  const aliases = targetList.flatMap(({ ResTarget: target }) => target?.name ?? [])
+  if (column === undefined || names.some((name) => name !== column)) return undefined
+  if (!isOnly(select, [column, ...aliases])) return undefined
+  // Each value is one row already, in the order of the declaration.
+  delete select.distinctClause
+  delete select.groupClause
+  select.fromClause = [
+    { RangeSubselect: { subquery: declared(table.relname, column), alias: { aliasname: 'declared' } } },
+  ]
+  return { column, sql: catalogueSql({ SelectStmt: select } as Node) }
+}
+
+interface Clauses {
+  readonly targetList?: readonly { readonly ResTarget?: { readonly name?: string; readonly val?: Fields } }[]
+  readonly fromClause?: readonly { readonly RangeVar?: { readonly relname: string } }[]
+  readonly distinctClause?: readonly object[]
+  readonly groupClause?: readonly object[]
+}
+
+function nameOfColumn(expression: Fields | undefined): string | undefined {
+  const { ColumnRef: column } = (expression ?? {}) as {
+    readonly ColumnRef?: { readonly fields?: readonly Fields[] }
+  }
+  const { String: last } = (column?.fields?.at(-1) ?? {}) as { readonly String?: { readonly sval?: string } }
+  return last?.sval
+}
+
+/** True if a statement has plain parts only, and names no other columns. It takes the tables off the names. */
+function isOnly(select: Fields, names: readonly string[]): boolean {
+  let only = true
+  eachNode(select, (node) => {
+    for (const kind of Object.keys(node)) if (/^[A-Z]/.test(kind) && !PARTS.includes(kind)) only = false
+    if (node.ColumnRef === undefined) return
+    const name = nameOfColumn(node)
+    if (name === undefined || !names.includes(name)) only = false
+    else node.ColumnRef = { fields: [{ String: { sval: name } }] }
+  })
+  return only
+}
+
+function declared(table: string, column: string): Node {
+  const [name, attribute] = [table, column].map((text) => `'${text.replaceAll("'", "''")}'`)
+  const written = `SELECT value AS "${column.replaceAll('"', '""')}" FROM pg_catalog.${DECLARED_VALUES}
+    WHERE relation = ${name} AND attribute = ${attribute}`
+  return must(parseText(written)[0], 'a statement')
+}
