@@ -1,6 +1,8 @@
 import { type Query, query as querySchema } from '../../../schemas/answers/query.ts'
 import type { Dataset } from '../../core/dataset/dataset.ts'
+import { errorsOf } from '../../core/planner/additive/estimates/estimate-kinds.ts'
 import { isSome } from '../../core/planner/additive/postprocess.ts'
+import { namesOf } from '../../core/planner/additive/shape.ts'
 import { shortestQuery } from '../../core/planner/identity/asked-query.ts'
 import { plan } from '../../core/planner/plan.ts'
 import type { PlanLimits } from '../../core/planner/plans/plan-kind.ts'
@@ -187,20 +189,23 @@ export function rowsOfStatement(
   return { columns: translation.columnsOf(stated), rows: translation.rowsOf(answers) }
 }
 
-/** Noisy integers of its own let an answer be reported with another confidence. */
+/**
+ * Noisy integers of its own let an answer be reported with another confidence, and tell the errors of its values. Those beside an
+ * answer that follows from several releases are not all that it is made from.
+ */
 function answeredPart(part: Part, query: Query, dataset: Dataset, limits: PlanLimits): Answered {
-  const { result, accuracy, noise, integers } = part
+  const { result, accuracy, integers, inference } = part
+  if (integers === undefined || inference !== undefined) return { result, accuracy }
+  const planned = plan(query, dataset, limits)
+  if (planned.kind !== 'additive') throw new RangeError('noisy integers are those of sums and counts')
+  const noisy = integers.map((cells) => cells.map(BigInt))
   const isProcessed = 'postprocess' in query && isSome(query.postprocess)
-  const common = { result, accuracy, ...(isProcessed ? {} : { noise }) }
-  if (integers === undefined) return common
+  const [names, errors] = [namesOf(planned.shown), isProcessed ? [] : errorsOf(planned)]
   return {
-    ...common,
-    reportAt: (confidence) => {
-      const planned = plan(query, dataset, limits)
-      if (planned.kind !== 'additive') throw new RangeError('noisy integers are those of sums and counts')
-      const noisy = integers.map((cells) => cells.map(BigInt))
-      return reporter({ ...planned, confidence })({ kind: 'additive', noisy })
-    },
+    result,
+    accuracy,
+    reportAt: (confidence) => reporter({ ...planned, confidence })({ kind: 'additive', noisy }),
+    errorOf: (statistic) => errors[statistic === undefined ? 0 : names.indexOf(statistic)],
   }
 }
 

@@ -11,7 +11,7 @@ import { type CellValues, valuesOfCells } from './keys.ts'
 import type { ComparisonOperator, Expression } from './parsing/statement.ts'
 import { isFunction } from './rows/computed.ts'
 import { compileHaving } from './rows/post-processing.ts'
-import type { Slots } from './rows/row-values.ts'
+import { NO_GROUPS, type Slots } from './rows/row-values.ts'
 import { columnOf, literalOf, type Scope } from './scope.ts'
 
 const COMPLEMENTS: Readonly<Record<ComparisonOperator, ComparisonOperator>> = {
@@ -272,12 +272,8 @@ function overCells({ scope, place }: Context, expression: Expression, truth: boo
   }
   const condition = compileHaving(scope, slots, expression)
   const { grouping, values } = entry(found, 0)
-  const holds = values.map((value) => condition({ keys: [value], measured: [], totals: noTotals }) === truth)
+  const holds = values.map((value) => condition({ keys: [value], measured: [], all: NO_GROUPS }) === truth)
   return place(rowsInCells(scope, grouping.key, grouping.labels, holds, expression.at), expression.at)
-}
-
-function noTotals(): never {
-  throw new RangeError('a condition on rows has no totals')
 }
 
 /** The rows in the cells of a column for which `holds` is true. */

@@ -14,7 +14,7 @@ import {
 } from './grouping.ts'
 import type { ArithmeticOperator, Expression } from './parsing/statement.ts'
 import { compileValue } from './rows/computed.ts'
-import type { Cell, CellType, Slots } from './rows/row-values.ts'
+import { type Cell, type CellType, NO_GROUPS, type Slots } from './rows/row-values.ts'
 import { columnOf, numberOf, type Scope } from './scope.ts'
 
 /*
@@ -51,7 +51,7 @@ function functionOfCells(scope: Scope, expression: Expression): GroupingExpressi
   if (base === undefined)
     throw scope.unsupported(expression.at, 'this needs a column: constants are not computed.')
   const cellOf: GroupingExpression['cellOf'] = (label) =>
-    computed.valueFor({ keys: [base.cellOf(label)], measured: [], totals: noTotals })
+    computed.valueFor({ keys: [base.cellOf(label)], measured: [], all: NO_GROUPS })
   const { labels } = cellsOf(scope, base, expression.at)
   const known = new Set<string>()
   for (const label of labels) {
@@ -96,10 +96,6 @@ function cellsOf(scope: Scope, { column, name }: GroupingExpression, at: number)
   if (grouping.labels.length <= MOST_CELLS) return grouping
   const rule = `this has ${grouping.labels.length} values; at most ${MOST_CELLS} are supported. Compare ${name} with constants.`
   throw scope.misfit(at, rule)
-}
-
-function noTotals(): never {
-  throw new RangeError('a group has no totals')
 }
 
 /** An exact fraction in lowest terms; the denominator is at least 1. */

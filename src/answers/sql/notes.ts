@@ -22,7 +22,7 @@ export function notesOf(
   { groupings, measures, sortsNoise, divides, queries }: Parts,
 ): readonly string[] {
   const notes: string[] = []
-  const { having, limit, offset } = statement
+  const { having, qualify, limit, offset } = statement
   if (queries > 1)
     notes.push(
       `The statement is ${queries} queries, each at the epsilon or accuracy of the request. They are charged together: queries ` +
@@ -41,7 +41,7 @@ export function notesOf(
     notes.push(
       'Every declared group that WHERE does not exclude has a row, also a group without rows in the dataset.',
     )
-  if (having !== undefined)
+  if (having !== undefined || qualify !== undefined)
     notes.push('HAVING compares noisy values: it may keep or remove other groups than exact values would.')
   if (sortsNoise) notes.push('ORDER BY sorts noisy values. Values that are close may be in the wrong order.')
   if (limit !== undefined || offset !== undefined)

@@ -20,13 +20,23 @@ import type { Call, Expression, Select, Statement, Target } from './parsing/stat
 import { refusePart } from './place.ts'
 import { rewritten } from './rewriting/rewritten.ts'
 import { resolveTimes } from './rewriting/times.ts'
-import { contains, nameOf, unwrapped } from './rewriting/wrappers.ts'
-import { compileValue, halfWidthOf, isFunction, totalOf } from './rows/computed.ts'
+import { contains, hasAggregate, isWindow, nameOf, unwrapped } from './rewriting/wrappers.ts'
+import { compileValue, halfWidthOf, isFunction } from './rows/computed.ts'
 import { createGroupFilter } from './rows/excluded-groups.ts'
-import { compileHaving, sliceOf, sortGroups } from './rows/post-processing.ts'
+import { compileHaving, orderBy, sliceOf } from './rows/post-processing.ts'
 import { type Answered, groupsOf, type ResultColumn } from './rows/result.ts'
 import { halfWidthUnit, isWhole, type StatedNoise, typeOf } from './rows/result-types.ts'
-import { type Cell, type Group, isNoisy, type Slot, type Slots, valueIn } from './rows/row-values.ts'
+import {
+  type Cell,
+  type Computed,
+  type Group,
+  isNoisy,
+  keptBy,
+  type Slot,
+  type Slots,
+  valueIn,
+} from './rows/row-values.ts'
+import { compileWindow } from './rows/windows.ts'
 import { columnOf, declaredName, isColumn, openScope, type Scope } from './scope.ts'
 
 /** A statement as queries, and its rows as post-processing of their answers. */
@@ -70,16 +80,18 @@ export function translate(text: string, select: Select, dataset: Dataset, nowMs:
   const where = condition && conditionOf(scope, place, condition)
   const groupings = readGroupings(scope, statement)
   const measures: PlacedMeasure[] = []
-  const slots = createSlots(scope, place, groupings, measures)
+  const choosesByNoise = statement.having !== undefined && hasAggregate(statement.having)
+  const slots = createSlots(scope, place, groupings, measures, choosesByNoise)
   const outputs = statement.targets.map((target) => ({ target, slot: slots(target.expression) }))
+  if (statement.having !== undefined) requireNoWindows(scope, statement.having)
   const having = statement.having && compileHaving(scope, slots, statement.having)
+  const qualify = statement.qualify && compileHaving(scope, slots, statement.qualify)
   const order = statement.orderBy.map((key) => ({
     slot: key.isResolved ? slots(key.expression) : orderSlot(scope, key.expression, outputs, slots),
     key,
   }))
   const sortsNoise = order.some(({ slot }) => isNoisy(slot))
   const slice = sliceOf(scope, statement)
-  if (having !== undefined) requireNoTotals(scope, statement)
   if (measures.length === 0) throw refuseWithoutAggregate(scope, statement)
   const queries = assembleQueries(scope, groupings, measures, where)
   if (queries.length > MAX_BATCH_QUERIES) {
@@ -101,8 +113,9 @@ export function translate(text: string, select: Select, dataset: Dataset, nowMs:
     rowsOf: (answers) => {
       const isIncluded = createGroupFilter(where, parts.groupings, dataset)
       const groups = groupsOf(answers, { ...parts, queries }, isIncluded)
-      const kept = having === undefined ? groups : groups.filter((group) => having(group) === true)
-      return sortGroups(kept, order)
+      const kept = having === undefined ? groups : keptBy(groups, having)
+      return (qualify === undefined ? kept : kept.filter((group) => qualify(group) === true))
+        .toSorted(orderBy(order))
         .slice(slice.from, slice.from + slice.count)
         .map((group) => outputs.flatMap(({ slot }) => cellsOf(group, slot)))
     },
@@ -115,12 +128,13 @@ function unplaced(scope: Scope, expression: Expression): QueryPredicate {
   return conditionOf(scope, (part) => part, expression)
 }
 
-/** HAVING chooses groups by their noise, so the half-width of their total would be wrong. */
-function requireNoTotals(scope: Scope, statement: Statement): void {
-  contains(statement, (part) => {
-    if (part.kind === 'call' && part.over)
-      throw scope.unsupported(part.at, 'OVER () is not supported with HAVING. Leave HAVING out.')
-    return false
+/** As in SQL, where HAVING chooses the groups that windows see. */
+function requireNoWindows(scope: Scope, having: Expression): void {
+  contains(having, (part) => {
+    if (!isWindow(part)) return false
+    const rule =
+      'windows are not supported in HAVING. Write the condition around it: SELECT * FROM (SELECT ...) AS t WHERE ...'
+    throw scope.unsupported(part.at, rule)
   })
 }
 
@@ -191,13 +205,28 @@ function signatureOf(scope: Scope, expression: Expression): string {
   })
 }
 
+const MOST_WINDOWS = 20
+
 /** Finds the values of expressions in groups. An aggregate that is new is added to `measures`. */
 function createSlots(
   scope: Scope,
   place: Placing,
   groupings: readonly PlacedGrouping[],
   measures: PlacedMeasure[],
+  choosesByNoise: boolean,
 ): Slots {
+  const windows = new Map<string, Computed>()
+  const windowed = (call: Call, name: string): Slot => {
+    const compile = (part: Expression) => compileValue(scope, slots, part)
+    const value = windows.get(name) ?? compileWindow(scope, call, { slots, compile, name, choosesByNoise })
+    windows.set(name, value)
+    if (windows.size > MOST_WINDOWS)
+      throw scope.unsupported(
+        call.at,
+        `at most ${MOST_WINDOWS} different windows are supported in a statement.`,
+      )
+    return { computed: value, type: value.type }
+  }
   const measured = (call: Call): Slot => {
     const part = measureOf(scope, place, call)
     const filter = call.filter && conditionOf(scope, place, call.filter)
@@ -218,9 +247,9 @@ function createSlots(
     if (grouping !== undefined) return { key, type: grouping.part.type }
     switch (kind) {
       case 'call': {
+        if (expression.over !== undefined) return windowed(expression, signature)
         if (isGroupingFunction(expression.name)) break
         if (isFunction(expression.name)) return computed(expression)
-        if (expression.over) return totalSlot(scope, slots, expression)
         const other = rewritten(expression)
         return other === undefined ? measured(expression) : slots(other)
       }
@@ -256,21 +285,6 @@ const NO_ROWS =
 /** A cast of a number to a wider type keeps what it is. */
 function numberSlot(slot: Slot, computed: (expression: Expression) => Slot, cast: Expression): Slot {
   return 'measure' in slot && slot.type === 'number' ? slot : computed(cast)
-}
-
-/** SUM(COUNT(*)) OVER () and SUM(SUM(x)) OVER (). */
-function totalSlot(scope: Scope, slots: Slots, { name, arguments: parts, filter, at }: Call): Slot {
-  const [only, second] = parts
-  const isAdded = only?.kind === 'call' && (only.name === 'count' || only.name === 'sum') && !only.over
-  if (name !== 'sum' || !isAdded || only.distinct || second !== undefined || filter !== undefined) {
-    const rule = 'of window functions only SUM(COUNT(*)) OVER () is supported, the total of all groups.'
-    throw scope.unsupported(at, rule)
-  }
-  const slot = slots(only)
-  if (!('measure' in slot))
-    throw scope.unsupported(at, 'only an aggregate itself can be added up over all groups.')
-  const computed = totalOf(slot.measure)
-  return { computed, type: computed.type }
 }
 
 interface Output {

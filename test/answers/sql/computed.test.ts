@@ -6,7 +6,7 @@ import { halfWidthBound, noiseOf } from '../../../src/core/mechanisms/noise/comb
 import type { AdditivePlan } from '../../../src/core/planner/additive/shape.ts'
 import { plan } from '../../../src/core/planner/plan.ts'
 import { noiseReport, reporter } from '../../../src/core/planner/report.ts'
-import { entry } from '../../../src/privacy/must.ts'
+import { entry, must } from '../../../src/privacy/must.ts'
 import { translatedAll, visits } from './translated.ts'
 
 /* Half-widths of computed values, from the integers that answers store. */
@@ -16,7 +16,12 @@ beforeAll(loadParser)
 const LIMITS = { maxCells: 1_000 }
 
 /** Answers a statement with these noisy integers: a list for each query, with those of each of its statistics. */
-function answered(sql: string, integers: readonly (readonly (readonly bigint[])[])[], terms = {}) {
+function answered(
+  sql: string,
+  integers: readonly (readonly (readonly bigint[])[])[],
+  terms = {},
+  facts = {},
+) {
   const translation = translatedAll(sql, { epsilon: 0.1, mechanism: 'geometric', ...terms })
   const plans = translation.asked.map((query) => {
     const planned = plan(query, visits, LIMITS)
@@ -26,7 +31,12 @@ function answered(sql: string, integers: readonly (readonly (readonly bigint[])[
   const answers = plans.map((planned, place) => {
     const noisy = entry(integers, place)
     const report = reporter(planned)({ kind: 'additive', noisy })
-    return { ...report, noise: noiseReport(planned), integers: noisy.map((cells) => cells.map(String)) }
+    return {
+      ...report,
+      ...facts,
+      noise: noiseReport(planned),
+      integers: noisy.map((cells) => cells.map(String)),
+    }
   })
   const document = answers.length === 1 ? answers[0] : { answers }
   const asked = { dataset: visits, queries: translation.asked, translation }
@@ -74,9 +84,48 @@ test('of a total are those of all groups together', () => {
   const [first] = rows
   expect(first?.slice(0, 2)).toEqual(['North', 100])
   expect(first?.[2]).toBeCloseTo(together, 6)
-  // Cutting at 0 moves the total, by no one knows how much.
+  // Cutting at 0 makes no error larger, but the errors are no noises any more.
   const cut = answered(sql, [[[10n, 20n, 30n, -40n]]], { postprocess: { nonNegative: true } })
-  expect(cut.rows[0]).toEqual(['North', 60, null])
+  expect(cut.rows[0]).toEqual(['North', 60, 4 * halfWidthOf(entry(cut.plans, 0), 1 - 0.05 / 4)])
+})
+
+test('of windows are those of their groups together', () => {
+  const months = "date_trunc('month', day)"
+  const over = `OVER (ORDER BY ${months} ROWS BETWEEN 1 PRECEDING AND CURRENT ROW)`
+  const sql = `SELECT SUM(SUM(Visits)) ${over} AS s, COUNT(*) - LAG(COUNT(*)) OVER (ORDER BY ${months}) AS d, RANK() OVER (ORDER BY SUM(Visits)) AS k,
+    ROW_NUMBER() OVER (ORDER BY ${months}) AS r FROM visits GROUP BY ${months} ORDER BY ${months}`
+  const { plans, rows, columns } = answered(sql, [
+    [
+      [1n, 5n, 2n, 7n],
+      [10n, 20n, 30n, 40n],
+    ],
+  ])
+  const [{ measurements } = {}] = plans
+  const noise = noiseOf(must(measurements?.[0], 'a sum'), 1)
+  const both = halfWidthBound(0.05)([noise, noise].map((each) => ({ noise: each, weight: 1 })))
+  const difference = 2 * halfWidthOf(entry(plans, 0), 0.975, 1)
+  expect(columns.map(({ name }) => name)).toEqual([
+    's',
+    's_half_width',
+    'd',
+    'd_half_width',
+    'k',
+    'k_half_width',
+    'r',
+  ])
+  expect(rows.map(([, , ...others]) => others)).toEqual([
+    [null, null, 1, null, 1],
+    [10, difference, 3, null, 2],
+    [10, difference, 2, null, 3],
+    [10, difference, 4, null, 4],
+  ])
+  expect(rows.map(([s]) => s)).toEqual([1, 6, 7, 9])
+  expect(rows[2]?.[1]).toBeCloseTo(both, 6)
+})
+
+test('are unknown for values that are computed from answers which follow from several releases', () => {
+  const sql = 'SELECT COUNT(*) FILTER (WHERE member) - COUNT(*) FILTER (WHERE NOT member) AS d FROM visits'
+  expect(answered(sql, [[[70n]], [[100n]]], {}, { inference: {} }).rows[0]?.[1]).toBeNull()
 })
 
 test('are absent for values without noise', () => {

@@ -51,6 +51,19 @@ export const STATEMENTS: Readonly<Record<string, readonly (readonly [sql: string
        WHERE "source"."count" > 100 LIMIT 1048575`,
       1,
     ],
+    [
+      `SELECT DATE_TRUNC('month', "public"."census"."Joined") AS "Joined",
+       SUM(COUNT(*)) OVER (ORDER BY DATE_TRUNC('month', "public"."census"."Joined") ASC ROWS UNBOUNDED PRECEDING) AS "count"
+       FROM "public"."census" GROUP BY DATE_TRUNC('month', "public"."census"."Joined")
+       ORDER BY DATE_TRUNC('month', "public"."census"."Joined") ASC`,
+      1,
+    ],
+    [
+      `SELECT "source"."Joined" AS "Joined", "source"."sum" AS "sum", LAG("source"."sum", 1) OVER (ORDER BY "source"."Joined" ASC) AS "before"
+       FROM (SELECT CAST(DATE_TRUNC('month', "public"."census"."Joined") AS date) AS "Joined", SUM("public"."census"."Earnings") AS "sum"
+       FROM "public"."census" GROUP BY CAST(DATE_TRUNC('month', "public"."census"."Joined") AS date)) AS "source" ORDER BY 1`,
+      1,
+    ],
   ],
   Superset: [
     [
@@ -82,6 +95,12 @@ export const STATEMENTS: Readonly<Record<string, readonly (readonly [sql: string
     ],
     [`SELECT MIN("Age") AS "MIN(Age)", MAX("Age") AS "MAX(Age)", COUNT(*) AS count FROM public.census`, 3],
     [`SELECT DISTINCT "Occupation" AS "Occupation" FROM public.census LIMIT 1000`, 'GROUP BY'],
+    [
+      `SELECT "Occupation", "Sex", n FROM (SELECT "Occupation", "Sex", COUNT(*) AS n,
+       ROW_NUMBER() OVER (PARTITION BY "Occupation" ORDER BY COUNT(*) DESC) AS place FROM census GROUP BY 1, 2) AS virtual_table
+       WHERE place <= 1 ORDER BY n DESC`,
+      1,
+    ],
   ],
   Grafana: [
     [
@@ -106,6 +125,12 @@ export const STATEMENTS: Readonly<Record<string, readonly (readonly [sql: string
       1,
     ],
     [`SELECT DISTINCT "Sex" AS __text, "Sex" AS __value FROM census`, 'GROUP BY'],
+    [
+      `SELECT date_trunc('day', "Seen") AS time, avg(count(*)) OVER (ORDER BY date_trunc('day', "Seen") ROWS BETWEEN 6 PRECEDING AND CURRENT ROW) AS week,
+       100.0 * count(*) / sum(count(*)) OVER (PARTITION BY date_trunc('day', "Seen")) AS share, "Sex" AS metric
+       FROM census GROUP BY 1, "Sex" ORDER BY 1`,
+      1,
+    ],
   ],
   DBeaver: [
     ['SELECT count(*) FROM public.census', 1],

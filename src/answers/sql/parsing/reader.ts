@@ -9,11 +9,13 @@ import type {
   SortBy,
   TypeCast,
   TypeName,
+  WindowDef,
 } from 'libpg-query'
 import { defined } from '../../../privacy/defined.ts'
-import { entry } from '../../../privacy/must.ts'
+import { entry, must } from '../../../privacy/must.ts'
 import { type Refusal, refuseField } from '../../../privacy/refusal.ts'
 import { refusePart } from '../place.ts'
+import { FRAMES } from './frames.ts'
 import { intervalOf } from './interval.ts'
 import type {
   ArithmeticOperator,
@@ -28,6 +30,7 @@ import type {
   TableName,
   Target,
   ValueType,
+  Window,
 } from './statement.ts'
 
 type KindOfNode<Kind extends string> = Node extends infer Each
@@ -350,9 +353,28 @@ function readCall(reader: Reader, call: FuncCall): Call {
     arguments: args.map((node) => readExpression(reader, node)),
     withinGroup: key && { value: key.expression, descending: key.descending },
     filter: call.agg_filter && readExpression(reader, call.agg_filter),
-    over: call.over === undefined ? undefined : (true as const),
+    over: call.over && readWindow(reader, call.over, at),
     at,
   })
+}
+
+/** Most rows of a frame before or after the current one, so that computing it stays quick. */
+const MOST_DISTANT = 1_000
+
+function readWindow(reader: Reader, window: WindowDef, at: number): Window {
+  const { partitionClause = [], orderClause = [], frameOptions = 0, startOffset, endOffset } = window
+  const { unit, start, end } = must(FRAMES.get(frameOptions), 'an allowed frame')
+  const distance = (sign: number | undefined, node: Node | undefined): number | undefined => {
+    if (node === undefined || sign === undefined) return sign
+    const rows = fieldsOf(node, 'A_Const')?.ival
+    if (rows !== undefined && (rows.ival ?? 0) <= MOST_DISTANT) return sign * (rows.ival ?? 0)
+    throw reader.refuse(window.location ?? at, `a frame has whole numbers of rows, at most ${MOST_DISTANT}.`)
+  }
+  return {
+    partitionBy: partitionClause.map((node) => readExpression(reader, node)),
+    orderBy: orderClause.map((node) => readSortKey(reader, node)),
+    frame: defined({ unit, start: distance(start.sign, startOffset), end: distance(end.sign, endOffset) }),
+  }
 }
 
 const COMPARISONS: readonly string[] = ['=', '!=', '<', '<=', '>', '>='] satisfies ComparisonOperator[]

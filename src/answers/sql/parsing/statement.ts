@@ -20,7 +20,11 @@ export interface Select {
 }
 
 /** A SELECT over one dataset. */
-export type Statement = Omit<Select, 'from' | 'named'> & { readonly from: TableName }
+export type Statement = Omit<Select, 'from' | 'named'> & {
+  readonly from: TableName
+  /** The condition of a SELECT around it, on groups with the values of their windows. */
+  readonly qualify?: Expression
+}
 
 /** A SELECT in FROM or WITH, and its name. */
 export interface Subquery {
@@ -160,7 +164,22 @@ export interface Call {
   readonly withinGroup?: { readonly value: Expression; readonly descending: boolean }
   /** The condition of FILTER. */
   readonly filter?: Expression
-  /** True for OVER (): the aggregate of all groups. */
-  readonly over?: true
+  /** The window of OVER. */
+  readonly over?: Window
   readonly at: number
+}
+
+/** A window over the groups of a statement. */
+export interface Window {
+  readonly partitionBy: readonly Expression[]
+  readonly orderBy: readonly SortKey[]
+  readonly frame: Frame
+}
+
+/** The rows of a window, by their distances from the current row; an end that is absent is that of the partition. */
+export interface Frame {
+  /** At a distance of 0, `range` also has the rows that ORDER BY does not tell from the current one. */
+  readonly unit: 'rows' | 'range'
+  readonly start?: number
+  readonly end?: number
 }

@@ -7,8 +7,7 @@ const NO_JOINS = `only JOIN and LEFT JOIN of tables are supported. ${ONE_TABLE}`
 const NO_SETS =
   'UNION, INTERSECT and EXCEPT are not supported. Send each SELECT by itself, or several queries as a batch.'
 const NO_WRITES = 'only SELECT is supported. The service never changes data.'
-const ONE_WINDOW =
-  'of window functions only SUM(COUNT(*)) OVER () is supported, the total of all groups. Use GROUP BY.'
+const NO_NAMED_WINDOWS = 'names of windows are not supported. Write the window in OVER (...) itself.'
 const NO_GROUPING_SETS =
   'GROUPING SETS, ROLLUP and CUBE are not supported. Send one statement for each set of groups.'
 
@@ -62,12 +61,12 @@ const ADVICE: Readonly<Record<string, string>> = {
   'SelectStmt.rarg': NO_SETS,
   'SelectStmt.all': NO_SETS,
   'SelectStmt.valuesLists': 'VALUES is not supported. Write SELECT ... FROM the dataset.',
-  'WindowDef.partitionClause': ONE_WINDOW,
-  'WindowDef.orderClause': ONE_WINDOW,
-  'WindowDef.frameOptions': ONE_WINDOW,
-  'WindowDef.name': ONE_WINDOW,
+  'WindowDef.frameOptions':
+    'the frame of a window is ROWS, or RANGE between its ends and the current row, without EXCLUDE.',
+  'WindowDef.name': NO_NAMED_WINDOWS,
+  'WindowDef.refname': NO_NAMED_WINDOWS,
   'WithClause.recursive': `recursion is not supported. ${ONE_TABLE}`,
-  'SelectStmt.windowClause': 'window functions are not supported. Use GROUP BY.',
+  'SelectStmt.windowClause': NO_NAMED_WINDOWS,
   SetToDefault: 'DEFAULT is not supported.',
   'SortBy.useOp': 'ORDER BY ... USING is not supported. Write ASC or DESC.',
   'SortBy.sortby_dir=SORTBY_USING': 'ORDER BY ... USING is not supported. Write ASC or DESC.',
@@ -102,10 +101,6 @@ export const KEYWORDS: Readonly<Record<string, Keyword>> = {
   'SelectStmt.larg': { name: 'SELECT' },
   'SelectStmt.valuesLists': { name: 'VALUES' },
   'SelectStmt.windowClause': { name: 'WINDOW' },
-  'WindowDef.partitionClause': { name: 'OVER', after: ')' },
-  'WindowDef.orderClause': { name: 'OVER', after: ')' },
-  'WindowDef.frameOptions': { name: 'OVER', after: ')' },
-  'WindowDef.name': { name: 'OVER', after: ')' },
   'WithClause.recursive': { name: 'WITH' },
   'FuncCall.func_variadic': { name: 'VARIADIC' },
 }

@@ -1,4 +1,5 @@
 import { refusePart } from '../place.ts'
+import { FRAMES } from './frames.ts'
 import { advice, KEYWORDS } from './syntax-advice.ts'
 
 /*
@@ -17,9 +18,6 @@ const structure = (kind: string): Content => ({ structure: kind })
 const oneOf = (...values: readonly (string | number | boolean)[]): Content => ({ oneOf: values })
 const NODES = 'nodes'
 const DATA = 'data'
-
-/** The options of a window without a frame of its own. */
-const DEFAULT_FRAME = 1_058
 
 const SYNTAX: Readonly<Record<string, Readonly<Record<string, Content>>>> = {
   SelectStmt: {
@@ -98,7 +96,14 @@ const SYNTAX: Readonly<Record<string, Readonly<Record<string, Content>>>> = {
     funcformat: oneOf('COERCE_EXPLICIT_CALL', 'COERCE_SQL_SYNTAX'),
     location: DATA,
   },
-  WindowDef: { frameOptions: oneOf(DEFAULT_FRAME), location: DATA },
+  WindowDef: {
+    partitionClause: NODES,
+    orderClause: NODES,
+    frameOptions: oneOf(...FRAMES.keys()),
+    startOffset: NODES,
+    endOffset: NODES,
+    location: DATA,
+  },
   CaseExpr: { arg: NODES, args: NODES, defresult: NODES, location: DATA },
   CaseWhen: { expr: NODES, result: NODES, location: DATA },
   CoalesceExpr: { args: NODES, location: DATA },

@@ -7,7 +7,7 @@ import type { Expression, Select, SortKey, Statement, Subquery, Target } from '.
 /*
  * Tools wrap what they send: SELECT ... FROM (SELECT ...) AS source, or WITH source AS (SELECT ...). A wrapper is replaced by
  * what it wraps: its columns are the expressions of the inner SELECT, and its WHERE is that of the inner SELECT, or its HAVING if
- * that has groups. What means more than one SELECT over the table is refused.
+ * that has groups; where it also has windows, which HAVING comes before, it is a condition after these. What means more than one SELECT over the table is refused.
  */
 
 /** What unwrapping needs to know. */
@@ -106,10 +106,18 @@ function wrapGroups(outer: Outer, wrapped: Statement, columns: Columns, at: numb
   }
   const { limit, offset } = isCut ? wrapped : outer
   const where = outer.where && substituted(outer.where, columns)
+  const seesWindows = contains(wrapped, isWindow)
+  if (isCut || wrapped.qualify !== undefined || (seesWindows && where !== undefined))
+    contains(outer, (part) => {
+      if (!isWindow(part)) return false
+      const rule = 'windows over groups that were cut or chosen by a window are not supported.'
+      throw columns.refuse(part.at, rule)
+    })
   return defined({
     ...wrapped,
     targets,
-    having: both(wrapped.having, where),
+    having: seesWindows ? wrapped.having : both(wrapped.having, where),
+    qualify: seesWindows ? both(wrapped.qualify, where) : undefined,
     orderBy:
       outer.orderBy.length > 0
         ? outer.orderBy.map((key) => sortedOver(key, targets, columns))
@@ -264,7 +272,7 @@ function sizeOf(expression: Expression): number {
 }
 
 /** Changes the parts of an expression or a statement. The depth of expressions is bounded by the syntax that is allowed. */
-export function mapParts<Whole extends Expression | Statement>(
+export function mapParts<Whole extends Expression | Outer>(
   whole: Whole,
   change: (part: Expression) => Expression,
 ): Whole {
@@ -280,7 +288,7 @@ function changedIn(value: unknown, change: (part: Expression) => Expression): un
 }
 
 /** True if an expression or a part of it passes a test. */
-export function contains(expression: Expression | Statement, test: (part: Expression) => boolean): boolean {
+export function contains(expression: Expression | Outer, test: (part: Expression) => boolean): boolean {
   let found = 'kind' in expression && test(expression)
   mapParts(expression, (part) => {
     found ||= contains(part, test)
@@ -289,6 +297,15 @@ export function contains(expression: Expression | Statement, test: (part: Expres
   return found
 }
 
-function hasAggregate(expression: Expression): boolean {
-  return contains(expression, (part) => part.kind === 'call' && isAggregate(part.name))
+/** True for a window function, which is none of the aggregates. */
+export function isWindow(expression: Expression): boolean {
+  return expression.kind === 'call' && expression.over !== undefined
+}
+
+/** True if an expression has an aggregate. */
+export function hasAggregate(expression: Expression): boolean {
+  return contains(
+    expression,
+    (part) => part.kind === 'call' && part.over === undefined && isAggregate(part.name),
+  )
 }

@@ -86,22 +86,13 @@ function ofSlot(slot: Slot): Computed {
   }
 }
 
-/** The total of an aggregate over all groups. */
-export function totalOf(measure: number): Computed {
-  return {
-    type: 'number',
-    noisy: new Set([`total ${measure}`]),
-    valueFor: ({ totals }) => totals(measure).value,
-    rangeFor: ({ totals }, parts) => around(totals(measure).value, totals(measure).among(parts)),
-  }
-}
-
 function around(value: Cell, halfWidth: number | null): Range | undefined {
   if (typeof value !== 'number' || halfWidth === null) return undefined
   return { lower: value - halfWidth, upper: value + halfWidth }
 }
 
-function numeric(scope: Scope, part: Expression, compile: (part: Expression) => Computed): Computed {
+/** Compiles a number. @throws Refusal `query-does-not-fit` for another value */
+export function numeric(scope: Scope, part: Expression, compile: (part: Expression) => Computed): Computed {
   const found = compile(part)
   if (found.type === 'number' || found.type === 'integer') return found
   throw scope.misfit(part.at, `this is of type ${found.type}; arithmetic needs numbers.`)
@@ -271,18 +262,10 @@ function coalesced(
   parts: readonly Expression[],
   compile: (part: Expression) => Computed,
 ): Computed {
-  const values = parts.map(compile)
-  const [first, ...others] = values
-  if (first === undefined) throw new RangeError('COALESCE has an argument')
-  const isNumber = (type: CellType) => type === 'number' || type === 'integer'
-  const other = others.findIndex(
-    ({ type }) => type !== first.type && !(isNumber(type) && isNumber(first.type)),
-  )
-  if (other >= 0)
-    throw scope.misfit(
-      parts[other + 1]?.at ?? 0,
-      `this must be of type ${first.type}, as the first value is.`,
-    )
+  const [one, ...others] = parts
+  if (one === undefined) throw new RangeError('COALESCE has an argument')
+  const first = compile(one)
+  const values = [first, ...others.map((part) => sameType(scope, part, first, compile))]
   return {
     type: values.every(({ type }) => type === first.type) ? first.type : 'number',
     noisy: new Set(values.flatMap(({ noisy }) => [...noisy])),
@@ -290,6 +273,19 @@ function coalesced(
       values.map(({ valueFor }) => valueFor(group)).find((value) => value !== null) ?? null,
     rangeFor: (group, among) => (first.valueFor(group) === null ? undefined : first.rangeFor(group, among)),
   }
+}
+
+/** Compiles a value of the type of another one. @throws Refusal `query-does-not-fit` for another value */
+export function sameType(
+  scope: Scope,
+  part: Expression,
+  first: Computed,
+  compile: (part: Expression) => Computed,
+): Computed {
+  const isNumber = (type: CellType) => type === 'number' || type === 'integer'
+  const value = compile(part)
+  if (value.type === first.type || (isNumber(value.type) && isNumber(first.type))) return value
+  throw scope.misfit(part.at, `this must be of type ${first.type}, as the first value is.`)
 }
 
 function nullIf(

@@ -90,7 +90,7 @@ function like(
 const HAVING = 'HAVING compares aggregates and columns of GROUP BY with constants.'
 
 /** A value that can be ordered: a number, 0 or 1 for a boolean, the instant of a time, or the bytes of a text. */
-type Comparable = number | bigint | Uint8Array | null
+export type Comparable = number | bigint | Uint8Array | null
 type Operand = (group: Group) => Comparable
 
 const ABSENT: Operand = () => null
@@ -132,7 +132,8 @@ const FAMILIES: Readonly<Record<CellType, 'number' | 'text' | 'boolean' | 'time'
   boolean: 'boolean',
 }
 
-function comparableOf(cell: Cell, type: CellType): Comparable {
+/** Returns a value in a form that can be ordered. */
+export function comparableOf(cell: Cell, type: CellType): Comparable {
   if (cell === null) return null
   if (typeof cell !== 'string') return Number(cell)
   return FAMILIES[type] === 'time' ? (parseInstant(cell) ?? null) : Buffer.from(cell)
@@ -156,28 +157,33 @@ function compare(op: ComparisonOperator, ofLeft: Operand, ofRight: Operand): Con
 }
 
 /** Negative, 0 or positive, as a comparison function of a sort returns it. Texts are in the order of their code points. */
-function orderOf(left: NonNullable<Comparable>, right: NonNullable<Comparable>): number {
+export function orderOf(left: NonNullable<Comparable>, right: NonNullable<Comparable>): number {
   if (typeof left === 'object' && typeof right === 'object') return Buffer.compare(left, right)
   return left < right ? -1 : left > right ? 1 : 0
 }
 
-/** Sorts groups by the keys of ORDER BY. Groups that are equal keep their order. */
-export function sortGroups(
-  groups: readonly Group[],
-  keys: readonly { readonly slot: Slot; readonly key: Pick<SortKey, 'descending' | 'nullsFirst'> }[],
-): readonly Group[] {
-  const rows = groups.map((group) => ({
-    group,
-    values: keys.map(({ slot }) => comparableOf(valueIn(group, slot), slot.type)),
-  }))
-  rows.sort((left, right) => {
+/** A value by which groups are sorted. */
+export interface OrderKey {
+  readonly slot: Slot
+  readonly key: Pick<SortKey, 'descending' | 'nullsFirst'>
+}
+
+/** Returns the order of two groups by the keys of ORDER BY, as a comparison function of a sort. */
+export function orderBy(keys: readonly OrderKey[]): (left: Group, right: Group) => number {
+  const known = new WeakMap<Group, readonly Comparable[]>()
+  const valuesOf = (group: Group) => {
+    const values = known.get(group) ?? keys.map(({ slot }) => comparableOf(valueIn(group, slot), slot.type))
+    known.set(group, values)
+    return values
+  }
+  return (one, other) => {
+    const [left, right] = [valuesOf(one), valuesOf(other)]
     for (const [place, { key }] of keys.entries()) {
-      const order = orderOfCells(left.values[place] ?? null, right.values[place] ?? null, key)
+      const order = orderOfCells(left[place] ?? null, right[place] ?? null, key)
       if (order !== 0) return order
     }
     return 0
-  })
-  return rows.map(({ group }) => group)
+  }
 }
 
 function orderOfCells(

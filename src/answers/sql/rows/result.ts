@@ -1,13 +1,13 @@
-import { halfWidthBound } from '../../../core/mechanisms/noise/combined-noise.ts'
-import { type Noise, noiseStated } from '../../../core/mechanisms/noise/weighted-noise.ts'
+import type { WeightedNoise } from '../../../core/mechanisms/noise/weighted-noise.ts'
 import type { CellLabel } from '../../../core/planner/language/grouping.ts'
-import type { AccuracyReport, NoiseReport, Report, Result } from '../../../core/planner/report-kinds.ts'
+import type { AccuracyReport, Report, Result } from '../../../core/planner/report-kinds.ts'
+import { defined } from '../../../privacy/defined.ts'
 import { DEFAULT_CONFIDENCE } from '../../../privacy/loss.ts'
 import { entry, must } from '../../../privacy/must.ts'
 import type { AssembledQuery } from '../assembly.ts'
 import type { GroupingExpression } from '../grouping.ts'
 import type { Measure } from '../measures.ts'
-import type { CellType, Group, MeasuredValue } from './row-values.ts'
+import type { CellType, Group, Groups, MeasuredValue } from './row-values.ts'
 
 /** A column of the rows. */
 export interface ResultColumn {
@@ -26,10 +26,10 @@ export type HalfWidthUnit = 'rows' | 'days' | 'seconds'
 export interface Answered {
   readonly result: Result
   readonly accuracy: Pick<AccuracyReport, 'halfWidth'> & { readonly confidence?: number }
-  /** Noise of the values, if they are as they were measured. */
-  readonly noise?: NoiseReport
   /** Reports the answer with another confidence; absent if it does not follow from noisy integers of its own. */
   readonly reportAt?: (confidence: number) => Report
+  /** Returns the errors of the values as {@link MeasuredValue} has them, by the names of statistics; of the only one without. */
+  readonly errorOf?: (statistic: string | undefined) => readonly WeightedNoise[] | undefined
 }
 
 type GroupLabels = Readonly<Record<string, CellLabel>>
@@ -57,15 +57,16 @@ export function groupsOf(
     const column = entry(queries, table).computes.findIndex((each) => each.measure === measure)
     return { table: entry(tables, table), column }
   })
-  const totals = memoized((measure) => {
-    const { table, column } = entry(sourceOf, measure)
-    return totalOf(table, column, entry(measures, measure))
-  })
-  return must(first, 'the answer to a statement').rows.map(({ key }, row) => ({
-    keys: groupings.map(({ name, cellOf }) => cellOf(key[name] ?? null)),
-    measured: sourceOf.map(({ table, column }) => table.valueAt(row, column)),
-    totals,
-  }))
+  const { rows, alpha } = must(first, 'the answer to a statement')
+  const kept: Group[] = []
+  const all: Groups = { kept, declared: rows.length, alpha }
+  for (const [row, { key }] of rows.entries())
+    kept.push({
+      keys: groupings.map(({ name, cellOf }) => cellOf(key[name] ?? null)),
+      measured: sourceOf.map(({ table, column }) => table.valueAt(row, column)),
+      all,
+    })
+  return kept
 }
 
 interface Row {
@@ -75,8 +76,8 @@ interface Row {
 
 /** The rows of one answer. All answers to a statement have the same groups in the same order. */
 interface Table {
-  readonly answered: Answered
   readonly rows: readonly Row[]
+  readonly alpha: number
   readonly valueAt: (row: number, column: number) => MeasuredValue
 }
 
@@ -93,17 +94,18 @@ function tableOf(
   const rowsOf = (report: Pick<Report, 'result'> & Pick<Answered, 'accuracy'>) =>
     rowsOfResult(report, computed).filter(({ key }) => isIncluded(key))
   const rows = rowsOf(answered)
-  const { reportAt, accuracy } = answered
+  const { reportAt, errorOf, accuracy } = answered
+  const errors = computes.map(({ statistic }) => errorOf?.(statistic))
   const alpha = 1 - (accuracy.confidence ?? DEFAULT_CONFIDENCE)
   const rowsAmong = reportAt && memoized((parts) => rowsOf(reportAt(1 - alpha / parts)))
   return {
-    answered,
     rows,
+    alpha,
     valueAt: (row, column) => {
       const stated = entry(entry(rows, row).values, column)
       const among = (parts: number) =>
         parts <= 1 ? stated.halfWidth : (rowsAmong?.(parts)[row]?.values[column]?.halfWidth ?? null)
-      return { ...stated, among }
+      return defined({ ...stated, among, error: errors[column] })
     },
   }
 }
@@ -159,30 +161,3 @@ function rowsOfResult(
 }
 
 const STATISTIC = 'a statistic of the statement'
-
-/**
- * The total of a column over all groups. Groups that WHERE excludes have no rows, so it is that of all rows. The half-width of a
- * count is that of the sum of independent noises; that of other totals is not known.
- */
-function totalOf({ answered, rows }: Table, column: number, measure: Measure): MeasuredValue {
-  const value = rows.reduce((sum, { values }) => sum + Number(entry(values, column).value), 0)
-  const { noise, accuracy } = answered
-  const own = noise === undefined || measure.kind !== 'count' ? undefined : noiseOfCount(noise, measure)
-  const alpha = 1 - (accuracy.confidence ?? DEFAULT_CONFIDENCE)
-  const among = memoized((parts) =>
-    own === undefined ? null : halfWidthBound(alpha / parts)(rows.map(() => ({ noise: own, weight: 1 }))),
-  )
-  return { value, halfWidth: among(1), among }
-}
-
-/** The noise of each cell of a count, as the answer states it. */
-function noiseOfCount(stated: NoiseReport, { of }: Extract<Measure, { kind: 'count' }>): Noise | undefined {
-  if (!('granularity' in stated || 'statistics' in stated) || stated.mechanism === 'noisy-max')
-    return undefined
-  const { mechanism } = stated
-  const name = of === 'people' ? 'count of people' : 'count'
-  const isCount = ({ statistic, column }: { statistic: string; column?: string }) =>
-    statistic === name && column === undefined
-  const found = 'statistics' in stated ? stated.statistics.find(isCount) : stated
-  return found && noiseStated(mechanism, found)
-}

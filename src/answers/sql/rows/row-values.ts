@@ -1,3 +1,4 @@
+import type { WeightedNoise } from '../../../core/mechanisms/noise/weighted-noise.ts'
 import type { Expression } from '../parsing/statement.ts'
 
 /* The values that rows of a result are made from: those of one group, and what is computed from them. */
@@ -14,14 +15,35 @@ export interface MeasuredValue {
   readonly halfWidth: number | null
   /** Returns the half-width within which `parts` values are at once, with the confidence of the answer. */
   readonly among: (parts: number) => number | null
+  /** Its error as a sum of noises that no other group has, one object for all groups; absent if it is no such sum. */
+  readonly error?: readonly WeightedNoise[]
 }
 
 /** One group: the values by which it is grouped, and the values of the aggregates. */
 export interface Group {
   readonly keys: readonly Cell[]
   readonly measured: readonly MeasuredValue[]
-  /** Returns the total of an aggregate over all groups. */
-  readonly totals: (measure: number) => MeasuredValue
+  readonly all: Groups
+}
+
+/** The groups among which windows look. */
+export interface Groups {
+  /** Those that HAVING keeps. */
+  readonly kept: readonly Group[]
+  /** Number of the groups that HAVING chooses from. */
+  readonly declared: number
+  /** The probability with which a value may be farther from the true one than its half-width. */
+  readonly alpha: number
+}
+
+/** No groups, for values of cells in which there are no windows. */
+export const NO_GROUPS: Groups = { kept: [], declared: 0, alpha: 0 }
+
+/** Returns the groups for which a condition is true, as all groups that there are. */
+export function keptBy(groups: readonly Group[], isKept: (group: Group) => boolean | null): readonly Group[] {
+  const kept: Group[] = []
+  for (const group of groups) if (isKept(group) === true) kept.push({ ...group, all: { ...group.all, kept } })
+  return kept
 }
 
 /** Where a true number lies. */

@@ -1,5 +1,6 @@
 import { defined } from '../../../../privacy/defined.ts'
 import { entry } from '../../../../privacy/must.ts'
+import type { WeightedNoise } from '../../../mechanisms/noise/weighted-noise.ts'
 import type { OfKind } from '../../kinds/of-kind.ts'
 import { type AdditivePlan, type Estimate, type Moment, type Regression, temporalType } from '../shape.ts'
 import { correlationEstimator, covarianceEstimator } from './covariance.ts'
@@ -128,6 +129,14 @@ const estimateKinds: { readonly [Kind in EstimateName]: EstimateKind<Kind> } = {
 export function estimatorsOf(plan: AdditivePlan): readonly Estimator[] {
   const solved: Solved = new Map()
   return plan.estimates.map((estimate) => estimatorOf(plan, estimate, solved))
+}
+
+/**
+ * Returns the errors of a plan's estimates in each cell, as sums of noises; `undefined` for an estimate whose error is no such
+ * sum. Those of different cells are independent.
+ */
+export function errorsOf(plan: AdditivePlan): readonly (readonly WeightedNoise[] | undefined)[] {
+  return estimatorsOf(plan).map(({ error }) => error)
 }
 
 function estimatorOf<Kind extends EstimateName>(

@@ -1,6 +1,6 @@
 import type { Suppositions } from '../../../../../schemas/answers/query.ts'
 import { numberFromDecimal } from '../../../../privacy/decimal.ts'
-import type { Noise } from '../../../mechanisms/noise/weighted-noise.ts'
+import type { Noise, WeightedNoise } from '../../../mechanisms/noise/weighted-noise.ts'
 import type { MeasuredColumn } from '../../language/measured-column.ts'
 import type { ErrorReport } from '../../report-kinds.ts'
 import type { AdditivePlan, Moment } from '../shape.ts'
@@ -31,6 +31,8 @@ export interface Estimator {
   readonly foreseen: (supposed: Suppositions) => ErrorReport | undefined
   /** The estimate in one cell. Its error bound covers all data that could have led to these numbers. */
   readonly released: (numberAt: NumberAt) => Released
+  /** The error in one cell, if it is a sum of its noises whatever the data are. */
+  readonly error?: readonly WeightedNoise[]
 }
 
 type GridRange = Pick<MeasuredColumn, 'lowerIndex' | 'upperIndex' | 'stepNano'>

@@ -13,6 +13,7 @@ export function measuredEstimator(
   return {
     foreseen: () => error,
     released: (numberAt) => ({ value: numberAt(statistic), ...error }),
+    error: [{ noise: noiseAt(plan, statistic), weight: 1 }],
   }
 }
 
@@ -37,5 +38,6 @@ export function sumFromMiddleEstimator(
   return {
     foreseen: () => error,
     released: (numberAt) => ({ value: numberAt(sum) + middle * momentReleased(rows, numberAt), ...error }),
+    error: combination,
   }
 }
