@@ -1,5 +1,6 @@
 import { type Dataset, isQueryable, type QueryableColumn } from '../../dataset/dataset.ts'
 import { isJoined, parseJoinedColumn } from '../../dataset/joins.ts'
+import type { Find } from './expressions/branches.ts'
 import { derivedColumn } from './expressions/derive.ts'
 import { ExpressionError } from './expressions/parse.ts'
 import { type Formula, inputsOf } from './formula.ts'
@@ -45,7 +46,8 @@ export function findColumn(dataset: Dataset, text: string): Named {
 
 function derive(dataset: Dataset, { declared }: Names, text: string): Named {
   let isName = false
-  const find = (name: string): QueryableColumn => {
+  const find: Find = (name, computed) => {
+    if (computed !== undefined) return declaredAs(dataset.derived ?? [], computed) ?? computed
     isName ||= name === text
     const found: Named = name === text ? { rule: undefined } : findColumn(dataset, name)
     if ('column' in found) return found.column
@@ -83,7 +85,10 @@ function requireOneMeaning(name: string, formula: Formula, declared: Names['decl
 /** True for a name that reads as an expression of other columns. */
 function isExpression(name: string, declared: Names['declared']): boolean {
   try {
-    return derivedColumn(name, (part) => columnOf(part, name, declared)).formula !== undefined
+    return (
+      derivedColumn(name, (part, computed) => computed ?? columnOf(part, name, declared)).formula !==
+      undefined
+    )
   } catch (error) {
     if (!(error instanceof ExpressionError)) throw error
     return false
@@ -94,7 +99,7 @@ function columnOf(part: string, whole: string, declared: Names['declared']): Que
   if (part === whole) throw new ExpressionError('is a name')
   const found = declared.get(part)
   if (found !== undefined) return found
-  return derivedColumn(part, (inner) => columnOf(inner, part, declared))
+  return derivedColumn(part, (inner, computed) => computed ?? columnOf(inner, part, declared))
 }
 
 /** A declared column with the values of an expression. */

@@ -6,6 +6,7 @@ import { valueOfIndex } from '../../../../src/core/dataset/grid-value.ts'
 import { normalForm } from '../../../../src/core/planner/identity/normal-form.ts'
 import { columnNamed, findColumn } from '../../../../src/core/planner/language/columns.ts'
 import { plan } from '../../../../src/core/planner/plan.ts'
+import { must } from '../../../../src/privacy/must.ts'
 import { thrownRefusal } from '../../../refusal.ts'
 import { patients, people, peopleDeclaration } from '../neighbours/people.ts'
 import { estimatesOf, LIMITS, planOf, refusalOf } from '../planned.ts'
@@ -152,6 +153,26 @@ describe('a declared derived column', () => {
     expect(form('Net')).toMatchObject({ column: 'Net' })
     expect(columnNamed(declared, 'Age - Balance > 100')?.name).toBe('High')
     expect(columnNamed(declared, 'Net - Age')?.name).toBe('-Balance')
+  })
+
+  test.each([
+    ["Adult = 'adult'", "case when Age >= 18 then 'adult' else 'child' end = 'adult'"],
+    ['2 * Decade + Balance', 'Balance + round(Age, 10) * 2'],
+    [
+      'case when Decade > 30 then Balance else 0 end',
+      'case when round(Age, 10) > 30 then Balance else 0 end',
+    ],
+    [
+      'case when Old = true then Decade else 0 end',
+      'case when (Decade > 60) = true then round(Age, 10) else 0 end',
+    ],
+  ])('is the same question by its name and written out, within %s', (named, written) => {
+    const declared = withDerived(
+      { name: 'Adult', expression: "case when Age >= 18 then 'adult' else 'child' end" },
+      { name: 'Decade', expression: 'round(Age, 10)' },
+      { name: 'Old', expression: 'Decade > 60' },
+    )
+    expect(columnNamed(declared, written)?.name).toBe(must(columnNamed(declared, named), 'a column').name)
   })
 
   test.each([

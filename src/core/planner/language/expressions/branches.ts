@@ -24,8 +24,12 @@ import {
 import { ExpressionError } from './parse.ts'
 import { writtenLiteral, writtenPredicate } from './written.ts'
 
-/** Finds a column by its name, or by another expression. @throws ExpressionError */
-export type Find = (name: string) => QueryableColumn
+/**
+ * Finds a column by its name, or by another expression.
+ * @param computed the column that the name, a normal form, stands for unless a declared column does
+ * @throws ExpressionError
+ */
+export type Find = (name: string, computed?: QueryableColumn) => QueryableColumn
 
 /** What an expression stands for, before it is a column. */
 export type Value =

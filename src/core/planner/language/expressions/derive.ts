@@ -69,12 +69,17 @@ function evaluate(expression: Expression, find: Find): Value {
     case 'arithmetic':
       return arithmetic(expression, find)
     case 'call':
-      return asValue(called(expression, find), find)
+      return computedValue(called(expression, find), find)
     case 'case':
-      return asValue(caseOf(expression, find), find)
+      return computedValue(caseOf(expression, find), find)
     default:
-      return asValue(holding(planned(expression, find), find), find)
+      return computedValue(holding(planned(expression, find), find), find)
   }
+}
+
+/** A column that is declared with this normal form takes its place, so that a name and its expression are one. */
+function computedValue(column: QueryableColumn, find: Find): Value {
+  return asValue(column.formula === undefined ? column : find(column.name, column), find)
 }
 
 function asValue(column: QueryableColumn, find: Find): Value {
