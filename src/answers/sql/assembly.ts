@@ -20,7 +20,7 @@ export interface Placed<Part> {
 /** An aggregate, and the condition of its FILTER. */
 export interface PlacedMeasure extends Placed<Measure> {
   readonly filter?: QueryPredicate
-  /** The condition in normal form; empty without one. */
+  /** The rows that also satisfy WHERE, as a text that is the same however the conditions are written. */
   readonly rows: string
 }
 
@@ -49,24 +49,34 @@ export function assembleQueries(
   const numbered = measures.map((measure, place) => ({ ...measure, place }))
   const alike = Map.groupBy(numbered, ({ rows }) => rows)
   const queries = [...alike.values()].flatMap((each) => {
-    const { filter } = entry(each, 0)
-    const rows =
-      filter === undefined || where === undefined ? (filter ?? where) : combine('and', [where, filter])
-    return ofRows(scope, groupings, each, rows)
+    const { filter } = each.find((measure) => measure.filter === undefined) ?? entry(each, 0)
+    return ofRows(scope, groupings, each, both(where, filter))
   })
   return queries.toSorted((one, other) => (orderOf(one, scope) < orderOf(other, scope) ? -1 : 1))
+}
+
+function both(
+  one: QueryPredicate | undefined,
+  other: QueryPredicate | undefined,
+): QueryPredicate | undefined {
+  return one === undefined || other === undefined ? (one ?? other) : combine('and', [one, other])
 }
 
 /** A text by which queries are sorted, which is the same for queries that are spelled differently. */
 function orderOf({ query }: AssembledQuery, { dataset }: Scope): string {
   const { where, ...others } = query
-  return JSON.stringify([others, where === undefined ? '' : normalText(where as QueryPredicate, dataset)])
+  return JSON.stringify([others, normalText(where as QueryPredicate | undefined, dataset)])
 }
 
-/** A predicate in normal form; as it is if it does not fit the dataset, which the planner then refuses. */
-function normalText(predicate: QueryPredicate, dataset: Dataset): string {
+/**
+ * A predicate in normal form, which is empty if every row satisfies it; as it is if it does not fit the dataset, which the planner
+ * then refuses.
+ */
+function normalText(predicate: QueryPredicate | undefined, dataset: Dataset): string {
+  if (predicate === undefined) return ''
   try {
-    return JSON.stringify(normalPredicate(predicate, dataset).predicate)
+    const normal = normalPredicate(predicate, dataset)
+    return normal.every ? '' : JSON.stringify(normal.predicate)
   } catch (error) {
     if (error instanceof Refusal) return JSON.stringify(predicate)
     throw error
@@ -273,9 +283,10 @@ function adviceFor(measure: Measure): string {
 export function placeMeasure(
   measures: PlacedMeasure[],
   measure: Omit<PlacedMeasure, 'rows'>,
+  where: QueryPredicate | undefined,
   { dataset }: Pick<Scope, 'dataset'>,
 ): number {
-  const rows = measure.filter === undefined ? '' : normalText(measure.filter, dataset)
+  const rows = normalText(both(where, measure.filter), dataset)
   const known = measures.findIndex(
     (other) => other.rows === rows && isDeepStrictEqual(other.part, measure.part),
   )

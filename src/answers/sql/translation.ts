@@ -81,7 +81,7 @@ export function translate(text: string, select: Select, dataset: Dataset, nowMs:
   const groupings = readGroupings(scope, statement)
   const measures: PlacedMeasure[] = []
   const choosesByNoise = statement.having !== undefined && hasAggregate(statement.having)
-  const slots = createSlots(scope, place, groupings, measures, choosesByNoise)
+  const slots = createSlots(scope, place, groupings, measures, where, choosesByNoise)
   const outputs = statement.targets.map((target) => ({ target, slot: slots(target.expression) }))
   if (statement.having !== undefined) requireNoWindows(scope, statement.having)
   const having = statement.having && compileHaving(scope, slots, statement.having)
@@ -213,6 +213,7 @@ function createSlots(
   place: Placing,
   groupings: readonly PlacedGrouping[],
   measures: PlacedMeasure[],
+  where: QueryPredicate | undefined,
   choosesByNoise: boolean,
 ): Slots {
   const windows = new Map<string, Computed>()
@@ -230,7 +231,7 @@ function createSlots(
   const measured = (call: Call): Slot => {
     const part = measureOf(scope, place, call)
     const filter = call.filter && conditionOf(scope, place, call.filter)
-    const measure = placeMeasure(measures, defined({ part, filter, at: call.at }), scope)
+    const measure = placeMeasure(measures, defined({ part, filter, at: call.at }), where, scope)
     const type = typeOf(part, scope.dataset)
     return { measure, type, inUnitOfValue: halfWidthUnit(part, type) === undefined }
   }

@@ -272,6 +272,18 @@ describe('several queries', () => {
   })
 
   test.each([
+    ['COUNT(*), COUNT(*) FILTER (WHERE age > 3)', 'WHERE NOT age <= 3'],
+    ['COUNT(*), SUM(cost) FILTER (WHERE age > 3 OR member)', 'WHERE age > 3'],
+    ['SUM(cost), SUM(cost) FILTER (WHERE Visits >= 0)', ''],
+    [
+      "COUNT(*) FILTER (WHERE Region = 'North'), COUNT(*) FILTER (WHERE Region <> 'South')",
+      "WHERE Region <> 'O''Hara'",
+    ],
+  ])('%s %s is one query, of the same rows', (values, rest) => {
+    expect(queriesOf(select(values, rest))).toHaveLength(1)
+  })
+
+  test.each([
     ['AVG(CASE WHEN member THEN Visits - age END)', { kind: 'mean', column: 'Visits - age' }],
     ['MAX(CASE WHEN member THEN cost * 2 END)', { kind: 'maximum', column: '2 * cost' }],
     ["COUNT(CASE WHEN member THEN 'x' END)", { kind: 'count' }],
