@@ -32,10 +32,11 @@ export function needsComputing(expression: Expression): boolean {
   return isComputed(expression) && namesIn(expression).size > 1
 }
 
-function namesIn(expression: Expression): ReadonlySet<string> {
+/** The names of the columns in an expression. */
+export function namesIn(expression: Expression): ReadonlySet<string> {
   switch (expression.kind) {
     case 'column':
-      return new Set([expression.name])
+      return new Set([`${expression.table}.${expression.name}`])
     case 'arithmetic':
       return namesIn(expression.left).union(namesIn(expression.right))
     case 'call':
@@ -150,7 +151,9 @@ function writtenCall(scope: Scope, call: Call): string {
       at,
       `the function ${name} is not supported here. docs/sql.md lists the functions that are.`,
     )
-  const part = Object.hasOwn(FIELDS, field.value) ? FIELDS[field.value] : undefined
+  const part = Object.hasOwn(FIELDS, field.value.toLowerCase())
+    ? FIELDS[field.value.toLowerCase()]
+    : undefined
   if (part === undefined)
     throw scope.unsupported(field.at, `the field must be one of ${Object.keys(FIELDS).join(', ')}.`)
   const column = computedColumn(scope, operand)

@@ -3,9 +3,10 @@ import { type GridColumn, isGrid, type QueryableColumn } from '../../core/datase
 import { valueOfIndex } from '../../core/dataset/grid-value.ts'
 import type { GroupKey } from '../../core/planner/language/aggregate.ts'
 import { columnNamed } from '../../core/planner/language/columns.ts'
+import { TURNED } from '../../core/planner/language/expressions/derive.ts'
 import type { CellLabel } from '../../core/planner/language/grouping.ts'
 import { entry } from '../../privacy/must.ts'
-import { computedColumn, needsComputing } from './computed-columns.ts'
+import { computedColumn, namesIn, needsComputing } from './computed-columns.ts'
 import { isGroupingFunction } from './grouping.ts'
 import { type CellValues, valuesOfCells } from './keys.ts'
 import type { ComparisonOperator, Expression } from './parsing/statement.ts'
@@ -21,14 +22,6 @@ const COMPLEMENTS: Readonly<Record<ComparisonOperator, ComparisonOperator>> = {
   '<=': '>',
   '>': '<=',
   '>=': '<',
-}
-const MIRRORED: Readonly<Record<ComparisonOperator, ComparisonOperator>> = {
-  '=': '=',
-  '!=': '!=',
-  '<': '>',
-  '<=': '>=',
-  '>': '<',
-  '>=': '<=',
 }
 
 /**
@@ -76,6 +69,8 @@ function predicateOf(context: Context, expression: Expression, truth: boolean): 
     }
     case 'comparison': {
       const { left, right } = expression
+      if (namesIn(left).size > 0 && namesIn(right).size > 0)
+        return comparison(context, ofDifference(scope, expression), truth)
       if (isOfCells(left) || isOfCells(right)) return overCells(context, expression, truth)
       return comparison(context, expression, truth)
     }
@@ -121,7 +116,7 @@ function sides(context: Context, { left, right, at }: { left: Expression; right:
   if (isOperand(left) && isOperand(right))
     throw scope.unsupported(
       at,
-      'columns cannot be compared with each other. Compare a column with a constant: their difference with 0.',
+      'columns are compared by =, <> and order only. Compare a column with a constant.',
     )
   const mirrored = !isOperand(left) && isOperand(right)
   const [named, constant] = mirrored ? [right, left] : [left, right]
@@ -136,8 +131,23 @@ function comparison(
 ): QueryPredicate {
   const { scope, place } = context
   const { column, mirrored, constant } = sides(context, expression)
-  const { value, op } = onDays(scope, column, constant, mirrored ? MIRRORED[expression.op] : expression.op)
+  const { value, op } = onDays(scope, column, constant, mirrored ? TURNED[expression.op] : expression.op)
   return place({ column: column.name, op: truth ? op : COMPLEMENTS[op], value }, constant.at)
+}
+
+/** Two columns are compared by their difference with 0, which is NULL if one of them is. */
+function ofDifference(
+  scope: Scope,
+  expression: Extract<Expression, { kind: 'comparison' }>,
+): Extract<Expression, { kind: 'comparison' }> {
+  const { left, right, at } = expression
+  const other = [left, right].map((side) => computedColumn(scope, side)).find((column) => !isGrid(column))
+  if (other !== undefined) {
+    const rule = `columns of numbers, dates and timestamps can be compared; ${other.name} is of type ${other.type}. Compare it with a constant.`
+    throw scope.unsupported(at, rule)
+  }
+  const difference = { kind: 'arithmetic', op: '-', left, right, at } as const
+  return { ...expression, left: difference, right: { kind: 'number', text: '0', at } }
 }
 
 function isTimestamp(constant: Expression): boolean {

@@ -12,6 +12,7 @@ import { cycleOf, parsePeriod, startOf } from '../../core/planner/language/calen
 import type { CellLabel } from '../../core/planner/language/grouping.ts'
 import { decimalFromNumber } from '../../privacy/decimal.ts'
 import { divideRoundingUp } from '../../privacy/rational.ts'
+import { computedColumn } from './computed-columns.ts'
 import type { Call, Expression } from './parsing/statement.ts'
 import type { Cell, CellType } from './rows/row-values.ts'
 import { columnOf, numberOf, type Scope } from './scope.ts'
@@ -155,7 +156,7 @@ function truncated(scope: Scope, call: Call): GroupingExpression {
 const positionIn = (unit: 'dayOfWeek' | 'monthOfYear', cell: string): number =>
   cycleOf(unit)?.names.indexOf(cell) ?? -1
 
-/** Fields of dates: the division of the calendar, and the number that SQL has for a cell. */
+/** Fields of dates with a division of the calendar, and the number that SQL has for a cell. Others are computed columns. */
 const FIELDS: Readonly<
   Record<
     string,
@@ -171,10 +172,7 @@ const FIELDS: Readonly<
 function extracted(scope: Scope, call: Call): GroupingExpression {
   const { unit, column, at } = calendarArguments(scope, call)
   const field = Object.hasOwn(FIELDS, unit) ? FIELDS[unit] : undefined
-  if (field === undefined) {
-    const instead = isUnit(unit) ? ` Write date_trunc('${unit}', ${column.name}).` : ''
-    throw scope.unsupported(at, `the field must be one of ${Object.keys(FIELDS).join(', ')}.${instead}`)
-  }
+  if (field === undefined) return groupingOfColumn(scope, computedColumn(scope, call), at)
   const { name } = column
   const cellOf = (label: CellLabel): Cell => (typeof label === 'string' ? field.numberOf(label) : null)
   return { column: { column: name, by: field.by }, name, type: 'integer', cellOf }

@@ -1,8 +1,15 @@
 import { type GridColumn, isGrid, isNumeric, isTemporal } from '../../core/dataset/dataset.ts'
+import {
+  type Fraction,
+  fraction,
+  ONE_NANO,
+  plus,
+  times,
+} from '../../core/planner/language/expressions/linear.ts'
 import { type Grouping, planGrouping } from '../../core/planner/language/grouping.ts'
 import { decimalFromNumber } from '../../privacy/decimal.ts'
 import { must } from '../../privacy/must.ts'
-import { divideRoundingDown, greatestCommonDivisor } from '../../privacy/rational.ts'
+import { divideRoundingDown } from '../../privacy/rational.ts'
 import { computedColumn, needsComputing } from './computed-columns.ts'
 import {
   binned,
@@ -98,17 +105,6 @@ function cellsOf(scope: Scope, { column, name }: GroupingExpression, at: number)
   throw scope.misfit(at, rule)
 }
 
-/** An exact fraction in lowest terms; the denominator is at least 1. */
-interface Fraction {
-  readonly numerator: bigint
-  readonly denominator: bigint
-}
-
-function fraction(numerator: bigint, denominator: bigint): Fraction {
-  const divisor = greatestCommonDivisor(numerator, denominator) * (denominator < 0n ? -1n : 1n)
-  return { numerator: numerator / divisor, denominator: denominator / divisor }
-}
-
 /** An exact number; `whole` if PostgreSQL has an integer, whose quotients it cuts. */
 interface Exact {
   readonly value: Fraction
@@ -161,7 +157,6 @@ function partOf(scope: Scope, expression: Expression): Part | undefined {
 }
 
 const FRACTION_DIGITS = 9
-const ONE_NANO = 10n ** BigInt(FRACTION_DIGITS)
 const SECONDS_PER_DAY = 86_400n
 
 function unitsOf({ stepNano }: GridColumn, index: bigint, whole: boolean, factor = 1n): Exact {
@@ -231,16 +226,16 @@ function calculated(
 
 function calculate(op: ArithmeticOperator, one: Exact, other: Exact): Exact {
   const whole = one.whole && other.whole
-  const [{ numerator: a, denominator: b }, { numerator: c, denominator: d }] = [one.value, other.value]
+  const { numerator, denominator } = other.value
   switch (op) {
     case '+':
-      return { value: fraction(a * d + c * b, b * d), whole }
+      return { value: plus(one.value, other.value), whole }
     case '-':
-      return { value: fraction(a * d - c * b, b * d), whole }
+      return { value: plus(one.value, negative(other.value)), whole }
     case '*':
-      return { value: fraction(a * c, b * d), whole }
+      return { value: times(one.value, other.value), whole }
     case '/': {
-      const value = fraction(a * d, b * c)
+      const value = times(one.value, fraction(denominator, numerator))
       return whole ? wholeOf(trunc(value), true) : { value, whole }
     }
   }

@@ -223,7 +223,8 @@ function conditionOf(expression: Expression, find: Find): QueryPredicate {
   }
 }
 
-const TURNED = { '=': '=', '!=': '!=', '<': '>', '<=': '>=', '>': '<', '>=': '<=' } as const
+/** The comparisons that hold for both sides exchanged. */
+export const TURNED = { '=': '=', '!=': '!=', '<': '>', '<=': '>=', '>': '<', '>=': '<=' } as const
 
 /** Compares a column with a constant. Two columns are compared by their difference with 0. */
 function comparisonOf(

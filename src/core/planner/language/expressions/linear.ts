@@ -47,11 +47,11 @@ export function fraction(numerator: bigint, denominator: bigint): Fraction {
   return { numerator: numerator / divisor, denominator: denominator / divisor }
 }
 
-function times(one: Fraction, other: Fraction): Fraction {
+export function times(one: Fraction, other: Fraction): Fraction {
   return fraction(one.numerator * other.numerator, one.denominator * other.denominator)
 }
 
-function plus(one: Fraction, other: Fraction): Fraction {
+export function plus(one: Fraction, other: Fraction): Fraction {
   return fraction(
     one.numerator * other.denominator + other.numerator * one.denominator,
     one.denominator * other.denominator,
