@@ -205,7 +205,7 @@ function signatureOf(scope: Scope, expression: Expression): string {
   })
 }
 
-const MOST_WINDOWS = 20
+const MOST_WINDOWS = 10
 
 /** Finds the values of expressions in groups. An aggregate that is new is added to `measures`. */
 function createSlots(

@@ -641,7 +641,7 @@ const REFUSED: Readonly<Record<string, readonly (readonly [marked: string, advic
     ],
     ['SELECT COUNT(*) FROM visits GROUP BY member HAVING ▸SUM(COUNT(*)) OVER () > 9', 'FROM (SELECT'],
     ['SELECT SUM(COUNT(*)) OVER ▸(GROUPS 1 PRECEDING) FROM visits', 'RANGE between'],
-    ['SELECT SUM(COUNT(*)) OVER ▸(ROWS 1001 PRECEDING) FROM visits', 'at most 1000'],
+    ['SELECT SUM(COUNT(*)) OVER ▸(ROWS 367 PRECEDING) FROM visits', 'at most 366'],
     ['SELECT SUM(COUNT(*)) OVER w FROM visits ▸WINDOW w AS (PARTITION BY member)', 'itself'],
     ['SELECT LAG(COUNT(*), ▸0.5) OVER () FROM visits', 'whole number'],
     [

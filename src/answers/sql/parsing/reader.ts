@@ -359,7 +359,7 @@ function readCall(reader: Reader, call: FuncCall): Call {
 }
 
 /** Most rows of a frame before or after the current one, so that computing it stays quick. */
-const MOST_DISTANT = 1_000
+const MOST_DISTANT = 366
 
 function readWindow(reader: Reader, window: WindowDef, at: number): Window {
   const { partitionClause = [], orderClause = [], frameOptions = 0, startOffset, endOffset } = window

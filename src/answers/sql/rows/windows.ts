@@ -249,17 +249,21 @@ function combined<Value extends Cell | undefined>(
   spans: readonly Span[],
 ): readonly (Cell | undefined)[] {
   const results: (Cell | undefined)[] = []
-  let [from, to, sum, count, unknown] = [0, 0, 0, 0, 0]
-  let extreme: Cell = null
-  const add = (value: Cell | undefined) => {
+  const isExtreme = combination === 'min' || combination === 'max'
+  const ordered = isExtreme ? values.map((value) => comparableOf(value ?? null, type)) : []
+  let [from, to, sum, count, unknown, extreme] = [0, 0, 0, 0, 0, -1]
+  const isBeyond = (place: number) => {
+    const [one, other] = [ordered[place] ?? null, ordered[extreme] ?? null]
+    if (one === null || other === null) return other === null
+    return combination === 'min' ? orderOf(one, other) < 0 : orderOf(one, other) > 0
+  }
+  const add = (place: number) => {
+    const value = values[place]
     if (value === undefined) unknown += 1
     if (value === undefined || value === null) return
     count += 1
     sum += Number(value)
-    if (combination !== 'min' && combination !== 'max') return
-    const [one, other] = [comparableOf(value, type), comparableOf(extreme, type)]
-    const order = one === null || other === null ? 0 : orderOf(one, other)
-    if (extreme === null || (combination === 'min' ? order < 0 : order > 0)) extreme = value
+    if (isExtreme && isBeyond(place)) extreme = place
   }
   const result = (span: Span): Cell | undefined => {
     switch (combination) {
@@ -271,7 +275,7 @@ function combined<Value extends Cell | undefined>(
         return count
       case 'min':
       case 'max':
-        return unknown > 0 ? undefined : extreme
+        return unknown > 0 ? undefined : (values[extreme] ?? null)
       default:
         if (unknown > 0) return undefined
         return count === 0 ? null : combination === 'sum' ? sum + 0 : sum / count + 0
@@ -283,10 +287,10 @@ function combined<Value extends Cell | undefined>(
   for (const place of places) {
     const span = entry(spans, place)
     if (span.from > from || span.to < to || from === to) {
-      ;[from, to, sum, count, unknown, extreme] = [span.from, span.from, 0, 0, 0, null]
+      ;[from, to, sum, count, unknown, extreme] = [span.from, span.from, 0, 0, 0, -1]
     }
-    for (; from > span.from; from -= 1) add(values[from - 1])
-    for (; to < span.to; to += 1) add(values[to])
+    for (; from > span.from; from -= 1) add(from - 1)
+    for (; to < span.to; to += 1) add(to)
     results[place] = result(span)
   }
   return results
