@@ -9,21 +9,20 @@ import { accumulateCandidates, costOfCandidates } from './candidates.ts'
 import { accumulateKeys, costOfKeys } from './keys.ts'
 import { type EvaluationCost, type EvaluationSize, maxKeyCharacters } from './limits.ts'
 import {
-  accumulateCurve,
-  accumulateEstimates,
-  accumulateGroups,
-  accumulateQuantiles,
-  accumulateTables,
+  accumulateNumbers,
   costOfCurve,
   costOfEstimates,
   costOfGroups,
   costOfQuantiles,
   costOfTables,
-  trueEstimates,
+  everyGroup,
+  type NumbersKind,
 } from './numbers.ts'
 import type { Accumulator } from './report.ts'
 import {
+  exactEstimates,
   numberNames,
+  type TrueAnswer,
   type TrueNumber,
   type Truths,
   trueCurve,
@@ -57,38 +56,47 @@ interface KindEvaluation<Kind extends PlanKindName> {
   readonly truths?: (plan: PlanOf<Kind>, exact: ExactOf<Kind>) => readonly TrueNumber[]
 }
 
+/**
+ * Evaluates answers made of numbers.
+ * @param evaluated the plan whose numbers are evaluated, if it is another one
+ */
+function ofNumbers<Kind extends NumbersKind>(
+  cost: KindEvaluation<Kind>['cost'],
+  truthsOf: (plan: PlanOf<Kind>, exact: ExactOf<Kind>) => TrueAnswer,
+  evaluated: (plan: PlanOf<Kind>) => PlanOf<Kind> = (plan) => plan,
+): KindEvaluation<Kind> {
+  return {
+    cost,
+    accumulate: (plan, exact, size, _, unbounded) =>
+      accumulateNumbers(evaluated(plan), size, truthsOf(plan, exact), unbounded),
+    truths: (plan, exact) => truthsOf(plan, exact).numbers,
+  }
+}
+
 const kindEvaluations: { readonly [Kind in PlanKindName]: KindEvaluation<Kind> } = {
-  additive: {
-    cost: costOfEstimates,
-    accumulate: (plan, { integers }, size, _, unbounded) =>
-      accumulateEstimates(plan, size, integers, unbounded),
-    truths: (plan, { integers }) => trueEstimates(plan, integers),
-  },
-  groups: {
-    cost: (plan, exact) => costOfGroups(plan, exact?.values),
-    accumulate: (plan, { integers, values }, size, _, unbounded) =>
-      accumulateGroups(plan, size, integers, values, unbounded),
-    truths: (plan, { integers, values }) => trueGroups(plan, integers, values).numbers,
-  },
+  additive: ofNumbers<'additive'>(
+    costOfEstimates,
+    (plan, { integers }) => ({ numbers: exactEstimates(plan, integers) }),
+    everyGroup,
+  ),
+  groups: ofNumbers<'groups'>(
+    (plan, exact) => costOfGroups(plan, exact?.values),
+    (plan, { integers, values }) => trueGroups(plan, integers, values),
+  ),
   'noisy-max': {
     cost: costOfCandidates,
     accumulate: (plan, { scores }, size) => accumulateCandidates(plan, size, scores),
   },
-  quantile: {
-    cost: (plan, exact) => costOfQuantiles(plan, exact?.values),
-    accumulate: (plan, { values }, size, _, unbounded) => accumulateQuantiles(plan, size, values, unbounded),
-    truths: (plan, { values }) => trueQuantiles(plan, values, numberNames(plan)).numbers,
-  },
-  marginals: {
-    cost: costOfTables,
-    accumulate: (plan, { integers }, size, _, unbounded) => accumulateTables(plan, size, integers, unbounded),
-    truths: (plan, { integers }) => trueTables(plan, integers),
-  },
-  cumulative: {
-    cost: costOfCurve,
-    accumulate: (plan, { nodes }, size, _, unbounded) => accumulateCurve(plan, size, nodes, unbounded),
-    truths: (plan, { nodes }) => trueCurve(plan, nodes),
-  },
+  quantile: ofNumbers<'quantile'>(
+    (plan, exact) => costOfQuantiles(plan, exact?.values),
+    (plan, { values }) => trueQuantiles(plan, values, numberNames(plan)),
+  ),
+  marginals: ofNumbers<'marginals'>(costOfTables, (plan, { integers }) => ({
+    numbers: trueTables(plan, integers),
+  })),
+  cumulative: ofNumbers<'cumulative'>(costOfCurve, (plan, { nodes }) => ({
+    numbers: trueCurve(plan, nodes),
+  })),
   'key-selection': {
     cost: (plan, exact, queries) => costOfKeys(plan, exact?.texts, maxKeyCharacters(queries)),
     accumulate: (plan, { texts }, size, queries) =>

@@ -6,26 +6,15 @@ import { cellsOf } from '../../core/planner/language/tables.ts'
 import type { CumulativePlan } from '../../core/planner/plans/cumulative.ts'
 import type { GroupsPlan } from '../../core/planner/plans/groups.ts'
 import type { MarginalsPlan } from '../../core/planner/plans/marginals.ts'
-import type { PlanOf, ReleaseOf } from '../../core/planner/plans/plan-kinds.ts'
+import type { PlanOf } from '../../core/planner/plans/plan-kinds.ts'
 import type { QuantilePlan } from '../../core/planner/plans/quantile.ts'
 import { measuredReporter, reporter } from '../../core/planner/report.ts'
-import type { Report } from '../../core/planner/report-kinds.ts'
 import { cellsIn } from '../../core/workloads/column-sets.ts'
 import { entry } from '../../privacy/must.ts'
 import { charactersOf, type EvaluationCost, type EvaluationSize } from './limits.ts'
 import { finiteOrNull, moments } from './moments.ts'
 import type { Accumulator, EvaluatedNumbers } from './report.ts'
-import {
-  answerNumbers,
-  exactEstimates,
-  numberNames,
-  type TrueNumber,
-  type Truths,
-  trueCurve,
-  trueGroups,
-  trueQuantiles,
-  trueTables,
-} from './truth.ts'
+import { answerNumbers, numberNames, type TrueAnswer, type TrueNumber, type Truths } from './truth.ts'
 
 /** Characters, without its name, of one number or total in the report and in a run that is shown. */
 const NUMBER_CHARACTERS = 700
@@ -82,10 +71,7 @@ export function costOfCurve(plan: CumulativePlan): EvaluationCost {
   return { work: 8 * plan.cells.spans.length, ...charactersOfNumbers(plan, 1) }
 }
 
-function charactersOfNumbers(
-  plan: AdditivePlan | GroupsPlan | QuantilePlan | MarginalsPlan | CumulativePlan,
-  totals: number,
-): Omit<EvaluationCost, 'work'> {
+function charactersOfNumbers(plan: PlanOf<NumbersKind>, totals: number): Omit<EvaluationCost, 'work'> {
   const names = numberNames(plan)
   const nameCharacters = names.reduce((sum, name) => sum + charactersOf(name), 0)
   const entries = names.length + totals
@@ -95,104 +81,27 @@ function charactersOfNumbers(
   }
 }
 
-/** Accumulates the errors of values made from noisy sums and counts. */
-export function accumulateEstimates(
-  plan: AdditivePlan,
-  size: EvaluationSize,
-  integers: readonly (readonly bigint[])[],
-  unbounded: Truths | undefined,
-): Accumulator<'additive'> {
-  const numbers = { known: trueEstimates(plan, integers), unbounded }
-  const evaluated = everyGroup(plan)
-  return accumulateNumbers(evaluated, size, numbers, reportersOf(evaluated))
-}
-
-/** The true value of each number that is evaluated. */
-export function trueEstimates(
-  plan: AdditivePlan,
-  integers: readonly (readonly bigint[])[],
-): readonly TrueNumber[] {
-  return exactEstimates(everyGroup(plan), integers)
-}
-
 /** The plan of all counts from which a query for the largest groups selects. */
-function everyGroup(plan: AdditivePlan): AdditivePlan {
+export function everyGroup(plan: AdditivePlan): AdditivePlan {
   return plan.shown.kind === 'cells' ? { ...plan, shown: { kind: 'cells' } } : plan
-}
-
-/** Accumulates the errors of tables that are estimated together. */
-export function accumulateTables(
-  plan: MarginalsPlan,
-  size: EvaluationSize,
-  integers: readonly (readonly bigint[])[],
-  unbounded: Truths | undefined,
-): Accumulator<'marginals'> {
-  return accumulateNumbers(plan, size, { known: trueTables(plan, integers), unbounded }, reportersOf(plan))
-}
-
-/** Accumulates the errors of cumulative counts. */
-export function accumulateCurve(
-  plan: CumulativePlan,
-  size: EvaluationSize,
-  nodes: readonly (readonly bigint[])[],
-  unbounded: Truths | undefined,
-): Accumulator<'cumulative'> {
-  return accumulateNumbers(plan, size, { known: trueCurve(plan, nodes), unbounded }, reportersOf(plan))
-}
-
-/** Accumulates the errors of quantiles, in values and in ranks. */
-export function accumulateQuantiles(
-  plan: QuantilePlan,
-  size: EvaluationSize,
-  values: IndexCounts,
-  unbounded: Truths | undefined,
-): Accumulator<'quantile'> {
-  const { numbers, rankErrorRows } = trueQuantiles(plan, values, numberNames(plan))
-  return accumulateNumbers(plan, size, { known: numbers, unbounded }, reportersOf(plan), rankErrorRows)
-}
-
-/** Accumulates the errors of groups: of values, and of the ranks of quantiles. */
-export function accumulateGroups(
-  plan: GroupsPlan,
-  size: EvaluationSize,
-  integers: readonly (readonly bigint[])[] | undefined,
-  values: readonly (readonly IndexCounts[])[],
-  unbounded: Truths | undefined,
-): Accumulator<'groups'> {
-  const { numbers, rankErrorRows } = trueGroups(plan, integers, values)
-  return accumulateNumbers(plan, size, { known: numbers, unbounded }, reportersOf(plan), rankErrorRows)
 }
 
 type ShownRun = EvaluatedNumbers['shown'][number]
 
-/** The numbers of an answer with their truths, and their truths without the contribution bounds of the query. */
-interface KnownNumbers {
-  readonly known: readonly TrueNumber[]
-  readonly unbounded: Truths | undefined
-}
-
-/** The numbers of an answer as they are published, and before any post-processing. */
-interface Reporters<Kind extends NumbersKind> {
-  readonly published: (released: ReleaseOf<Kind>) => Report
-  readonly measured: (released: ReleaseOf<Kind>) => Report
-}
-
-type NumbersKind = 'additive' | 'groups' | 'quantile' | 'marginals' | 'cumulative'
-
-function reportersOf<Kind extends NumbersKind>(plan: PlanOf<Kind>): Reporters<Kind> {
-  return { published: reporter(plan), measured: measuredReporter(plan) }
-}
+/** Kinds of plans whose answers are numbers. */
+export type NumbersKind = 'additive' | 'groups' | 'quantile' | 'marginals' | 'cumulative'
 
 /**
- * @param rankErrorRows the error of a value's rank, in rows; where there is one, the half-width is that of the rank
+ * Accumulates the errors of the numbers of an answer, as they are published.
+ * @param unbounded their truths without the contribution bounds of the query
  */
-function accumulateNumbers<Kind extends NumbersKind>(
+export function accumulateNumbers<Kind extends NumbersKind>(
   plan: PlanOf<Kind>,
   { runs, shown }: EvaluationSize,
-  { known: numbers, unbounded }: KnownNumbers,
-  { published, measured }: Reporters<Kind>,
-  rankErrorRows?: (position: number, value: number) => number | undefined,
+  { numbers, rankErrorRows }: TrueAnswer,
+  unbounded: Truths | undefined,
 ): Accumulator<Kind> {
+  const [published, measured] = [reporter(plan), measuredReporter(plan)]
   const truths = Float64Array.from(numbers, ({ truth }) => truth ?? Number.NaN)
   const errors = moments(numbers.length)
   const absoluteErrors = moments(numbers.length)

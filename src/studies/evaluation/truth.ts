@@ -55,6 +55,16 @@ export interface TrueNumber {
   readonly unbiased: boolean
 }
 
+/** The numbers of an answer with their true values, in their order. */
+export interface TrueAnswer {
+  readonly numbers: readonly TrueNumber[]
+  /**
+   * Distance in rows between the rank of a value and the target rank of the quantile at this position, 0 for a right value;
+   * `undefined` at a position of another statistic. Absent for an answer without quantiles.
+   */
+  readonly rankErrorRows?: (position: number, value: number) => number | undefined
+}
+
 /** The true values of an answer's numbers, in their order. */
 export type Truths = readonly TrueNumber['truth'][]
 
@@ -176,13 +186,11 @@ export function trueTables(
   const deviations = plan.tables.flatMap(({ cells, deviation }) =>
     Array.from({ length: cells }, () => deviation),
   )
-  return numberNames(plan).map((name, position) => ({
-    name,
-    truth: entry(truths, position).value,
-    expectedAbsoluteError: null,
-    expectedAbsoluteErrorBound: entry(deviations, position),
-    unbiased: true,
-  }))
+  return unbiasedNumbers(
+    plan,
+    truths.map(({ value }) => value),
+    deviations,
+  )
 }
 
 /**
@@ -194,12 +202,20 @@ export function trueCurve(
   nodes: readonly (readonly bigint[])[],
 ): readonly TrueNumber[] {
   const exact = plan.measurements.map((measurement) => ({ ...measurement, fractionBits: 0 }))
-  const truths = cumulativeNumbers(exact, nodes, plan.cells.spans.length)
+  return unbiasedNumbers(plan, cumulativeNumbers(exact, nodes, plan.cells.spans.length), plan.deviations)
+}
+
+/** Numbers whose standard deviations are known, which their expected absolute errors do not exceed. */
+function unbiasedNumbers(
+  plan: MarginalsPlan | CumulativePlan,
+  truths: readonly number[],
+  deviations: readonly number[],
+): readonly TrueNumber[] {
   return numberNames(plan).map((name, place) => ({
     name,
     truth: entry(truths, place),
     expectedAbsoluteError: null,
-    expectedAbsoluteErrorBound: entry(plan.deviations, place),
+    expectedAbsoluteErrorBound: entry(deviations, place),
     unbiased: true,
   }))
 }
@@ -271,16 +287,6 @@ function rememberingRows(
   }
 }
 
-/** True quantiles, and the rank errors of other values. */
-export interface TrueQuantiles {
-  readonly numbers: readonly TrueNumber[]
-  /**
-   * Distance in rows between the rank of a value and the target rank of the quantile at this position; 0 for a right
-   * value.
-   */
-  readonly rankErrorRows: (position: number, value: number) => number
-}
-
 /**
  * The true quantiles of a plan, by the target ranks of its mechanism: the least grid point with n p of the n rows at or
  * below it; for a minimum of rank r the r-th value from below, for a maximum the r-th value from above. With fewer than
@@ -291,7 +297,7 @@ export function trueQuantiles(
   plan: Pick<QuantilePlan, 'column' | 'measurements'>,
   { indexes, counts }: ValueCounts,
   names: readonly NumberName[],
-): TrueQuantiles {
+): TrueAnswer & Required<Pick<TrueAnswer, 'rankErrorRows'>> {
   const { stepNano } = plan.column
   const values = Float64Array.from(indexes, (index) => numberFromDecimal(BigInt(index) * stepNano, 9))
   const rowsBefore = new Float64Array(values.length + 1)
@@ -338,13 +344,6 @@ export function trueQuantiles(
   }
 }
 
-/** True statistics of groups, and the rank errors of quantiles. */
-export interface TrueGroups {
-  readonly numbers: readonly TrueNumber[]
-  /** See {@link TrueQuantiles}; `undefined` for a position of another statistic. */
-  readonly rankErrorRows: (position: number, value: number) => number | undefined
-}
-
 /**
  * The true statistics of groups: cell by cell, and within a cell statistic by statistic.
  * @param integers the data read for the sums and counts
@@ -354,7 +353,7 @@ export function trueGroups(
   plan: GroupsPlan,
   integers: readonly (readonly bigint[])[] | undefined,
   values: readonly (readonly ValueCounts[])[],
-): TrueGroups {
+): TrueAnswer {
   const { names, sums, quantiles } = plan
   const ofSums = sums === undefined ? [] : exactEstimates(sums, integers ?? [])
   const statistics = names.length
