@@ -313,6 +313,42 @@ describePostgres('joined tables of PostgreSQL', ({ createDatabase }) => {
     expect(await broken('snapshot', 'large')).toBeUndefined()
   })
 
+  it('about people show different rows, as far as the catalogue tells', async () => {
+    await admin.query(`CREATE TABLE staff (id text PRIMARY KEY, manager text, region text NOT NULL, born integer NOT NULL);
+      INSERT INTO staff VALUES ('s1', 's2', 'north', 1950), ('s2', NULL, 'south', 1980);
+      CREATE VIEW managers AS SELECT id, region, born FROM staff; CREATE VIEW employed AS SELECT * FROM staff;
+      CREATE TABLE regions (name text UNIQUE); INSERT INTO regions VALUES ('north'), ('south');
+      CREATE VIEW in_region AS SELECT v.* FROM visits v, regions WHERE name = 'north';
+      CREATE VIEW located AS SELECT p.* FROM patients p JOIN regions ON name = region`)
+    const broken = async (tables: object, joins: readonly object[]) => {
+      const body = clinic('refused', 'live')
+      const columns = COLUMNS.slice(2, 4)
+      const unit = { kind: 'person', column: 'patients.id', maxRows: 2 }
+      const source = { kind: 'joined', tables, joins }
+      const all = [{ name: 'patients.id', type: 'identifier' }, ...columns]
+      return (await tried({ ...body, columns: all, privacyUnit: unit, source })).errors
+    }
+    const toManager = [{ from: 'visits.manager', to: 'patients.id' }]
+    for (const [rows, people] of [
+      ['staff', 'managers'],
+      ['employed', 'managers'],
+    ] as const)
+      expect(
+        await broken({ visits: table(rows, 'live'), patients: table(people, 'live') }, toManager),
+      ).toEqual([
+        {
+          field: 'source.tables.patients',
+          rule: expect.stringContaining('must not be the table visits once more, nor show the same rows'),
+        },
+      ])
+    const located = { visits: table('in_region', 'live'), patients: table('located', 'live') }
+    const joins = [{ from: 'visits.patient', to: 'patients.id' }]
+    expect(await broken(located, joins)).toMatchObject([{ field: 'source.tables.patients' }])
+    const regions = { regions: table('regions', 'live') }
+    const lookup = { from: 'patients.region', to: 'regions.name', public: true }
+    expect(await broken({ ...located, ...regions }, [...joins, lookup])).toBeUndefined()
+  })
+
   it('about people have one budget, under their complete names', async () => {
     const real = { synthetic: false, budget: { epsilon: 1 } }
     await admin.query(

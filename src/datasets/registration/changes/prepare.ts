@@ -118,10 +118,37 @@ function ofTables(
   return {
     digest,
     identify: async () => {
-      const people = named.filter((each) => peopleDigests.includes(each.digest))
-      const relations = await Promise.all(people.map(({ table }) => relationsOf(table)))
-      return [...new Set([...peopleDigests, ...relations.flat()])]
+      const shown = await Promise.all(
+        named.map(async ({ table, ...each }) => ({ ...each, relations: await relationsOf(table) })),
+      )
+      const isOfPeople = ({ digest }: { readonly digest: string }) => peopleDigests.includes(digest)
+      const people = shown.filter(isOfPeople)
+      requireApart(people, new Set(shown.filter((each) => !isOfPeople(each)).flatMap(relationsIn)))
+      return [...new Set([...peopleDigests, ...people.flatMap(relationsIn)])]
     },
+  }
+}
+
+/** A joined table with the relations that it shows. */
+interface ShownTable {
+  readonly name: string
+  readonly relations: readonly string[]
+}
+
+function relationsIn({ relations }: ShownTable): readonly string[] {
+  return relations
+}
+
+/**
+ * Requires that tables about people show different rows.
+ * @param shared relations that public tables show
+ * @throws Refusal `source-does-not-fit` for a view over the rows of another one, as far as the database tells
+ */
+function requireApart(people: readonly ShownTable[], shared: ReadonlySet<string>): void {
+  for (const [place, { name, relations }] of people.entries()) {
+    const isShown = (relation: string) => !shared.has(relation) && relations.includes(relation)
+    const other = people.slice(0, place).find((before) => before.relations.some(isShown))
+    if (other !== undefined) throw joinedTwice(name, other.name)
   }
 }
 
@@ -148,7 +175,7 @@ function ofJoined(digests: readonly (readonly [name: string, digest: string])[],
 
 /** A person's row would be found for others as well: it would change the rows of two people. */
 function joinedTwice(name: string, people: string): Refusal {
-  const rule = `must not be the table ${people} once more: its rows are people, and would belong to others as well`
+  const rule = `must not be the table ${people} once more, nor show the same rows: they are people's, and would belong to others as well`
   return refuseField('source-does-not-fit', `source.tables.${name}`, rule)
 }
 
