@@ -13,8 +13,8 @@ export interface FactRows {
   readonly person: string
   /** The select list of the columns that combined rows have. */
   readonly columns: readonly string[]
-  /** Expressions that order the rows of a person, and depend on nothing but the values of these columns and a key. */
-  readonly order: readonly string[]
+  /** Prints expressions that order the rows of a person, and depend on nothing but the values of these columns and a key. */
+  readonly order: () => readonly string[]
 }
 
 type BothFacts = readonly [FactRows, FactRows]
@@ -29,7 +29,7 @@ export function printFacts({ sides: [one, other] }: Facts, [ones, others]: BothF
 }
 
 function printCut({ rows, person, columns, order }: FactRows, maxRows: number, name: string): string {
-  const place = `row_number() OVER (PARTITION BY ${person} ORDER BY ${order.join(', ')}) AS sotto_place`
+  const place = `row_number() OVER (PARTITION BY ${person} ORDER BY ${order().join(', ')}) AS sotto_place`
   const select = [...columns, `${person} AS sotto_owner`, place].join(', ')
   const placed = `SELECT ${select} FROM ${rows} WHERE ${person} IS NOT NULL`
   return `(SELECT * FROM (${placed}) AS sotto_placed WHERE sotto_place <= ${maxRows}) AS ${name}`

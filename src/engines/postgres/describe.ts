@@ -60,7 +60,8 @@ export function readingTerms(
  * @throws EngineFailure `TableChanged`
  */
 export async function checkAgain(session: Session, { prepare, check }: TransactionTerms): Promise<void> {
-  check?.(await session.rows(must(prepare.at(-1), 'the description of the tables'), 10 * MOST_COLUMNS))
+  const sql = must(prepare.at(-1), 'the description of the tables')
+  check?.(await session.rows({ sql, parameters: [] }, 10 * MOST_COLUMNS))
 }
 
 /** Facts about tables from the catalog of the database, each read in a transaction of its own. */
@@ -90,7 +91,7 @@ export function createLookups(
 
   const ask = (sql: string, signal?: AbortSignal) =>
     transactions.run({ isolation: 'statement', timeoutMs, signal, prepare: [] }, (session) =>
-      session.rows(sql, MOST_COLUMNS),
+      session.rows({ sql, parameters: [] }, MOST_COLUMNS),
     )
   const isTrue = async (sql: string, signal?: AbortSignal) => {
     const [row] = await ask(sql, signal)

@@ -66,14 +66,14 @@ export function createRegistration(
 }
 
 async function countJoined(session: Session, table: TableDataset): Promise<JoinedCounts | undefined> {
-  const sql = printJoinedCounts(postgresDialect, table)
-  if (sql === undefined) return undefined
-  return readJoinedCounts(table, (await session.rows(sql, 1)).flat().map(readCount))
+  const statement = printJoinedCounts(postgresDialect, table)
+  if (statement === undefined) return undefined
+  return readJoinedCounts(table, (await session.rows(statement, 1)).flat().map(readCount))
 }
 
 async function inspectTable(session: Session, table: TableDataset): Promise<TableInspection> {
   const results: Row[] = []
-  for (const sql of Object.values(printInspection(postgresDialect, table)))
-    results.push(...(await session.rows(sql, 1)))
+  for (const statement of Object.values(printInspection(postgresDialect, table)))
+    results.push(...(await session.rows(statement, 1)))
   return readInspection(table, results.flat())
 }

@@ -50,9 +50,9 @@ export interface Session {
    * Runs a statement and returns its rows.
    * @throws EngineFailure for more rows, which would otherwise fill the memory.
    */
-  rows(sql: string, mostRows: number): Promise<readonly Row[]>
+  rows(statement: PrintedStatement, mostRows: number): Promise<readonly Row[]>
   /** Runs a statement and reads its rows in batches, on demand. */
-  batches(sql: string): AsyncGenerator<readonly Row[]>
+  batches(statement: PrintedStatement): AsyncGenerator<readonly Row[]>
 }
 
 /** Read-only transactions of one database. */
@@ -331,16 +331,17 @@ function sessionOf(
     })
   return {
     each,
-    rows: async (sql, mostRows) => {
+    rows: async (statement, mostRows) => {
       const rows: Row[] = []
-      await each({ sql, parameters: [] }, (row) => {
+      await each(statement, (row) => {
         if (rows.length >= mostRows) throw new EngineFailure()
         rows.push(row)
       })
       return rows
     },
-    batches: async function* (sql) {
-      const cursor = client.query(new Cursor<(string | null)[]>(sql, [], { rowMode: 'array', types: TEXTS }))
+    batches: async function* ({ sql, parameters }) {
+      const config = { rowMode: 'array', types: TEXTS } as const
+      const cursor = client.query(new Cursor<(string | null)[]>(sql, parameters.map(String), config))
       for (;;) {
         const rows = await guard(() => cursor.read(BATCH_ROWS))
         if (rows.length > 0) yield rows

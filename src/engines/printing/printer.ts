@@ -1,12 +1,18 @@
 import type { Column, Dataset, QueryableColumn } from '../../core/dataset/dataset.ts'
 import { columnNamed } from '../../core/planner/language/columns.ts'
 import { inputsOf } from '../../core/planner/language/formula.ts'
-import { type Dialect, quoteIdentifier, type SqlValue, type SqlValueType } from '../dialect.ts'
+import { type Bind, type Dialect, quoteIdentifier, type SqlValue, type SqlValueType } from '../dialect.ts'
 
 /** A statement and the values of its parameters. */
 export interface PrintedStatement {
   readonly sql: string
   readonly parameters: readonly SqlValue[]
+}
+
+/** Prints a statement and collects the values that it binds. */
+export function printBound(print: (bind: Bind) => string): PrintedStatement {
+  const parameters: SqlValue[] = []
+  return { sql: print((value) => parameters.push(value)), parameters }
 }
 
 /** The state of printing one statement. */

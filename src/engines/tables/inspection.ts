@@ -2,8 +2,10 @@ import { type Column, isGrid } from '../../core/dataset/dataset.ts'
 import { gridPoints } from '../../core/dataset/value-limits.ts'
 import { defined } from '../../privacy/defined.ts'
 import { entry } from '../../privacy/must.ts'
+import type { Bind } from '../dialect.ts'
 import { widenedByOneStep } from '../grid.ts'
 import { MISFIT_KINDS, type MisfitKind } from '../misfits.ts'
+import { type PrintedStatement, printBound } from '../printing/printer.ts'
 import { printJoinedCounts, printSource, readJoinedCounts, SOURCE } from './joined.ts'
 import {
   acceptsNull,
@@ -22,15 +24,15 @@ import type { TableDataset, TableInspection } from './table-engine.ts'
  */
 interface InspectionStatements {
   /** The number of rows, those without identifier, for each column the numbers of its misfits by kind, and of its clamped values. */
-  readonly counts: string
+  readonly counts: PrintedStatement
   /** For each column, 1 if it is an identifier that must not repeat and does, otherwise 0. */
-  readonly repeated: string
+  readonly repeated: PrintedStatement
   /** The number of rows that queries read, and that of people; the same number twice if rows are people. */
-  readonly stored: string
+  readonly stored: PrintedStatement
   /** For each column the number of distinct stored values and the length of the longest; 0 without a declared limit. */
-  readonly limits: string
+  readonly limits: PrintedStatement
   /** The numbers of joined tables; absent for one table. */
-  readonly joined?: string
+  readonly joined?: PrintedStatement
 }
 
 /** The number 0 as an aggregate, so that a statement has one row even if it counts nothing. */
@@ -42,7 +44,8 @@ export function printInspection(
   table: TableDataset,
 ): InspectionStatements {
   const encoded = encodeColumns(dialect, table)
-  const kept = printKeptRows(dialect, encoded, printSource(dialect, table))
+  const ofKept = (print: (rows: string) => string) =>
+    printBound((bind) => print(printKeptRows(dialect, encoded, printSource(dialect, table, bind))))
   const checks = encodeColumns(dialect, widened(dialect, table)).map((column, i) =>
     checkOf(column, i, entry(table.dataset.columns, i)),
   )
@@ -70,10 +73,12 @@ export function printInspection(
   ])
   const joined = printJoinedCounts(dialect, table)
   return {
-    counts: `SELECT ${texts(counts)} FROM ${printCheckedRows(dialect, checks, table)}`,
-    repeated: `SELECT ${texts(repeated)} FROM ${kept}`,
-    stored: printStored(encoded, table.unit, kept),
-    limits: `SELECT ${texts(limits)} FROM ${kept}`,
+    counts: printBound(
+      (bind) => `SELECT ${texts(counts)} FROM ${printCheckedRows(dialect, checks, table, bind)}`,
+    ),
+    repeated: ofKept((rows) => `SELECT ${texts(repeated)} FROM ${rows}`),
+    stored: ofKept((rows) => printStored(encoded, table.unit, rows)),
+    limits: ofKept((rows) => `SELECT ${texts(limits)} FROM ${rows}`),
     ...defined({ joined }),
   }
 }
@@ -163,10 +168,15 @@ function printIsInvalid(
 }
 
 /** Prints all rows of a table with the columns that checks read. */
-function printCheckedRows(dialect: TableDialect, checks: readonly Check[], table: TableDataset): string {
+function printCheckedRows(
+  dialect: TableDialect,
+  checks: readonly Check[],
+  table: TableDataset,
+  bind: Bind,
+): string {
   const list = (columns: readonly (readonly string[])[]) => columns.flat().join(', ')
   const stored = list(checks.map(({ stored }) => stored))
-  const rows = `(SELECT ${stored} FROM ${printSource(dialect, table)}) AS sotto_stored_rows`
+  const rows = `(SELECT ${stored} FROM ${printSource(dialect, table, bind)}) AS sotto_stored_rows`
   return `(SELECT ${list(checks.map(({ checked }) => checked))} FROM ${rows}) AS sotto_checked_rows`
 }
 

@@ -7,9 +7,10 @@ import {
   tablesBelow,
 } from '../../core/dataset/joins.ts'
 import { entry, must } from '../../privacy/must.ts'
-import { quoteIdentifier } from '../dialect.ts'
+import { type Bind, quoteIdentifier } from '../dialect.ts'
 import { FACT_COUNTS, type FactRows, printFactCounts, printFacts, readFactCounts } from '../joins.ts'
 import { printRowOrder, requireKey } from '../person-rows.ts'
+import { type PrintedStatement, printBound } from '../printing/printer.ts'
 import type { EncodedValue, TableDialect } from './table-dialect.ts'
 import type { JoinedCounts, JoinedTables, TableDataset, TableName } from './table-engine.ts'
 
@@ -39,15 +40,18 @@ export function printTableName({ schema, name }: TableName): string {
   return schema === undefined ? quoteIdentifier(name) : `${quoteIdentifier(schema)}.${quoteIdentifier(name)}`
 }
 
-/** Prints the rows of a dataset before any rule. The text can follow `FROM`. */
-export function printSource(dialect: TableDialect, table: TableDataset): string {
+/**
+ * Prints the rows of a dataset before any rule. The text can follow `FROM`.
+ * @param bind adds the secret key that chooses among rows of people
+ */
+export function printSource(dialect: TableDialect, table: TableDataset, bind: Bind): string {
   if (!joinsTables(table)) return `${printTableName(table.table as TableName)} AS ${SOURCE}`
   const { joins } = table.table
   const { facts } = joins
   if (facts === undefined)
-    return `(SELECT ${valuesOf(table, joins).map(asNamed).join(', ')} FROM ${printRows(dialect, table, joins)}) AS ${SOURCE}`
+    return `(SELECT ${valuesOf(table, joins).map(asNamed).join(', ')} FROM ${printRows(dialect, table, joins, bind)}) AS ${SOURCE}`
   const names = table.dataset.columns.map((_, i) => sourceName(i))
-  return `(SELECT ${names.join(', ')} FROM ${printFacts(facts, factRows(dialect, table, facts))}) AS ${SOURCE}`
+  return `(SELECT ${names.join(', ')} FROM ${printFacts(facts, factRows(dialect, table, facts, bind))}) AS ${SOURCE}`
 }
 
 /** The declared columns of joined tables. */
@@ -67,8 +71,9 @@ function printRows(
   dialect: TableDialect,
   table: JoinedDataset,
   tree: Pick<JoinTree, 'root' | 'joins'>,
+  bind: Bind,
 ): string {
-  return printTables(dialect, table, (join) => (join.dangling === 'null' ? 'LEFT JOIN' : 'JOIN'), tree)
+  return printTables(dialect, table, (join) => (join.dangling === 'null' ? 'LEFT JOIN' : 'JOIN'), tree, bind)
 }
 
 /** The two facts of a joined source, as relations. Their order is that of the other digests of rows, under the same key. */
@@ -76,13 +81,14 @@ function factRows(
   dialect: TableDialect,
   table: JoinedDataset,
   { join, sides }: Facts,
+  bind: Bind,
 ): readonly [FactRows, FactRows] {
   const ends = endsOf(table, join)
   const [one, other] = sides.map((side, i): FactRows => {
     const [person, values] = [encodeKey(dialect, entry(ends, i)).stored, valuesOf(table, side)]
     const columns = values.map(({ sql }) => sql)
-    const order = printOrder(dialect, table, person, columns)
-    return { rows: printRows(dialect, table, side), person, columns: values.map(asNamed), order }
+    const order = () => printOrder(dialect, table, person, columns, bind)
+    return { rows: printRows(dialect, table, side, bind), person, columns: values.map(asNamed), order }
   })
   return [must(one, 'a fact'), must(other, 'a fact')]
 }
@@ -121,9 +127,10 @@ function printTables(
   table: JoinedDataset,
   operatorOf: (join: Join) => 'JOIN' | 'LEFT JOIN',
   { root, joins }: Pick<JoinTree, 'root' | 'joins'>,
+  bind: Bind,
 ): string {
   const printed = joins.map((join) => {
-    const { relation, isOne } = printReferred(dialect, table, join)
+    const { relation, isOne } = printReferred(dialect, table, join, bind)
     const conditions = [printCondition(dialect, table, join), ...isOne]
     return `${operatorOf(join)} ${relation} ON ${conditions.join(' AND ')}`
   })
@@ -143,6 +150,7 @@ function printReferred(
   dialect: TableDialect,
   table: JoinedDataset,
   join: Join,
+  bind: Bind,
 ): { readonly relation: string; readonly isOne: readonly string[] } {
   const named = printNamed(table, join.to.table)
   const [, to] = endsOf(table, join)
@@ -152,7 +160,7 @@ function printReferred(
   const columns = table.columns.filter((column) => tableOf(column) === join.to.table).map(printColumn)
   const key = encodeKey(dialect, to).stored
   const place = isOfPeople
-    ? `row_number() OVER (PARTITION BY ${key} ORDER BY ${printOrder(dialect, table, key, columns).join(', ')})`
+    ? `row_number() OVER (PARTITION BY ${key} ORDER BY ${printOrder(dialect, table, key, columns, bind).join(', ')})`
     : `count(*) OVER (PARTITION BY ${key})`
   const select = [...new Set(columns), `${place} AS sotto_place`].join(', ')
   const name = quoteIdentifier(join.to.table)
@@ -175,6 +183,7 @@ function printOrder(
   { unit }: JoinedDataset,
   person: string,
   columns: readonly string[],
+  bind: Bind,
 ): readonly string[] {
   if (unit.kind === 'row') throw new RangeError('rows of people need people')
   const start = (text: string) => `substr(${text}, 1, ${LONGEST_ORDERED_TEXT})`
@@ -182,7 +191,8 @@ function printOrder(
     type: 'text' as const,
     sql: start(`CAST(${sql} AS VARCHAR)`),
   }))
-  return printRowOrder(dialect, `'${requireKey(unit.key)}'`, start(person), values)
+  const key = dialect.value(requireKey(unit.key), 'text', bind)
+  return printRowOrder(dialect, key, start(person), values)
 }
 
 /**
@@ -222,8 +232,11 @@ function encodeKey(dialect: TableDialect, column: TableColumn) {
  * Prints a statement for the numbers of joined tables, which {@link readJoinedCounts} reads; `undefined` for one table. Each
  * table is read once more for its keys, unless the database guarantees that they are unique or they are those of people.
  */
-export function printJoinedCounts(dialect: TableDialect, table: TableDataset): string | undefined {
-  if (!joinsTables(table)) return undefined
+export function printJoinedCounts(dialect: TableDialect, table: TableDataset): PrintedStatement | undefined {
+  return joinsTables(table) ? printBound((bind) => printCounts(dialect, table, bind)) : undefined
+}
+
+function printCounts(dialect: TableDialect, table: JoinedDataset, bind: Bind): string {
   const { facts, ...tree } = table.table.joins
   const [own, other] = (facts?.sides ?? [tree]).map((side) => ({
     side,
@@ -238,11 +251,11 @@ export function printJoinedCounts(dialect: TableDialect, table: TableDataset): s
     if (each === undefined || (each === other && each.counts.length === 0)) return []
     const texts = [...(each === own ? ['count(*)', ofPeople] : []), ...each.counts]
     return [
-      `SELECT ${texts.map((count) => `CAST(${count} AS VARCHAR)`).join(', ')} FROM ${printTables(dialect, table, () => 'LEFT JOIN', each.side)}`,
+      `SELECT ${texts.map((count) => `CAST(${count} AS VARCHAR)`).join(', ')} FROM ${printTables(dialect, table, () => 'LEFT JOIN', each.side, bind)}`,
     ]
   })
   if (facts === undefined) return printed.join('')
-  const all = [...printed, printFactCounts(facts, factRows(dialect, table, facts))]
+  const all = [...printed, printFactCounts(facts, factRows(dialect, table, facts, bind))]
   return `SELECT * FROM ${all.map((sql, i) => `(${sql}) AS sotto_counts${i}`).join(' CROSS JOIN ')}`
 }
 

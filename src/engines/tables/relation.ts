@@ -16,6 +16,7 @@ import {
   RANK_COLUMN,
   requireKey,
 } from '../person-rows.ts'
+import { type PrintedStatement, printBound } from '../printing/printer.ts'
 import { type ComparisonOf, printComparison } from './comparisons.ts'
 import { inSource, printSource, printSourceValue } from './joined.ts'
 import type { EncodedValue, TableDialect } from './table-dialect.ts'
@@ -61,7 +62,7 @@ export function printRelation(
 ): string {
   const encoded = encodeColumns(dialect, table).map(withinLength)
   const { unit } = table
-  const rows = printSource(dialect, table)
+  const rows = printSource(dialect, table, bind)
   if (unit.kind === 'row')
     return printRelationOfRows(dialect, encoded, rows, { conditions: [], guarded: true })
   // The rows of a person are only counted then.
@@ -109,7 +110,7 @@ export function printSelectedRows(
   // The database may compute a remaining condition, with the stored values in it, before it checks a row.
   const selection = { conditions, guarded: remaining.length > 0 }
   return {
-    relation: printRelationOfRows(dialect, encoded, printSource(dialect, table), selection),
+    relation: printRelationOfRows(dialect, encoded, printSource(dialect, table, rejectParameter), selection),
     remaining,
   }
 }
@@ -199,10 +200,13 @@ function limitLength({ stored, misfit, fitting }: EncodedValue, longest: number)
  * Prints all rows that no rule leaves out, as a statement: the stored values of the declared columns in their order, as
  * texts.
  */
-export function printRead(dialect: TableDialect, table: TableDataset): string {
+export function printRead(dialect: TableDialect, table: TableDataset): PrintedStatement {
   const encoded = encodeColumns(dialect, table)
   const texts = encoded.map(({ kept }) => `CAST(${kept} AS VARCHAR)`)
-  return `SELECT ${texts.join(', ')} FROM ${printKeptRows(dialect, encoded, printSource(dialect, table))}`
+  return printBound(
+    (bind) =>
+      `SELECT ${texts.join(', ')} FROM ${printKeptRows(dialect, encoded, printSource(dialect, table, bind))}`,
+  )
 }
 
 type PersonUnit = Extract<TableDataset['unit'], { kind: 'person' }>

@@ -26,7 +26,7 @@ export function createRegistration(
     signal?.throwIfAborted()
     const session = await sessions.begin(termsOf(signal)).catch((error: unknown) => reject(error, signal))
     try {
-      for await (const page of session.run(printRead(trinoDialect, asPrinted(table, schema))))
+      for await (const page of session.run(printRead(trinoDialect, asPrinted(table, schema)).sql))
         yield storedRowsOf(page)
     } catch (error) {
       reject(session.failureOf(error), signal)
@@ -68,10 +68,10 @@ function reject(error: unknown, signal: AbortSignal | undefined): never {
  */
 async function inspectTable(run: RunStatement, table: TableDataset): Promise<TableInspection> {
   const statements = Object.entries(printInspection(trinoDialect, table))
-  const parts = statements.map(([name, sql]) => `(${sql}) AS sotto_${name}`)
+  const parts = statements.map(([name, { sql }]) => `(${sql}) AS sotto_${name}`)
   const together = `SELECT * FROM ${parts.join(' CROSS JOIN ')}`
   const results: TrinoRows[number][] = []
-  for (const sql of together.length <= LONGEST_STATEMENT ? [together] : statements.map(([, sql]) => sql))
+  for (const sql of together.length <= LONGEST_STATEMENT ? [together] : statements.map(([, { sql }]) => sql))
     results.push(...(await rowsOf(run(sql), 1)))
   return readInspection(table, results.flat())
 }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import type { Source } from '../../../src/core/dataset/dataset.ts'
 import { printColumns } from '../../../src/engines/postgres/describe.ts'
 import { postgresDialect } from '../../../src/engines/postgres/dialect.ts'
 import { textLiteral } from '../../../src/engines/postgres/encodings/literals.ts'
@@ -6,8 +7,9 @@ import { sourceTypeOf } from '../../../src/engines/postgres/encodings/source.ts'
 import { printAggregate } from '../../../src/engines/sql-printer.ts'
 import { printInspection } from '../../../src/engines/tables/inspection.ts'
 import { printRead, printRelation } from '../../../src/engines/tables/relation.ts'
-import { requireColumns, type TableDataset } from '../../../src/engines/tables/table-engine.ts'
+import { requireColumns, type TableDataset, tablesOf } from '../../../src/engines/tables/table-engine.ts'
 import { column, datasetOf } from '../fixture.ts'
+import { liveTable } from '../joined-shops.ts'
 
 describe('a value in a statement', () => {
   const bound: unknown[] = []
@@ -148,10 +150,37 @@ describe('a relation', () => {
     expect(sql).toContain("md5(concat($1::text, 'row', ")
     for (const each of [
       sql,
-      printRead(postgresDialect, people),
-      ...Object.values(printInspection(postgresDialect, people)),
+      printRead(postgresDialect, people).sql,
+      ...Object.values(printInspection(postgresDialect, people)).map(({ sql }) => sql),
     ])
       expect(each).not.toContain(key)
+  })
+
+  it('of joined tables of people has the secret key as a parameter as well', () => {
+    const key = '0123456789abcdef'.repeat(4)
+    const privacyUnit = { kind: 'person', column: 'patients.id', maxRows: 3 } as const
+    const source: Source = {
+      kind: 'joined',
+      tables: { visits: liveTable('visits'), patients: liveTable('patients') },
+      joins: [{ from: 'visits.patient', to: 'patients.id', public: false }],
+    }
+    const text = (name: string) => ({ name, type: 'text', notNull: true })
+    const people: TableDataset = {
+      dataset: { ...datasetOf([column.identifier('patients.id')], 'joined'), source, privacyUnit },
+      table: tablesOf({ source, privacyUnit }),
+      columns: ['patients.id', 'visits.patient', 'patients.id'].map(text),
+      unit: { ...privacyUnit, key },
+    }
+    const bound: unknown[] = []
+    const relation = printRelation(postgresDialect, people, (value) => bound.push(value))
+    // A person who is listed twice stands once, and keeps some rows: both choices need the key.
+    expect(bound).toEqual([key, key])
+    expect(relation).not.toContain(key)
+    const inspected = Object.values(printInspection(postgresDialect, people))
+    for (const { sql, parameters } of [printRead(postgresDialect, people), ...inspected]) {
+      expect(sql).not.toContain(key)
+      expect(parameters).toHaveLength(sql.split("::text, 'row'").length - 1)
+    }
   })
 
   it('of people leaves out a text that is too long to be joined with others', () => {

@@ -85,7 +85,8 @@ export async function createFakeDatabase(): Promise<FakeDatabase> {
   const calls: string[] = []
   let fault: Fault | undefined
   const keyOf = ({ id, version }: Pick<Dataset, 'id' | 'version'>) => `${id} ${version}`
-  const run = async (sql: string) => (await connection.runAndReadAll(sql)).getRows()
+  const run = async (sql: string, parameters: PrintedStatement['parameters'] = []) =>
+    (await connection.runAndReadAll(sql, [...parameters])).getRows()
   const reach = (signal?: AbortSignal) => {
     signal?.throwIfAborted()
     if (fault !== undefined) throw new EngineFailure(fault)
@@ -162,13 +163,15 @@ export async function createFakeDatabase(): Promise<FakeDatabase> {
       calls.push('inspect')
       reach(signal)
       const results: (readonly unknown[])[] = []
-      for (const sql of Object.values(printInspection(dialect, table))) results.push(...(await run(sql)))
+      for (const { sql, parameters } of Object.values(printInspection(dialect, table)))
+        results.push(...(await run(sql, parameters)))
       return readInspection(table, results.flat())
     },
     async *read(table, signal) {
       calls.push('read')
       reach(signal)
-      const rows = (await run(printRead(dialect, table))) as StoredRows
+      const { sql, parameters } = printRead(dialect, table)
+      const rows = (await run(sql, parameters)) as StoredRows
       for (let i = 0; i < rows.length; i += database.batchRows) {
         reach(signal)
         yield rows.slice(i, i + database.batchRows)

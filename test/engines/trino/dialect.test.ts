@@ -119,8 +119,8 @@ const table = {
 describe('the statements over a table', () => {
   const statements = [
     printRelation(trinoDialect, table),
-    printRead(trinoDialect, table),
-    ...Object.values(printInspection(trinoDialect, table)),
+    printRead(trinoDialect, table).sql,
+    ...Object.values(printInspection(trinoDialect, table)).map(({ sql }) => sql),
   ]
   test.each(statements)('names are quoted, and conditions are those of Trino', (sql) => {
     expect(sql).toContain('"clinic"."vi""sits"')

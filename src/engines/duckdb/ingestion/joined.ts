@@ -165,7 +165,7 @@ function factRows(
   const [one, other] = sides.map((side, i): FactRows => {
     const [person, selected] = [entry(persons, i), selectedOf(side, columns, placesIn)]
     const digested = selected.filter(({ name }) => name !== PLACE).map(({ sql }) => asText(sql))
-    const order = printRowOrder(duckDbDigest, `'${requireKey(unit.key)}'`, person, digested)
+    const order = () => printRowOrder(duckDbDigest, `'${requireKey(unit.key)}'`, person, digested)
     return { rows: printTables(side), person, columns: named(selected), order }
   })
   return [must(one, 'a fact'), must(other, 'a fact')]
