@@ -1,10 +1,9 @@
 import type { comparison } from '../../../schemas/studies/mechanisms.ts'
 import type { PrivacyLoss } from '../../privacy/loss.ts'
-import { numberFromRational } from '../../privacy/rational.ts'
 import { Refusal, refuseField } from '../../privacy/refusal.ts'
 import type { Sensitivity } from '../../privacy/sensitivity.ts'
 import type { Wire } from '../../privacy/wire.ts'
-import type { Measurement } from './measurement.ts'
+import { type Measurement, statedNoise } from './measurement.ts'
 import { accuracy } from './mechanism.ts'
 import { gaussianMechanism } from './noise/gaussian.ts'
 import { geometricMechanism } from './noise/geometric.ts'
@@ -136,12 +135,10 @@ function rowOf(
 }
 
 function noiseOf(measurement: Measurement, { confidence, fractionDigits }: Workload) {
-  const { noise, fractionBits } = measurement
-  const scale = noise.kind === 'discrete-laplace' ? numberFromRational(noise.scale) : Number(noise.sigma)
   const stated = accuracy(measurement, confidence)
   const gridUnits = 10 ** fractionDigits
   return {
-    scale: scale / 2 ** fractionBits / gridUnits,
+    scale: statedNoise(measurement).scale / gridUnits,
     ...byCriterion((criterion) => stated[criterion] / gridUnits),
   }
 }

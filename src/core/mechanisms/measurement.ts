@@ -1,5 +1,6 @@
 import type { PrivacyLoss, RhoPico } from '../../privacy/loss.ts'
-import type { Rational } from '../../privacy/rational.ts'
+import { entry } from '../../privacy/must.ts'
+import { numberFromRational, type Rational } from '../../privacy/rational.ts'
 import type { Sensitivity } from '../../privacy/sensitivity.ts'
 import type { Mechanism } from './contract.ts'
 import { discreteGaussianSampler } from './samplers/discrete-gaussian.ts'
@@ -86,6 +87,68 @@ export function addNoise(
   const sample = noiseSampler(noise, source)
   const shift = BigInt(fractionBits)
   return values.map((value) => (value << shift) + sample())
+}
+
+/** Entries that take one step of {@link addNoises}. */
+const ENTRIES_IN_A_STEP = 20_000
+
+/**
+ * Releases several vectors as {@link addNoise} does, each by its own measurement, in steps between which other work can be done.
+ * The return value of the generator is the result.
+ */
+export function* addNoises(
+  measurements: readonly Measurement[],
+  vectors: readonly (readonly bigint[])[],
+  source: UniformSource,
+): Generator<void, readonly (readonly bigint[])[]> {
+  const noisy: bigint[][] = []
+  for (const [place, measurement] of measurements.entries()) {
+    const exact = entry(vectors, place)
+    const released: bigint[] = []
+    for (let first = 0; first < exact.length; first += ENTRIES_IN_A_STEP) {
+      if (place + first > 0) yield
+      for (const integer of addNoise(measurement, exact.slice(first, first + ENTRIES_IN_A_STEP), source))
+        released.push(integer)
+    }
+    noisy.push(released)
+  }
+  return noisy
+}
+
+/**
+ * The noise of each entry of a release as it is stated: its scale, the sensitivity to which that is proportional, and the distance
+ * between neighbouring outputs.
+ * @param gridUnit one grid unit, in the unit of the result
+ */
+export function statedNoise({ noise, fractionBits, sensitivity }: Measurement, gridUnit = 1) {
+  const granularity = gridUnit / 2 ** fractionBits
+  const stated = (scale: number, proportionalTo: number) => ({
+    scale: scale * granularity,
+    sensitivity: proportionalTo * gridUnit,
+    granularity,
+  })
+  switch (noise.kind) {
+    case 'discrete-laplace':
+      return stated(numberFromRational(noise.scale), sensitivityFor('laplace', sensitivity))
+    case 'discrete-gaussian':
+      return stated(Number(noise.sigma), sensitivityFor('gaussian', sensitivity))
+  }
+}
+
+/**
+ * The shape of noise, on which it depends to which sensitivity its scale is proportional, and how its variance follows from a share
+ * of a price: gaussian, 1 / share (of rho); laplace, 1 / share^2 (of epsilon).
+ */
+export type NoiseShape = 'gaussian' | 'laplace'
+
+/** Returns the sensitivity to which the scale of a noise is proportional. */
+export function sensitivityFor(shape: NoiseShape, { l1, l2Squared }: Sensitivity): number {
+  switch (shape) {
+    case 'laplace':
+      return Number(l1)
+    case 'gaussian':
+      return Math.sqrt(Number(l2Squared))
+  }
 }
 
 /** Creates a sampler of the noise, in output units. */

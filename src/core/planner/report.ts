@@ -66,7 +66,7 @@ export function measuredReporter<Kind extends PlanKindName>(
  * @returns `undefined` for a plan without such values
  */
 export function domainOf<Kind extends PlanKindName>(plan: PlanOf<Kind>): ValueDomain | undefined {
-  return planKindOf(plan).domain(plan)
+  return planKindOf(plan).domain?.(plan)
 }
 
 /** Returns the post-processing that a query asks for; `undefined` if it asks for none. */

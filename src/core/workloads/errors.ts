@@ -1,8 +1,8 @@
 import { entry } from '../../privacy/must.ts'
+import type { NoiseShape } from '../mechanisms/measurement.ts'
 import type { CountedNoise, Noise } from '../mechanisms/noise/weighted-noise.ts'
 import { type ColumnSet, cellsIn, columnsIn, subsetsOf } from './column-sets.ts'
 import { type Reconstruction, WHOLE } from './reconstruction.ts'
-import type { NoiseShape } from './shares.ts'
 
 /** Cells of a measured table that enter an estimated cell with one factor. */
 interface CellFactor {

@@ -1,5 +1,5 @@
 import { entry } from '../../privacy/must.ts'
-import type { NoiseShape } from './shares.ts'
+import type { NoiseShape } from '../mechanisms/measurement.ts'
 
 /*
  * Counts of one ordered column through Haar nodes: at every level the cells are divided into nodes of 2, 4, 8, ... cells, and

@@ -1,4 +1,5 @@
 import { entry } from '../../privacy/must.ts'
+import type { NoiseShape } from '../mechanisms/measurement.ts'
 import { type ColumnSet, cellsIn, contains, subsetsOf } from './column-sets.ts'
 
 /*
@@ -33,9 +34,6 @@ export type Objective =
   | 'largest'
   | readonly number[]
   | { readonly largestAgainst: readonly number[] }
-
-/** How variance follows from a share: gaussian, 1 / share (of rho); laplace, 1 / share^2 (of epsilon). */
-export type NoiseShape = 'gaussian' | 'laplace'
 
 const MOST_ROUNDS = 600
 /** A solution is good enough once this many rounds improve it by less than a part of {@link ENOUGH}. */

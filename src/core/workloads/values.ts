@@ -1,8 +1,9 @@
 import { entry } from '../../privacy/must.ts'
 import { type Rational, rational } from '../../privacy/rational.ts'
+import type { NoiseShape } from '../mechanisms/measurement.ts'
 import type { ColumnSet } from './column-sets.ts'
 import { estimates, type Reconstruction, reconstructionOf } from './reconstruction.ts'
-import type { NoiseShape, Share, Workload } from './shares.ts'
+import type { Share, Workload } from './shares.ts'
 
 /** Weighs measured tables by the variance that their shares of a price buy. */
 export function reconstructionBy(

@@ -1,9 +1,10 @@
+import type { NoiseShape } from '../../../src/core/mechanisms/measurement.ts'
 import { deviationOfMany } from '../../../src/core/mechanisms/noise/many-noises.ts'
 import type { Noise } from '../../../src/core/mechanisms/noise/weighted-noise.ts'
 import { type ColumnSet, cellsIn, setsOf } from '../../../src/core/workloads/column-sets.ts'
 import { cellFactors, errorOf } from '../../../src/core/workloads/errors.ts'
 import { reconstructionOf } from '../../../src/core/workloads/reconstruction.ts'
-import { type NoiseShape, type Objective, sharesOf } from '../../../src/core/workloads/shares.ts'
+import { type Objective, sharesOf } from '../../../src/core/workloads/shares.ts'
 
 /** Cells of the columns of two datasets by which mechanisms for many tables are compared in the literature. */
 export const ADULT = [100, 100, 100, 99, 85, 42, 16, 15, 9, 7, 6, 5, 2, 2]

@@ -3,7 +3,7 @@ import { entry } from '../../../privacy/must.ts'
 import { numberFromRational } from '../../../privacy/rational.ts'
 import type { Measurement } from '../measurement.ts'
 import { normalHalfWidth } from './gaussian.ts'
-import { halfWidthOfMany } from './many-noises.ts'
+import { halfWidthOfMany, halfWidthOfTail, scaleUnitsOf } from './many-noises.ts'
 import type { CountedNoise, Noise, WeightedNoise } from './weighted-noise.ts'
 
 /*
@@ -123,7 +123,7 @@ interface WayWithoutCoarse {
  */
 function waysWithoutCoarse(terms: readonly WeightedNoise[]): readonly WayWithoutCoarse[] {
   const coarsestFirst = terms.filter(isCoarse)
-  coarsestFirst.sort((a, b) => scaleUnitsOf(a) - scaleUnitsOf(b))
+  coarsestFirst.sort((a, b) => scaleUnitsOf(a.noise) - scaleUnitsOf(b.noise))
   const others = terms.filter((term) => !isCoarse(term))
   const ways: WayWithoutCoarse[] = []
   let missed = 0
@@ -137,7 +137,7 @@ function waysWithoutCoarse(terms: readonly WeightedNoise[]): readonly WayWithout
   return ways
 }
 
-function notZero(noise: WeightedNoise): number {
+function notZero({ noise }: WeightedNoise): number {
   return 2 / (1 + Math.exp(1 / scaleUnitsOf(noise)))
 }
 
@@ -189,7 +189,7 @@ function normalTail(z: number): number {
 function latticeTail(term: WeightedNoise, threshold: number): number {
   if (threshold < 0) return 1
   const { noise, weight } = term
-  const scaleUnits = scaleUnitsOf(term)
+  const scaleUnits = scaleUnitsOf(term.noise)
   // Rounded down slightly: a threshold that is a whole number of units up to rounding counts as not yet exceeded.
   const units = Math.floor((threshold / (Math.abs(weight) * noise.unit)) * (1 - 1e-12)) + 1
   return Math.exp(-units / scaleUnits) / (1 + Math.exp(-1 / scaleUnits))
@@ -197,15 +197,10 @@ function latticeTail(term: WeightedNoise, threshold: number): number {
 
 /** The least h for which P(|weight * noise| > h) = 2 q^(h + 1) / (1 + q) is at most alpha, h in units. */
 function latticeHalfWidth(term: WeightedNoise, alpha: number): number {
-  const scaleUnits = scaleUnitsOf(term)
+  const scaleUnits = scaleUnitsOf(term.noise)
   const q = Math.exp(-1 / scaleUnits)
   const successor = scaleUnits * Math.log(2 / (alpha * (1 + q))) * (1 + 4 * Number.EPSILON)
   return Math.max(0, Math.ceil(successor) - 1) * term.noise.unit * Math.abs(term.weight)
-}
-
-function scaleUnitsOf({ noise }: WeightedNoise): number {
-  if (noise.kind !== 'laplace') throw new RangeError('the noise is not a Laplace noise')
-  return noise.scaleUnits
 }
 
 /** A sum of independent Laplace variables, and of normal ones. */
@@ -238,22 +233,11 @@ function sumOf(laplace: readonly WeightedNoise[], normal: readonly WeightedNoise
   const tail = (threshold: number) => invertedTail(transform, reach, threshold)
   return {
     tail,
-    halfWidth: (alpha) => halfWidthOfTail(tail, reach, alpha),
+    halfWidth: (alpha) => halfWidthOfTail(tail, reach, alpha, 1e-6),
     // A sum of Laplace variables is a normal variable of random variance, and the square root is concave.
     expectedAbsolute:
       rootOfSquares([sigma, ...scales.map((scale) => Math.SQRT2 * scale)]) * Math.sqrt(2 / Math.PI),
   }
-}
-
-/** The h with P(|sum| > h) = alpha for a symmetric variable, by halving. */
-function halfWidthOfTail(tail: (threshold: number) => number, reach: number, alpha: number): number {
-  let [below, above] = [0, reach]
-  while (above - below > 1e-6 * above) {
-    const middle = (below + above) / 2
-    if (2 * tail(middle) > alpha) below = middle
-    else above = middle
-  }
-  return above
 }
 
 /** The error of an inverted tail. */
@@ -296,7 +280,7 @@ function reachOf(scales: readonly number[], sigma: number): number {
 
 /** The scale of the Laplace variable that a noise is compared with, times its weight. */
 function scaleOf(term: WeightedNoise): number {
-  return (Math.abs(term.weight) * term.noise.unit) / (2 * Math.tanh(0.5 / scaleUnitsOf(term)))
+  return (Math.abs(term.weight) * term.noise.unit) / (2 * Math.tanh(0.5 / scaleUnitsOf(term.noise)))
 }
 
 /** One term of the tail of a sum of Laplace variables, P(sum > t) = 1/2 sum of weight * exp(-t / scale). */

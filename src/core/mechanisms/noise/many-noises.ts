@@ -103,13 +103,27 @@ function halfWidthBySmoothing(all: readonly CountedNoise[], alpha: number): numb
       const point = place + 0.5
       return probability - (value * Math.sin(point * distance * threshold)) / (Math.PI * point)
     }, 0.5) + TAIL_ERROR
+  return halfWidthOfTail(tail, reach, alpha * ALMOST_SURE, 1e-7) + DEVIATIONS * smoothing
+}
+
+/**
+ * Returns the h with P(|sum| > h) = alpha for a symmetric variable, by halving.
+ * @param reach a number that is large enough
+ * @param error the largest relative error
+ */
+export function halfWidthOfTail(
+  tail: (threshold: number) => number,
+  reach: number,
+  alpha: number,
+  error: number,
+): number {
   let [below, above] = [0, reach]
-  while (above - below > 1e-7 * above) {
+  while (above - below > error * above) {
     const middle = (below + above) / 2
-    if (2 * tail(middle) > alpha * ALMOST_SURE) below = middle
+    if (2 * tail(middle) > alpha) below = middle
     else above = middle
   }
-  return above + DEVIATIONS * smoothing
+  return above
 }
 
 /**
@@ -138,7 +152,8 @@ function transformAt(terms: readonly CountedNoise[], sigma: number, distance: nu
   }
 }
 
-function scaleUnitsOf(noise: Noise): number {
+/** Returns the scale of a Laplace noise, in its units. */
+export function scaleUnitsOf(noise: Noise): number {
   if (noise.kind === 'normal') throw new RangeError('the noise is not a Laplace noise')
   return noise.scaleUnits
 }

@@ -9,7 +9,7 @@ import {
 import { entry } from '../../../privacy/must.ts'
 import { refuseQuery } from '../../../privacy/refusal.ts'
 import type { Dataset } from '../../dataset/dataset.ts'
-import { addNoise, type Measurement, type MechanismName } from '../../mechanisms/measurement.ts'
+import { addNoises, type Measurement, type MechanismName } from '../../mechanisms/measurement.ts'
 import { accuracy, privacyMap } from '../../mechanisms/mechanism.ts'
 import type { UniformSource } from '../../mechanisms/samplers/uniform-source.ts'
 import { cellCount, countsRowsOfPeople, type Statistic } from '../language/aggregate.ts'
@@ -173,7 +173,7 @@ export const additive: PlanKind<AdditivePlan, AdditiveExact, AdditiveRelease> = 
   release:
     (plan, { integers }) =>
     (noiseSource) =>
-      addNoises(plan, integers, noiseSource),
+      releaseSums(plan, integers, noiseSource),
   chosen({ measurements, query }) {
     const { mechanism, calibration } = entry(measurements, 0)
     // Other mechanisms use no delta.
@@ -193,18 +193,13 @@ export const additive: PlanKind<AdditivePlan, AdditiveExact, AdditiveRelease> = 
   },
 }
 
-/** Adds the noise of a plan to the integers that it reads. Each step takes the cells of one statistic. */
-export function* addNoises(
+/** Adds the noise of a plan to the integers that it reads. */
+export function* releaseSums(
   { measurements }: AdditivePlan,
   integers: CellIntegers,
   noiseSource: UniformSource,
 ): Generator<void, AdditiveRelease> {
-  const noisy: (readonly bigint[])[] = []
-  for (const [statistic, measurement] of measurements.entries()) {
-    if (statistic > 0) yield
-    noisy.push(addNoise(measurement, entry(integers, statistic), noiseSource))
-  }
-  return { kind: 'additive', noisy }
+  return { kind: 'additive', noisy: yield* addNoises(measurements, integers, noiseSource) }
 }
 
 /**

@@ -2,7 +2,7 @@ import type { Suppositions } from '../../../../schemas/answers/query.ts'
 import { defined } from '../../../privacy/defined.ts'
 import { epsilonNumber } from '../../../privacy/loss.ts'
 import { entry } from '../../../privacy/must.ts'
-import { numberFromRational } from '../../../privacy/rational.ts'
+import { statedNoise } from '../../mechanisms/measurement.ts'
 import { geometricParameter } from '../../mechanisms/noise/geometric.ts'
 import { clampsOfBands } from '../kinds/bounds/candidates.ts'
 import { contributionsOf } from '../kinds/contribution-profile/candidates.ts'
@@ -97,24 +97,12 @@ function publicDivisor({ estimates }: AdditivePlan): number {
 }
 
 function statisticNoise(plan: AdditivePlan, place: number, divisor = 1): StatisticNoise {
-  const { mechanism, noise, sensitivity, fractionBits } = measurementAt(plan, place)
-  const unit = unitOf(plan, place) / divisor
-  const granularity = unit / 2 ** fractionBits
-  switch (noise.kind) {
-    case 'discrete-laplace':
-      return {
-        scale: numberFromRational(noise.scale) * granularity,
-        sensitivity: Number(sensitivity.l1) * unit,
-        granularity,
-        ...(mechanism === 'geometric' ? { p: geometricParameter(noise.scale) } : {}),
-      }
-    case 'discrete-gaussian':
-      return {
-        scale: Number(noise.sigma) * granularity,
-        sensitivity: Math.sqrt(Number(sensitivity.l2Squared)) * unit,
-        granularity,
-      }
-  }
+  const measurement = measurementAt(plan, place)
+  const { mechanism, noise } = measurement
+  const stated = statedNoise(measurement, unitOf(plan, place) / divisor)
+  return mechanism === 'geometric' && noise.kind === 'discrete-laplace'
+    ? { ...stated, p: geometricParameter(noise.scale) }
+    : stated
 }
 
 const NEEDS_ROWS = 'depends on the number of rows, which is private; give supposed.rows'

@@ -1,12 +1,11 @@
 import { entry } from '../../../privacy/must.ts'
 import { refuseQuery } from '../../../privacy/refusal.ts'
 import type { GridValue } from '../../dataset/grid-value.ts'
-import type { Measurement } from '../../mechanisms/measurement.ts'
+import type { Measurement, NoiseShape } from '../../mechanisms/measurement.ts'
 import { halfWidthBound, noiseOf } from '../../mechanisms/noise/combined-noise.ts'
 import { deviationOfMany, halfWidthOfMany } from '../../mechanisms/noise/many-noises.ts'
 import type { CountedNoise, Noise } from '../../mechanisms/noise/weighted-noise.ts'
 import { nodeFactors, type WeightedPrefix } from '../../workloads/ordered.ts'
-import type { NoiseShape } from '../../workloads/shares.ts'
 import type { Bin } from '../language/bin-text.ts'
 
 /* Errors of cumulative counts, and of what follows from them. */

@@ -8,11 +8,16 @@ import {
   type RhoPico,
 } from '../../../privacy/loss.ts'
 import { entry, must } from '../../../privacy/must.ts'
-import { numberFromRational } from '../../../privacy/rational.ts'
 import { refuseField, refuseQuery } from '../../../privacy/refusal.ts'
 import type { Sensitivity } from '../../../privacy/sensitivity.ts'
 import type { Dataset } from '../../dataset/dataset.ts'
-import { addNoise, type Measurement } from '../../mechanisms/measurement.ts'
+import {
+  addNoises,
+  type Measurement,
+  type NoiseShape,
+  sensitivityFor,
+  statedNoise,
+} from '../../mechanisms/measurement.ts'
 import { accuracy as accuracyOf, privacyMap, zeroConcentratedMap } from '../../mechanisms/mechanism.ts'
 import { calibrateGaussianJointly } from '../../mechanisms/noise/gaussian.ts'
 import { calibrateLaplace } from '../../mechanisms/noise/laplace.ts'
@@ -24,7 +29,6 @@ import {
   haarPrecisions,
   levelsFor,
 } from '../../workloads/ordered.ts'
-import type { NoiseShape } from '../../workloads/shares.ts'
 import { rhoTogether } from '../additive/measure.ts'
 import type { Aggregate, Bounding } from '../language/aggregate.ts'
 import {
@@ -42,6 +46,7 @@ import { replacementLossInTwoSteps } from '../price/price.ts'
 import { type JointSensitivity, sensitivitiesOfHaarNodes } from '../price/stability.ts'
 import type { AccuracyReport, NoiseReport, Report } from '../report-kinds.ts'
 import { cellsOfRange, curveErrors, noisesOf } from './cumulative-curve.ts'
+import { accuracyOfParts } from './marginals.ts'
 import type { PlanFacts, PlanKind, PlanLimits } from './plan-kind.ts'
 import { percentageScore } from './quantile.ts'
 
@@ -112,7 +117,9 @@ export function planCumulativeCounts(
     const ofOneRow = { ...aggregate, bounding: ONE_ROW_PER_PERSON }
     const ofOne = sensitivitiesOfHaarNodes(ofOneRow, levels, dataset).sensitivities
     return Math.max(
-      ...ofOne.map((one, level) => sizeOf(entry(joint.sensitivities, level), shape) / sizeOf(one, shape)),
+      ...ofOne.map(
+        (one, level) => sensitivityFor(shape, entry(joint.sensitivities, level)) / sensitivityFor(shape, one),
+      ),
     )
   })
   const planAt = (loss: PrivacyLoss): CumulativePlan => {
@@ -147,11 +154,6 @@ function requireOneCellEach(name: string, bounding: Bounding, { columns }: Datas
     `needs people with one value of ${name} each: declare the column as constantPerPerson, or bound the contribution of each ` +
     'person to one group, such as "contribution": {"groups": 1}'
   throw refuseQuery('of', rule)
-}
-
-/** The sensitivity to which the noise of a level is proportional. */
-function sizeOf({ l1, l2Squared }: Sensitivity, shape: NoiseShape): number {
-  return shape === 'gaussian' ? Math.sqrt(Number(l2Squared)) : Number(l1)
 }
 
 /** Every level has at least this part of an epsilon. */
@@ -214,9 +216,8 @@ function largest<Amount extends bigint>([first, ...others]: readonly Amount[]): 
 export const cumulative: PlanKind<CumulativePlan, CumulativeExact, CumulativeRelease> = {
   readings: ({ aggregate }) => [{ method: 'aggregate', aggregate }],
   exact: (_, { aggregate }) => ({ kind: 'cumulative', nodes: haarNodes(entry(entry(aggregate, 0), 0)) }),
-  release: (plan, exact) => (noiseSource) => addNoises(plan, exact, noiseSource),
+  release: (plan, exact) => (noiseSource) => releaseNodes(plan, exact, noiseSource),
   chosen: ({ query: { delta } }) => (delta > 0 ? { delta } : {}),
-  domain: () => undefined,
   rowsThatCount: ({ aggregate }) => aggregate.where,
   mostValues: ({ cells }) => cells.spans.length,
   leastHalfWidthRows: ({ measurements }) =>
@@ -227,17 +228,12 @@ export const cumulative: PlanKind<CumulativePlan, CumulativeExact, CumulativeRel
   reporter,
 }
 
-function* addNoises(
+function* releaseNodes(
   { measurements }: CumulativePlan,
   { nodes }: CumulativeExact,
   noiseSource: UniformSource,
 ): Generator<void, CumulativeRelease> {
-  const noisy: (readonly bigint[])[] = []
-  for (const [level, measurement] of measurements.entries()) {
-    if (level > 0) yield
-    noisy.push(addNoise(measurement, entry(nodes, level), noiseSource))
-  }
-  return { kind: 'cumulative', noisy }
+  return { kind: 'cumulative', noisy: yield* addNoises(measurements, nodes, noiseSource) }
 }
 
 function noise({ dataset: { neighbours }, measurements, cells, loss }: CumulativePlan): NoiseReport {
@@ -245,31 +241,19 @@ function noise({ dataset: { neighbours }, measurements, cells, loss }: Cumulativ
   return {
     mechanism: isPure ? 'laplace' : 'gaussian',
     neighbours,
-    statistics: measurements.map(({ noise: own, fractionBits, sensitivity, loss: part }, level) => {
-      const granularity = 2 ** -fractionBits
-      const scale = own.kind === 'discrete-laplace' ? numberFromRational(own.scale) : Number(own.sigma)
-      return {
-        ...(level === 0
-          ? { statistic: 'count' }
-          : { statistic: 'difference of halves', column: cells.column }),
-        scale: scale * granularity,
-        sensitivity: isPure ? Number(sensitivity.l1) : Math.sqrt(Number(sensitivity.l2Squared)),
-        granularity,
-        ...(isPure ? { epsilon: epsilonNumber(part.epsilonNano) } : {}),
-      }
-    }),
+    statistics: measurements.map((measurement, level) => ({
+      ...(level === 0 ? { statistic: 'count' } : { statistic: 'difference of halves', column: cells.column }),
+      ...statedNoise(measurement),
+      ...(isPure ? { epsilon: epsilonNumber(measurement.loss.epsilonNano) } : {}),
+    })),
   }
 }
 
 function accuracy({ confidence, halfWidths, deviations }: CumulativePlan): AccuracyReport {
-  const squares = deviations.reduce((sum, deviation) => sum + deviation ** 2, 0)
-  return {
+  return accuracyOfParts(
     confidence,
-    halfWidth: Math.max(...halfWidths),
-    // By Jensen's inequality; for a normal variable it is less by a fifth.
-    expectedAbsoluteError: Math.max(...deviations),
-    rootMeanSquaredError: Math.sqrt(squares / deviations.length),
-  }
+    deviations.map((deviation, place) => ({ deviation, halfWidth: entry(halfWidths, place) })),
+  )
 }
 
 function reporter(plan: CumulativePlan): (release: CumulativeRelease) => Report {

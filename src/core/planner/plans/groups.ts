@@ -19,8 +19,9 @@ import {
   quantileMechanism,
   selectQuantile,
 } from '../../mechanisms/selection/quantile.ts'
-import { additive, addNoises, planAdditiveQuery } from '../additive/kind.ts'
+import { additive, planAdditiveQuery, releaseSums } from '../additive/kind.ts'
 import { rhoTogether, splitEpsilon } from '../additive/measure.ts'
+import { domainOfEstimates } from '../additive/postprocess.ts'
 import {
   accuracyOfAdditive,
   errorsOfAdditive,
@@ -251,7 +252,7 @@ export const groups: PlanKind<GroupsPlan, GroupsExact, GroupsRelease> = {
   },
   release: (plan, exact) => (noiseSource) => releaseParts(plan, exact, noiseSource),
   chosen: ({ sums }) => (sums === undefined ? {} : additive.chosen(sums)),
-  domain: ({ sums }) => sums && additive.domain(sums),
+  domain: ({ sums }) => sums && domainOfEstimates(sums),
   // All parts count the same rows, among them those whose value is missing.
   rowsThatCount: ({ quantiles }) => quantiles[0]?.counting.where,
   mostValues: ({ groupings, names }) => cellsOf(groupings) * names.length,
@@ -301,7 +302,7 @@ function* releaseParts(
   { integers, values }: GroupsExact,
   noiseSource: UniformSource,
 ): Generator<void, GroupsRelease> {
-  const released = sums && (yield* addNoises(sums, must(integers, 'the integers of the sums'), noiseSource))
+  const released = sums && (yield* releaseSums(sums, must(integers, 'the integers of the sums'), noiseSource))
   const indexes: bigint[][] = []
   for (const [part, { measurement }] of quantiles.entries()) {
     const chosen: bigint[] = []

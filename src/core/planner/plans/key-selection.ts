@@ -120,7 +120,6 @@ export const keySelection: PlanKind<KeySelectionPlan, KeySelectionExact, KeySele
   exact: (_, { countTexts }) => ({ kind: 'key-selection', texts: entry(countTexts, 0) }),
   release: prepareRelease,
   chosen: ({ query: { delta } }) => ({ delta }),
-  domain: () => undefined,
   rowsThatCount: ({ counting }) => counting.where,
   mostValues: ({ maxKeys }) => maxKeys,
   leastHalfWidthRows({ measurement }) {

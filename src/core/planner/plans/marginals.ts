@@ -21,7 +21,13 @@ import { refuseField, refuseQuery } from '../../../privacy/refusal.ts'
 import type { Sensitivity } from '../../../privacy/sensitivity.ts'
 import { epsilonOfRho, rhoBoughtBy } from '../../../privacy/zcdp-conversion.ts'
 import { type Dataset, isLive } from '../../dataset/dataset.ts'
-import { addNoise, type Measurement } from '../../mechanisms/measurement.ts'
+import {
+  addNoises,
+  type Measurement,
+  type NoiseShape,
+  sensitivityFor,
+  statedNoise,
+} from '../../mechanisms/measurement.ts'
 import { accuracy as accuracyOf, zeroConcentratedMap } from '../../mechanisms/mechanism.ts'
 import { noiseOf } from '../../mechanisms/noise/combined-noise.ts'
 import { calibrateGaussianByRho } from '../../mechanisms/noise/gaussian.ts'
@@ -39,13 +45,7 @@ import {
 import { encodedIntegers } from '../../workloads/encoding.ts'
 import { cellFactors, errorOf } from '../../workloads/errors.ts'
 import { addedUp, type Reconstruction } from '../../workloads/reconstruction.ts'
-import {
-  type NoiseShape,
-  type Objective,
-  type Share,
-  sharesOf,
-  type Workload,
-} from '../../workloads/shares.ts'
+import { type Objective, type Share, sharesOf, type Workload } from '../../workloads/shares.ts'
 import { reconstructionBy, valuesFrom } from '../../workloads/values.ts'
 import { rhoTogether } from '../additive/measure.ts'
 import type { Aggregate, Predicate, Statistic } from '../language/aggregate.ts'
@@ -60,7 +60,7 @@ import type { Grouping } from '../language/grouping.ts'
 import { planPredicate } from '../language/predicate.ts'
 import type { CellIntegers } from '../language/reading.ts'
 import { planGroupings } from '../language/tables.ts'
-import type { Offer } from '../price/accuracy-first.ts'
+import { type Offer, spacingOf, withFewDigits } from '../price/accuracy-first.ts'
 import { replacementLossInTwoSteps } from '../price/price.ts'
 import { sensitivityOf } from '../price/stability.ts'
 import type { AccuracyReport, MeasuredTables, NoiseReport, Report } from '../report-kinds.ts'
@@ -206,9 +206,7 @@ export function planTables(
   })
   const shape = shapeOf(offer, dataset)
   const sensitivityOfTable = (set: ColumnSet) => sensitivityOf(added.statistic, aggregateOf(set), dataset)
-  const shares = sharesOf(workload, shape, objective, (set) =>
-    noiseSensitivity(shape, sensitivityOfTable(set)),
-  )
+  const shares = sharesOf(workload, shape, objective, (set) => sensitivityFor(shape, sensitivityOfTable(set)))
   const reconstruction = reconstructionBy(shares, shape, workload)
   const scans = scansOf(shares, workload.sizes).map((set) => ({ set, aggregate: aggregateOf(set) }))
   requireOneSnapshot(scans, dataset)
@@ -436,9 +434,6 @@ function errorsIn(reconstruction: Reconstruction, shape: NoiseShape, confidence:
   }
 }
 
-/** Digits of a price that the service chooses. */
-const SIGNIFICANT_DIGITS = 4
-
 /**
  * Finds the least price of four digits at which the half-width of each table meets its target. Half-widths are almost proportional to
  * 1 / epsilon, or to the root of 1 / rho: the search starts from there.
@@ -492,24 +487,9 @@ function safeRho(rho: number): RhoPico {
   return rhoPico(BigInt(Math.ceil(Math.min(rho, MAX_QUERY_EPSILON * Number(ONE_RHO_PICO)))))
 }
 
-function spacingOf(units: bigint): bigint {
-  return 10n ** BigInt(Math.max(0, `${units}`.length - SIGNIFICANT_DIGITS))
-}
-
-function withFewDigits(units: bigint): bigint {
-  const spacing = spacingOf(units)
-  return ((units + spacing - 1n) / spacing) * spacing
-}
-
-function largestHalfWidth({ tables }: MarginalsPlan): number {
-  return tables.reduce((most, { halfWidth }) => Math.max(most, halfWidth), 0)
-}
-
 function cellsOfAll({ tables }: MarginalsPlan): number {
   return tables.reduce((sum, { cells }) => sum + cells, 0)
 }
-
-const CELLS_IN_A_STEP = 20_000
 
 /** All tables of some of the columns. */
 export const marginals: PlanKind<MarginalsPlan, MarginalsExact, MarginalsRelease> = {
@@ -521,9 +501,8 @@ export const marginals: PlanKind<MarginalsPlan, MarginalsExact, MarginalsRelease
     })
     return { kind: 'marginals', integers }
   },
-  release: (plan, exact) => (noiseSource) => addNoises(plan, exact, noiseSource),
+  release: (plan, exact) => (noiseSource) => releaseTables(plan, exact, noiseSource),
   chosen: ({ query: { delta } }) => (delta > 0 ? { delta } : {}),
-  domain: () => undefined,
   rowsThatCount: ({ scans }) => entry(scans, 0).aggregate.where,
   mostValues: cellsOfAll,
   requireAnswerable({ tables, reconstruction: { measured, sizes } }) {
@@ -552,23 +531,12 @@ function leastHalfWidthRows({ tables, measurements, added, scans, dataset }: Mar
   return Math.min(...ofMeasured, ...ofTables) / Number(ofOneRow)
 }
 
-function* addNoises(
+function* releaseTables(
   { measurements }: MarginalsPlan,
   { integers }: MarginalsExact,
   noiseSource: UniformSource,
 ): Generator<void, MarginalsRelease> {
-  const noisy: bigint[][] = []
-  for (const [place, measurement] of measurements.entries()) {
-    const exact = entry(integers, place)
-    const table: bigint[] = []
-    for (let first = 0; first < exact.length; first += CELLS_IN_A_STEP) {
-      for (const integer of addNoise(measurement, exact.slice(first, first + CELLS_IN_A_STEP), noiseSource))
-        table.push(integer)
-      yield
-    }
-    noisy.push(table)
-  }
-  return { kind: 'marginals', noisy }
+  return { kind: 'marginals', noisy: yield* addNoises(measurements, integers, noiseSource) }
 }
 
 function namesOf({ groupings }: MarginalsPlan, set: ColumnSet): readonly string[] {
@@ -585,40 +553,38 @@ export function noiseOfMarginals(plan: MarginalsPlan): Extract<NoiseReport, { me
     distribution: shape,
     tables: measurements.map((measurement, place) => {
       const { set, share } = entry(shares, place)
-      return { columns: namesOf(plan, set), ...noiseOfTable(measurement, unit), share }
+      return { columns: namesOf(plan, set), ...statedNoise(measurement, unit), share }
     }),
   }
 }
 
-function noiseOfTable({ noise: own, fractionBits, sensitivity }: Measurement, unit: number) {
-  const granularity = unit / 2 ** fractionBits
-  const [scale, shape] =
-    own.kind === 'discrete-laplace'
-      ? ([numberFromRational(own.scale), 'laplace'] as const)
-      : ([Number(own.sigma), 'gaussian'] as const)
-  return { scale: scale * granularity, sensitivity: noiseSensitivity(shape, sensitivity) * unit, granularity }
+function accuracy({ tables, confidence }: MarginalsPlan): AccuracyReport {
+  return accuracyOfParts(confidence, tables)
 }
 
-/** The sensitivity to which noise is proportional. */
-function noiseSensitivity(shape: NoiseShape, { l1, l2Squared }: Sensitivity): number {
-  switch (shape) {
-    case 'laplace':
-      return Number(l1)
-    case 'gaussian':
-      return Math.sqrt(Number(l2Squared))
+/** Numbers that are alike in their errors. */
+interface Part {
+  readonly halfWidth: number
+  readonly deviation: number
+  /** Default: 1. */
+  readonly cells?: number
+}
+
+/** The accuracy of an answer of many numbers. */
+export function accuracyOfParts(confidence: number, parts: readonly Part[]): AccuracyReport {
+  let [halfWidth, largest, squares, numbers] = [0, 0, 0, 0]
+  for (const { halfWidth: own, deviation, cells = 1 } of parts) {
+    halfWidth = Math.max(halfWidth, own)
+    largest = Math.max(largest, deviation)
+    squares += cells * deviation ** 2
+    numbers += cells
   }
-}
-
-function accuracy(plan: MarginalsPlan): AccuracyReport {
-  const { tables, confidence } = plan
-  const largest = Math.max(...tables.map(({ deviation }) => deviation))
-  const squares = tables.reduce((sum, { cells, deviation }) => sum + cells * deviation ** 2, 0)
   return {
     confidence,
-    halfWidth: largestHalfWidth(plan),
+    halfWidth,
     // By Jensen's inequality; for a normal variable it is less by a fifth.
     expectedAbsoluteError: largest,
-    rootMeanSquaredError: Math.sqrt(squares / cellsOfAll(plan)),
+    rootMeanSquaredError: Math.sqrt(squares / numbers),
   }
 }
 

@@ -132,7 +132,6 @@ export const noisyMax: PlanKind<NoisyMaxPlan, NoisyMaxExact, NoisyMaxRelease> = 
     (noiseSource) =>
       inOneStep(() => ({ kind: 'noisy-max', selected: selectNoisyMax(measurement, scores, noiseSource) })),
   chosen: ({ measurement: { noise } }) => ({ noise }),
-  domain: () => undefined,
   rowsThatCount: ({ aggregate }) => aggregate.where,
   mostValues: () => 0,
   leastHalfWidthRows: ({ measurement }) =>

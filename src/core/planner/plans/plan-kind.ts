@@ -60,8 +60,8 @@ export interface PlanKind<Plan extends PlanFacts, Exact, Release> {
   readonly release: (plan: Plan, exact: Exact) => Draw<Release>
   /** The fields of its normal form that the planner has chosen: the mechanism and its parameters. */
   readonly chosen: (plan: Plan) => Fields
-  /** Facts about the released values that can be post-processed; `undefined` without such values. */
-  readonly domain: (plan: Plan) => ValueDomain | undefined
+  /** Facts about the released values that can be post-processed; absent or `undefined` without such values. */
+  readonly domain?: (plan: Plan) => ValueDomain | undefined
   /**
    * Predicate that a row must satisfy to have any part in the release; `undefined` if every row has. A public number of
    * rows that a plan relies on is the same for neighbours.

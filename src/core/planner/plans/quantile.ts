@@ -188,7 +188,6 @@ export const quantile: PlanKind<QuantilePlan, QuantileExact, QuantileRelease> = 
     (noiseSource) =>
       selectQuantiles(plan, values, noiseSource),
   chosen: () => ({}),
-  domain: () => undefined,
   rowsThatCount: ({ counting }) => counting.where,
   mostValues: () => 0,
   leastHalfWidthRows: ({ measurements }) =>

@@ -142,15 +142,26 @@ export function leastLoss<P>(
   }
   // Half-widths are rounded, so that neighbours of a large epsilon can be in the wrong order. The half-width of a plan
   // found with few digits is a target that leads to the same plan.
-  const spacing = 10n ** BigInt(Math.max(0, `${above}`.length - SIGNIFICANT_DIGITS))
+  const spacing = spacingOf(above)
   if (spacing === 1n) return enough
-  const rounded = ((above + spacing - 1n) / spacing) * spacing
+  const rounded = withFewDigits(above)
   const found = [rounded - spacing, rounded].filter((nano) => nano <= largest).map(at)
   return found.find(meets) ?? enough
 }
 
-/** Number of digits of an epsilon that the service chooses. */
+/** Number of digits of a price that the service chooses. */
 const SIGNIFICANT_DIGITS = 4
+
+/** The distance between prices of so few digits, at a price in its least units. */
+export function spacingOf(units: bigint): bigint {
+  return 10n ** BigInt(Math.max(0, `${units}`.length - SIGNIFICANT_DIGITS))
+}
+
+/** Rounds a price in its least units up to so few digits. */
+export function withFewDigits(units: bigint): bigint {
+  const spacing = spacingOf(units)
+  return ((units + spacing - 1n) / spacing) * spacing
+}
 
 /** Refusal of a target that no epsilon in the range meets. */
 export function refuseTarget({ largest }: EpsilonRange): Refusal {
