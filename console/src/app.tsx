@@ -18,7 +18,7 @@ const SignInCallbackPage = lazy(() => import('./access/sign-in-callback-page.tsx
 const PAGES: readonly (readonly [path: string, page: ComponentType])[] = [
   ['/datasets', lazy(() => import('./pages/datasets/datasets-page.tsx'))],
   ['/datasets/:dataset/*?', lazy(() => import('./pages/dataset-page.tsx'))],
-  ['/populations', lazy(() => import('./pages/budgets/populations-page.tsx'))],
+  ['/populations', lazy(() => import('./pages/manage/populations-page.tsx'))],
   ['/keys', lazy(() => import('./pages/keys/keys-page.tsx'))],
   ['/history', lazy(() => import('./pages/history/history-page.tsx'))],
   ['/history/compare', lazy(() => import('./pages/history/compare/compare-page.tsx'))],

@@ -1,8 +1,8 @@
 import { api, at } from '../../api/api.ts'
 import { sizeOf } from '../../format/amount.ts'
-import { AccountSection } from '../budgets/account-section.tsx'
 import { BudgetGauge } from '../datasets/budget-gauge.tsx'
 import type { DatasetPart } from '../datasets/dataset.ts'
+import { AccountSection } from './account-section.tsx'
 
 /** Budget of a dataset, and what each analyst may spend of it. */
 export function BudgetSection({ dataset: { id } }: DatasetPart) {

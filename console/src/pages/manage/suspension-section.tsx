@@ -6,9 +6,9 @@ import { FormDialog } from '../../components/layout/dialog.tsx'
 import { Section } from '../../components/layout/page.tsx'
 import { Notice, ProblemNotice } from '../../components/notices/notices.tsx'
 import { DateTime, Table } from '../../components/tables/tables.tsx'
-import { ReasonField } from '../budgets/reason-field.tsx'
 import type { DatasetPart } from '../datasets/dataset.ts'
 import styles from './manage.module.css'
+import { ReasonField } from './reason-field.tsx'
 
 /** Failures of a dataset, and the resumption of a suspended one. */
 export function SuspensionSection({ dataset: { id, failureLimit } }: DatasetPart) {

@@ -10,8 +10,8 @@ import { ProblemNotice } from '../../components/notices/notices.tsx'
 import { Table } from '../../components/tables/tables.tsx'
 import { formatAmount } from '../../format/amount.ts'
 import { numberOf } from '../../format/number.ts'
-import styles from '../manage/manage.module.css'
 import { type Account, actsOn } from './account.ts'
+import styles from './manage.module.css'
 import { ReasonField } from './reason-field.tsx'
 
 /** Dialog that is open. An allotment may be that of an analyst who has none yet. */

@@ -11,8 +11,8 @@ import { Loading, Notice, ProblemNotice } from '../../components/notices/notices
 import { Table } from '../../components/tables/tables.tsx'
 import { formatAmount, formatSpent } from '../../format/amount.ts'
 import { numberOf } from '../../format/number.ts'
-import styles from '../manage/manage.module.css'
 import { AccountSection } from './account-section.tsx'
+import styles from './manage.module.css'
 
 /** Page on which custodians see the populations, and what is spent of the budgets that their datasets share. */
 export default function PopulationsPage() {
