@@ -1,4 +1,3 @@
--- Of lib/sqlalchemy/dialects/postgresql in sqlalchemy/sqlalchemy, and of superset/db_engine_specs/postgres.py in apache/superset
 select pg_catalog.version()
 
 select current_schema()
