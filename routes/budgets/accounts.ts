@@ -275,7 +275,7 @@ const chainRoutes: FastifyPluginAsyncZod<AccountsOptions & { readonly holder: Ho
       schema: { ...texts.verification, tags, params, response: { 200: verificationSchema } },
     },
     async (request) => {
-      const { account } = await requireAccount(ledger, principalOf(request), request.params, 'see')
+      const { account } = await requireAccount(ledger, principalOf(request), request.params, 'see-all')
       return describeVerification(must(await verifyDataset(ledger, account), 'the chain of an account'))
     },
   )

@@ -285,7 +285,7 @@ test('the chains of a population and its datasets are sound, and a limited key s
   const { body: seen } = await limited().get('/v1/populations/patients-north').expect(200)
   expect(seen.datasets).toMatchObject([{ dataset: 'lab' }])
   await limited().get('/v1/populations/measured').expect(404)
-  for (const what of ['ledger/export', 'analysts'])
+  for (const what of ['ledger/export', 'ledger/verification', 'analysts'])
     await limited().get(`/v1/populations/patients-north/${what}`).expect(403)
   const { body: list } = await limited().get('/v1/populations').expect(200)
   expect(list.populations).toMatchObject([{ id: 'patients-north' }])
