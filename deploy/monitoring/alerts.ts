@@ -158,12 +158,13 @@ export const ALERTS: readonly Alert[] = [
       'min by (job, dataset, unit) (sotto_budget_remaining) / max by (job, dataset, unit) (sotto_budget_cap) < 0.1 ' +
       'and on (job, dataset) ' +
       '(sum by (job, dataset) (increase(sotto_charges_total{outcome=~"charged|denied"}[1d])) > 0 ' +
-      `or max by (job, dataset) (${SPENDING_RATE}) > 0)`,
+      // Charges are counted by dataset.
+      'or max by (job, dataset) (sotto_budget_cap{dataset=~"@population:.*"}) > 0)',
     after: '5m',
     summary:
-      'The dataset {{ $labels.dataset }}, which is queried, has {{ $value | humanizePercentage }} of its {{ $labels.unit }} left.',
+      'The budget of {{ $labels.dataset }} has {{ $value | humanizePercentage }} of its {{ $labels.unit }} left.',
     runbook:
-      'A dataset that is queried, or the population that it belongs to (`@population:` and its id), has less than ' +
+      'A dataset that is queried, or a population (`@population:` and its id), has less than ' +
       '10% of its budget left. The custodian decides between a grant ' +
       '(`POST /v1/datasets/{dataset}/grants`, `POST /v1/populations/{population}/grants`), which weakens the protection of the people in the data, ' +
       'allotments for analysts, and letting the budget end. Stored answers are replayed without cost also ' +

@@ -15,7 +15,7 @@ const REFERRING: readonly ActKind[] = [
 
 /** True if an event is an administrative act. */
 function isActKind(kind: LedgerEvent['kind']): kind is ActKind {
-  return Object.hasOwn(ACT_KINDS, kind)
+  return typeof kind === 'string' && Object.hasOwn(ACT_KINDS, kind)
 }
 
 /** Longest subject of an act, in characters. */

@@ -194,9 +194,9 @@ async function serveClient(
     const address = socket.remoteAddress ?? ''
     if (start.minorVersion > 0) output.add(send.negotiateVersion([]))
     const principal = await signIn(parts, { inbox, output, address, user })
-    recognised()
     const caller = await principal()
     countSignIn(parts.requestLimits, caller)
+    recognised()
     const settings = startSettings(start, caller)
     const left = new AbortController()
     connection.once('close', () => left.abort())

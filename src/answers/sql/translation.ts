@@ -16,7 +16,7 @@ import { type GroupingExpression, isGroupingFunction } from './grouping.ts'
 import { keyOf } from './keys.ts'
 import { type Measure, measureOf } from './measures.ts'
 import { notesOf } from './notes.ts'
-import type { Call, Expression, Select, Statement, Target } from './parsing/statement.ts'
+import type { Call, Expression, Frame, Select, Statement, Target } from './parsing/statement.ts'
 import { refusePart } from './place.ts'
 import { rewritten } from './rewriting/rewritten.ts'
 import { resolveTimes } from './rewriting/times.ts'
@@ -206,6 +206,12 @@ function signatureOf(scope: Scope, expression: Expression): string {
 }
 
 const MOST_WINDOWS = 10
+/** Most rows in the frames of all windows together, apart from frames that end with their partition: they are computed for each group. */
+const MOST_ROWS_IN_FRAMES = 400
+
+function rowsInFrame({ start, end }: Frame): number {
+  return start === undefined || end === undefined ? 0 : Math.max(0, end - start + 1)
+}
 
 /** Finds the values of expressions in groups. An aggregate that is new is added to `measures`. */
 function createSlots(
@@ -217,7 +223,14 @@ function createSlots(
   choosesByNoise: boolean,
 ): Slots {
   const windows = new Map<string, Computed>()
+  let rowsInFrames = 0
   const windowed = (call: Call, name: string): Slot => {
+    if (call.over !== undefined && !windows.has(name)) rowsInFrames += rowsInFrame(call.over.frame)
+    if (rowsInFrames > MOST_ROWS_IN_FRAMES)
+      throw scope.unsupported(
+        call.at,
+        `the frames of all windows of a statement have at most ${MOST_ROWS_IN_FRAMES} rows together.`,
+      )
     const compile = (part: Expression) => compileValue(scope, slots, part)
     const value = windows.get(name) ?? compileWindow(scope, call, { slots, compile, name, choosesByNoise })
     windows.set(name, value)

@@ -89,7 +89,7 @@ export async function requireAccount(
   use: 'see' | 'see-all' | 'change',
 ): Promise<{ readonly account: string; readonly head: LedgerHead }> {
   if ('dataset' in named) {
-    const account = named.dataset
+    const account = permittedDataset(principal, named.dataset)
     return { account, head: requireOpened(await ledger.head(account), account) }
   }
   if (use === 'change') requireAllowedToJoin(principal, named)

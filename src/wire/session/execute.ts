@@ -138,8 +138,8 @@ function unlessDeclared(
 ): SimpleCommand | undefined {
   if (values === undefined) return undefined
   const { columns } = requireTable(parts, principal, values.tables)
-  const isDeclared = columns.some(({ name, type }) => name === values.column && type === 'category')
-  return isDeclared ? undefined : values.otherwise
+  const [column, second] = columns.filter(({ name }) => [name, name.toLowerCase()].includes(values.column))
+  return column?.type === 'category' && second === undefined ? undefined : values.otherwise
 }
 
 /** The columns that the session shows, each with its place in the rows. */

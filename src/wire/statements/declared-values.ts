@@ -37,15 +37,18 @@ export function readValuesOfColumn(tree: Node): ValuesOfColumn | undefined {
   if (select === undefined || Object.keys(select).some((clause) => !CLAUSES.includes(clause)))
     return undefined
   const { targetList = [], fromClause = [], distinctClause, groupClause } = select as Clauses
+  const { sortClause, ...others } = select
   const [table, second] = fromClause.map(({ RangeVar: named }) => named)
   const names = targetList.map(({ ResTarget: target }) => nameOfColumn(target?.val))
   const [column] = names
   const isDistinct = distinctClause?.every((each) => Object.keys(each).length === 0)
   if (!(isDistinct ?? groupClause !== undefined) || table === undefined || second !== undefined)
     return undefined
+  if ((table.schemaname ?? 'public') !== 'public') return undefined
   const aliases = targetList.flatMap(({ ResTarget: target }) => target?.name ?? [])
   if (column === undefined || names.some((name) => name !== column)) return undefined
-  if (!isOnly(select, [column, ...aliases])) return undefined
+  // Only ORDER BY sees the aliases.
+  if (!isOnly(others, [column]) || !isOnly({ sortClause }, [column, ...aliases])) return undefined
   // Each value is one row already, in the order of the declaration.
   delete select.distinctClause
   delete select.groupClause
@@ -57,7 +60,9 @@ export function readValuesOfColumn(tree: Node): ValuesOfColumn | undefined {
 
 interface Clauses {
   readonly targetList?: readonly { readonly ResTarget?: { readonly name?: string; readonly val?: Fields } }[]
-  readonly fromClause?: readonly { readonly RangeVar?: { readonly relname: string } }[]
+  readonly fromClause?: readonly {
+    readonly RangeVar?: { readonly relname: string; readonly schemaname?: string }
+  }[]
   readonly distinctClause?: readonly object[]
   readonly groupClause?: readonly object[]
 }
@@ -86,6 +91,6 @@ function isOnly(select: Fields, names: readonly string[]): boolean {
 function declared(table: string, column: string): Node {
   const [name, attribute] = [table, column].map((text) => `'${text.replaceAll("'", "''")}'`)
   const written = `SELECT value AS "${column.replaceAll('"', '""')}" FROM pg_catalog.${DECLARED_VALUES}
-    WHERE relation = ${name} AND attribute = ${attribute}`
+    WHERE relation = ${name} AND ${attribute} IN (attribute, lower(attribute))`
   return must(parseText(written)[0], 'a statement')
 }

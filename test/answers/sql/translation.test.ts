@@ -645,6 +645,11 @@ const REFUSED: Readonly<Record<string, readonly (readonly [marked: string, advic
     ['SELECT SUM(COUNT(*)) OVER w FROM visits ▸WINDOW w AS (PARTITION BY member)', 'itself'],
     ['SELECT LAG(COUNT(*), ▸0.5) OVER () FROM visits', 'whole number'],
     [
+      `SELECT MIN(COUNT(*)) OVER (ORDER BY member ROWS BETWEEN 300 PRECEDING AND CURRENT ROW),
+       ▸MAX(COUNT(*)) OVER (ORDER BY member ROWS BETWEEN CURRENT ROW AND 300 FOLLOWING) FROM visits GROUP BY member`,
+      '400 rows together',
+    ],
+    [
       'SELECT n, ▸SUM(n) OVER () FROM (SELECT member, COUNT(*) AS n FROM visits GROUP BY 1 LIMIT 1) v',
       'cut or chosen',
     ],

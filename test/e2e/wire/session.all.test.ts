@@ -63,6 +63,7 @@ describe('the values of a column', () => {
       (await client.query({ text: sql, values: given, rowMode: 'array' })).rows.flat()
     const declared = ['Statistician', 'Economist', 'Geographer', 'IT Specialist', 'Unicorn Wrangler']
     expect(await values('SELECT DISTINCT "Occupation" FROM census')).toEqual(declared)
+    expect(await values('SELECT DISTINCT Occupation FROM census')).toEqual(declared)
     expect(await values('SELECT c."Occupation" FROM public.census c GROUP BY 1 LIMIT 2 OFFSET 1')).toEqual(
       declared.slice(1, 3),
     )
@@ -77,6 +78,8 @@ describe('the values of a column', () => {
     ['0A000', 'SELECT DISTINCT "Age" FROM census'],
     ['0A000', 'SELECT DISTINCT "Sex", "Married" FROM census'],
     ['0A000', 'SELECT DISTINCT "Sex" FROM census WHERE "Age" > 60'],
+    ['0A000', 'SELECT DISTINCT "Sex" AS "Age" FROM census WHERE "Age" > 5'],
+    ['0A000', 'SELECT DISTINCT "Sex" FROM other.census'],
     ['0A000', 'SELECT "Sex" FROM census'],
     ['25006', 'SELECT "Sex" FROM census GROUP BY "Sex" HAVING COUNT(*) > 100'],
     ['25006', 'SELECT "Sex" FROM census GROUP BY "Sex" ORDER BY COUNT(*)'],

@@ -211,6 +211,7 @@ function tamperedHistories(accounting: Accounting): readonly Tampering[] {
     changed('a cap that is replaced without a reason', 'cap-replaced', 0, { reason: undefined }),
     changed('a cap that is replaced by no amount', 'cap-replaced', 0, { loss: undefined }),
     changed('an unknown kind', 'granted', 0, { kind: 'refunded' as 'granted' }),
+    changed('a kind within a list', 'charged', 0, { kind: ['charged'] as unknown as 'charged' }),
     changed('a grant without an amount', 'granted', 0, { loss: undefined }),
     changed('a grant in rho', 'granted', 0, { loss: { rhoPico: '1' } }),
     changed('a denial of a paid charge', 'denied', 0, { chargeId: 'a' }),

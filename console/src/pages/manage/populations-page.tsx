@@ -1,12 +1,12 @@
 import { useState } from 'react'
 import { Link } from 'wouter'
-import { api, at, refreshAll, requests } from '../../api/api.ts'
+import { api, at, refreshAll, requests, useMe } from '../../api/api.ts'
 import type { Schemas } from '../../api/schemas.ts'
 import { Gauge } from '../../components/charts/gauge.tsx'
 import { Button } from '../../components/forms/button.tsx'
 import { FieldRow, NumberFields, Radios, SelectField, TextField } from '../../components/forms/fields.tsx'
 import { FormDialog } from '../../components/layout/dialog.tsx'
-import { Page } from '../../components/layout/page.tsx'
+import { Page, Section } from '../../components/layout/page.tsx'
 import { Loading, Notice, ProblemNotice } from '../../components/notices/notices.tsx'
 import { Table } from '../../components/tables/tables.tsx'
 import { formatAmount, formatSpent } from '../../format/amount.ts'
@@ -18,14 +18,18 @@ import styles from './manage.module.css'
 export default function PopulationsPage() {
   const { data, error, refetch } = api.useQuery('get', '/v1/populations')
   const [creating, setCreating] = useState(false)
+  // A key that is limited to datasets changes nothing that others share.
+  const mayChange = useMe()?.datasets === undefined
   return (
     <Page
       title="Populations"
       lead="Datasets about the same people share one budget: whatever is spent on one of them is spent on its population too."
       actions={
-        <Button look="primary" onClick={() => setCreating(true)}>
-          Create a population
-        </Button>
+        mayChange && (
+          <Button look="primary" onClick={() => setCreating(true)}>
+            Create a population
+          </Button>
+        )
       }
     >
       {error !== null && <ProblemNotice error={error} onRetry={refetch} />}
@@ -36,45 +40,64 @@ export default function PopulationsPage() {
         </Notice>
       )}
       {data?.populations.map(({ id }) => (
-        <PopulationSection key={id} id={id} />
+        <PopulationSection key={id} id={id} mayChange={mayChange} />
       ))}
       {creating && <NewPopulationDialog onClose={() => setCreating(false)} />}
     </Page>
   )
 }
 
-function PopulationSection({ id }: { readonly id: string }) {
+interface PopulationSectionProps {
+  readonly id: string
+  readonly mayChange: boolean
+}
+
+function PopulationSection({ id, mayChange }: PopulationSectionProps) {
   const path = at({ population: id })
   const { data, error, refetch } = api.useQuery('get', '/v1/populations/{population}', path)
-  const analysts = api.useQuery('get', '/v1/populations/{population}/analysts', path)
+  const analysts = api.useQuery('get', '/v1/populations/{population}/analysts', path, { enabled: mayChange })
   const [joining, setJoining] = useState(false)
+  const budget = (
+    <>
+      {error !== null && <ProblemNotice error={error} onRetry={refetch} />}
+      {data !== undefined && <PopulationBudget population={data} />}
+    </>
+  )
+  if (!mayChange) return <Section title={id}>{budget}</Section>
   return (
     <AccountSection title={id} account={{ kind: 'population', id }} read={analysts}>
-      {error !== null && <ProblemNotice error={error} onRetry={refetch} />}
-      {data !== undefined && (
-        <>
-          <Gauge label={`Budget of ${id}`} cap={data.cap} spent={data.spent} />
-          <p>
-            {formatSpent(data.spent, data.cap)}. Each{' '}
-            {data.privacyUnit === 'person' ? 'value of the identifier' : 'row'} is a person.
-          </p>
-          <Table
-            label={`Datasets of ${id}`}
-            rows={data.datasets}
-            keyOf={({ dataset }) => dataset}
-            empty="No dataset belongs to it yet."
-            columns={[
-              ['Dataset', ({ dataset }) => <Link href={`/datasets/${dataset}`}>{dataset}</Link>],
-              ['Spent', ({ spent }) => formatAmount(spent), 'right'],
-            ]}
-          />
-          <div className={styles.buttons}>
-            <Button onClick={() => setJoining(true)}>Add a dataset</Button>
-          </div>
-        </>
-      )}
+      {budget}
+      <div className={styles.buttons}>
+        <Button onClick={() => setJoining(true)}>Add a dataset</Button>
+      </div>
       {joining && <JoinDialog population={id} onClose={() => setJoining(false)} />}
     </AccountSection>
+  )
+}
+
+function PopulationBudget({
+  population: { id, cap, spent, privacyUnit, datasets },
+}: {
+  readonly population: Schemas['Population']
+}) {
+  return (
+    <>
+      <Gauge label={`Budget of ${id}`} cap={cap} spent={spent} />
+      <p>
+        {formatSpent(spent, cap)}. Each {privacyUnit === 'person' ? 'value of the identifier' : 'row'} is a
+        person.
+      </p>
+      <Table
+        label={`Datasets of ${id}`}
+        rows={datasets}
+        keyOf={({ dataset }) => dataset}
+        empty="No dataset belongs to it yet."
+        columns={[
+          ['Dataset', ({ dataset }) => <Link href={`/datasets/${dataset}`}>{dataset}</Link>],
+          ['Spent', ({ spent: ofDataset }) => formatAmount(ofDataset), 'right'],
+        ]}
+      />
+    </>
   )
 }
 

@@ -86,8 +86,9 @@ export function applyEvent(state: ReplayState, event: LedgerEvent): string | und
   state.lastFailure = undefined
   const misplaced = reasonAgainstPlace(state, event)
   if (misplaced !== undefined) return misplaced
-  if (!Object.hasOwn(APPLY, event.kind)) return `the event has the unknown kind ${JSON.stringify(event.kind)}`
-  return APPLY[event.kind as EventKind](state, event, lastFailure)
+  const apply = APPLIES.get(event.kind)
+  if (apply === undefined) return `the event has the unknown kind ${JSON.stringify(event.kind)}`
+  return apply(state, event, lastFailure)
 }
 
 /** Applies an event of one kind, as {@link applyEvent} does. `lastFailure` is that of the state before it. */
@@ -97,26 +98,29 @@ type Apply = (
   lastFailure: ReplayState['lastFailure'],
 ) => string | undefined
 
-const APPLY: Readonly<Record<EventKind, Apply>> = {
-  opened: open,
-  granted: raise,
-  'cap-replaced': replaceCap,
-  allotted: allot,
-  joined: join,
-  carried: carry,
-  'source-reused': (_, { reason }) => (reason === undefined ? 'the event gives no reason' : undefined),
-  denied: unlessSuspended(deny),
-  charged: unlessSuspended(charge),
-  shared: unlessSuspended(charge),
-  inferred: unlessSuspended(charge),
-  retried: unlessSuspended(follow),
-  answered: follow,
-  'session-answered': follow,
-  failed: fail,
-  'session-failed': fail,
-  suspended: suspend,
-  resumed: resume,
-}
+/** A map, because whatever else than a text an event has as its kind is none of these. */
+const APPLIES: ReadonlyMap<string, Apply> = new Map(
+  Object.entries({
+    opened: open,
+    granted: raise,
+    'cap-replaced': replaceCap,
+    allotted: allot,
+    joined: join,
+    carried: carry,
+    'source-reused': (_, { reason }) => (reason === undefined ? 'the event gives no reason' : undefined),
+    denied: unlessSuspended(deny),
+    charged: unlessSuspended(charge),
+    shared: unlessSuspended(charge),
+    inferred: unlessSuspended(charge),
+    retried: unlessSuspended(follow),
+    answered: follow,
+    'session-answered': follow,
+    failed: fail,
+    'session-failed': fail,
+    suspended: suspend,
+    resumed: resume,
+  } satisfies Readonly<Record<EventKind, Apply>>),
+)
 
 function unlessSuspended(apply: Apply): Apply {
   return (state, ...event) => (state.suspended ? 'the dataset is suspended' : apply(state, ...event))

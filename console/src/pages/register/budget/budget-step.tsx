@@ -1,5 +1,5 @@
 import { useState } from 'react'
-import { api } from '../../../api/api.ts'
+import { api, useMe } from '../../../api/api.ts'
 import { Curve } from '../../../components/charts/curve.tsx'
 import {
   Checkbox,
@@ -173,7 +173,8 @@ function RiskCurve({
 function Accounting({ form, onChange }: StepProps) {
   const field = fieldsOf(form, onChange)
   const { data } = api.useQuery('get', '/v1/populations')
-  const populations = data?.populations ?? []
+  // A key that is limited to datasets cannot add one to a population.
+  const populations = useMe()?.datasets === undefined ? (data?.populations ?? []) : []
   return (
     <div className={styles.form}>
       <FieldRow>
