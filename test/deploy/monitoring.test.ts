@@ -105,7 +105,7 @@ describe('metrics in alerts and in the dashboard', () => {
         if (label === 'status') continue
         for (const value of values.filter((each) => !each.startsWith('$')))
           expect([...(found?.get(label) ?? [])], `${name}, ${label}`).toContainEqual(
-            expect.stringMatching(new RegExp(`^(?:${value})$`)),
+            expect.stringMatching(new RegExp(`^(?:${value.replace('+', '\\+')})$`)),
           )
       }
     }
