@@ -248,22 +248,15 @@ function combined<Value extends Cell | undefined>(
   type: CellType,
   spans: readonly Span[],
 ): readonly (Cell | undefined)[] {
+  if (combination === 'min' || combination === 'max') return extremesOf(combination, values, type, spans)
   const results: (Cell | undefined)[] = []
-  const isExtreme = combination === 'min' || combination === 'max'
-  const ordered = isExtreme ? values.map((value) => comparableOf(value ?? null, type)) : []
-  let [from, to, sum, count, unknown, extreme] = [0, 0, 0, 0, 0, -1]
-  const isBeyond = (place: number) => {
-    const [one, other] = [ordered[place] ?? null, ordered[extreme] ?? null]
-    if (one === null || other === null) return other === null
-    return combination === 'min' ? orderOf(one, other) < 0 : orderOf(one, other) > 0
-  }
+  let [from, to, sum, count, unknown] = [0, 0, 0, 0, 0]
   const add = (place: number) => {
     const value = values[place]
     if (value === undefined) unknown += 1
     if (value === undefined || value === null) return
     count += 1
     sum += Number(value)
-    if (isExtreme && isBeyond(place)) extreme = place
   }
   const result = (span: Span): Cell | undefined => {
     switch (combination) {
@@ -273,9 +266,6 @@ function combined<Value extends Cell | undefined>(
         return sizeOf(span) === 0 ? undefined : values[span.to - 1]
       case 'count':
         return count
-      case 'min':
-      case 'max':
-        return unknown > 0 ? undefined : (values[extreme] ?? null)
       default:
         if (unknown > 0) return undefined
         return count === 0 ? null : combination === 'sum' ? sum + 0 : sum / count + 0
@@ -287,13 +277,47 @@ function combined<Value extends Cell | undefined>(
   for (const place of places) {
     const span = entry(spans, place)
     if (span.from > from || span.to < to || from === to) {
-      ;[from, to, sum, count, unknown, extreme] = [span.from, span.from, 0, 0, 0, -1]
+      ;[from, to, sum, count, unknown] = [span.from, span.from, 0, 0, 0]
     }
     for (; from > span.from; from -= 1) add(from - 1)
     for (; to < span.to; to += 1) add(to)
     results[place] = result(span)
   }
   return results
+}
+
+/** The least or the greatest values of windows, as {@link combined} returns them. Neither end of them ever moves back. */
+function extremesOf<Value extends Cell | undefined>(
+  combination: 'min' | 'max',
+  values: readonly Value[],
+  type: CellType,
+  spans: readonly Span[],
+): readonly (Cell | undefined)[] {
+  const ordered = values.map((value) => comparableOf(value ?? null, type))
+  const isBeyond = (place: number, other: number | undefined) => {
+    const [left, right] = [ordered[place] ?? null, ordered[other ?? -1] ?? null]
+    if (left === null || right === null) return false
+    return combination === 'min' ? orderOf(left, right) < 0 : orderOf(left, right) > 0
+  }
+  /** Places of the values in the window that no later one in it is beyond, from `head` on. */
+  const queue: number[] = []
+  let [from, to, head, unknown] = [0, 0, 0, 0]
+  const enter = (place: number) => {
+    if (values[place] === undefined) unknown += 1
+    if ((ordered[place] ?? null) === null) return
+    while (queue.length > head && isBeyond(place, queue.at(-1))) queue.pop()
+    queue.push(place)
+  }
+  const leave = (place: number) => {
+    if (values[place] === undefined) unknown -= 1
+    if (queue[head] === place) head += 1
+  }
+  return spans.map((span) => {
+    if (sizeOf(span) === 0) return null
+    for (; to < span.to; to += 1) enter(to)
+    for (; from < span.from; from += 1) leave(from)
+    return unknown > 0 ? undefined : (values[queue[head] ?? -1] ?? null)
+  })
 }
 
 /** Where the true values of windows lie, if all noisy values are within their half-widths. */
