@@ -41,7 +41,7 @@ interface AccountsOptions {
   readonly signer?: HeadSigner
 }
 
-/** What an account belongs to, with the texts that describe the same operations on the account of each. */
+/** The kind of an account: a dataset's or a population's, and how the API describes the same operations on each. */
 interface Holder {
   readonly path: string
   readonly parameters: z.ZodType<NamedAccount>

@@ -130,7 +130,7 @@ export async function columnsOfCommand(
   }
 }
 
-/** What a statement for the values of a column is if they are not declared; undefined if they are. */
+/** Returns the command that a statement for the values of a column is otherwise; undefined if the values are declared. */
 function unlessDeclared(
   parts: WireParts,
   principal: Principal,

@@ -44,7 +44,7 @@ interface Place {
   readonly last: number
 }
 
-/** What becomes of the values in a window. But for counts, it never decreases where a value increases. */
+/** How the values in a window are combined. Except for counts, the result never decreases when a value increases. */
 type Combination = 'sum' | 'avg' | 'count' | 'min' | 'max' | 'first' | 'last'
 
 interface WindowFunction {
@@ -239,8 +239,8 @@ function perGroup<Result>(
 }
 
 /**
- * What becomes of the values of each window. NULL is left out. `undefined` for the first or last of no values, and for what
- * depends on a value that is not known.
+ * Combines the values of each window, without NULL. The result is `undefined` for the first or last value of an empty window, and
+ * if it depends on an unknown value.
  */
 function combined<Value extends Cell | undefined>(
   combination: Combination,
