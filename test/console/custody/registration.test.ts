@@ -114,7 +114,11 @@ describe('The form of a registration', () => {
 
   test('takes over the declaration of a dataset, and keeps its own source and further columns', () => {
     const limits = { queryLimits: { maxEpsilon: 0.5 }, timing: { slotMs: 100 }, failureLimit: 5 }
-    const declared = registration.parse({ ...registrationOf(answeredForm()), ...limits, sharing: true })
+    const derived = [{ name: 'half', expression: 'cost / 2', unit: 'EUR' }]
+    const declared = registration.parse({
+      ...{ ...registrationOf(answeredForm()), ...limits },
+      ...{ sharing: true, derived },
+    })
     const dataset = { ...declared, ...limits, version: '1' } as unknown as DeclaredBefore['dataset']
     const fresh = draftedForm()
     const copied = formLikeDataset(
@@ -303,6 +307,21 @@ test('Values that did not fit are listed by column and rule, with their first pl
   ])
 })
 
+test('derived columns are declared with a name and an expression', () => {
+  const begun: RegistrationForm = { ...draftedForm(), derived: [{ name: 'half', expression: '' }] }
+  expect(openFields(begun)).toContainEqual({
+    step: 'columns',
+    field: 'derived.0.expression',
+    label: 'half: expression',
+    rule: 'must not be empty',
+  })
+  const form = { ...begun, derived: [{ name: 'half', expression: 'age / 2' }] }
+  expect(registrationOf(form).derived).toEqual([{ name: 'half', expression: 'age / 2' }])
+  expect(registrationOf(draftedForm())).not.toHaveProperty('derived')
+  expect(stepOf('derived.0.expression')).toBe('columns')
+  expect(labelOf('derived.0.expression', registrationOf(form))).toBe('half: expression')
+})
+
 describe('joined files', () => {
   const draftOfFile = (name: string, ...columns: readonly string[]) => {
     const upload = name.padEnd(32, '0').replaceAll(/[^0-9a-f]/g, '0')
@@ -349,6 +368,38 @@ describe('joined files', () => {
       'patients.insured boolean',
       'hospitals.code boolean',
       'hospitals.large boolean',
+    ])
+  })
+
+  test('may be two facts of the same people, with a bound for either', () => {
+    const fill = (form: RegistrationForm, position: number, join: Parameters<typeof withJoin>[2]) => ({
+      ...form,
+      ...withJoin(form, position, join),
+    })
+    const facts = { from: 'patients.number', to: 'hospitals.code' }
+    const begun = fill(fill(drafted(), 1, { ...facts, maxRows: {} }), 0, owner)
+    expect(openFields(begun)).toContainEqual(expect.objectContaining({ field: 'source.joins.1.maxRows' }))
+    const bounded = fill(begun, 1, { ...facts, maxRows: { visits: 20, hospitals: 10 } })
+    // The bounds stay with their sides when another table is chosen.
+    const other = fill(bounded, 1, {
+      from: facts.from,
+      to: 'patients.insured',
+      maxRows: { visits: 20, hospitals: 10 },
+    })
+    expect(other.source).toMatchObject({ joins: [owner, { maxRows: { visits: 20, patients: 10 } }] })
+    const complete = { ...bounded, maxRows: '50', epsilon: '1' }
+    expect(openFields(complete)).toEqual([])
+    const sent = registration.parse(registrationOf(complete))
+    expect(sent.source).toMatchObject({
+      joins: [owner, { ...facts, maxRows: { visits: 20, hospitals: 10 } }],
+    })
+    expect(sent.privacyUnit).toMatchObject({ column: 'patients.number' })
+    expect(sent.columns?.map(({ name }) => name)).toEqual([
+      'visits.hospital',
+      'visits.urgent',
+      'patients.number',
+      'patients.insured',
+      'hospitals.large',
     ])
   })
 

@@ -1,6 +1,12 @@
 import { defined } from '../../../../src/privacy/defined.ts'
 import type { Schemas } from '../../api/schemas.ts'
-import { type DeclaredJoin, keyOfPeople } from '../../components/charts/joined-tables.ts'
+import {
+  type DeclaredJoin,
+  endOf,
+  type JoinedSource,
+  joinedTables,
+  keyOfPeople,
+} from '../../components/charts/joined-tables.ts'
 import { isRecord } from '../../format/json.ts'
 import { isWhole, numberOf } from '../../format/number.ts'
 import { type ColumnForm, declaredColumn, formOfColumn, openFieldsOf } from './columns/column-form.ts'
@@ -9,6 +15,7 @@ export type Registration = Schemas['Registration']
 export type Source = Registration['source']
 export type Draft = Schemas['Draft']
 export type Remark = Draft['questions'][number]
+export type DerivedColumn = Schemas['DerivedColumn']
 
 /** Steps of a registration, by the last part of their address. */
 export const STEPS = ['source', 'joins', 'columns', 'people', 'budget', 'check'] as const
@@ -29,6 +36,8 @@ export interface RegistrationForm {
   readonly fileName: string
   /** Undefined for made-up people with all of their columns. */
   readonly columns: readonly ColumnForm[] | undefined
+  /** Columns that are computed from others, as they are declared. */
+  readonly derived: readonly DerivedColumn[]
   readonly unit: 'open' | 'row' | 'person'
   readonly personColumn: string
   readonly maxRows: string
@@ -58,6 +67,7 @@ export interface RegistrationForm {
 const UNDECIDED = {
   fileName: '',
   description: '',
+  derived: [],
   unit: 'open',
   personColumn: '',
   maxRows: '',
@@ -148,6 +158,9 @@ export function formLikeDataset(
       const declared = columns.find(({ name }) => name === column.name)
       return declared === undefined ? column : formOfColumn({ ...declared }, column.position)
     }),
+    derived: (dataset.derived ?? []).map(({ name, expression, description, unit }) =>
+      defined({ name, expression, description, unit }),
+    ),
     unit: privacyUnit.kind,
     personColumn: privacyUnit.kind === 'person' ? privacyUnit.column : '',
     maxRows: privacyUnit.kind === 'person' ? String(privacyUnit.maxRows) : '',
@@ -175,9 +188,25 @@ function timingFieldsOf(
     : { timing: 'deadline', timingMs: String(timing.deadlineMs) }
 }
 
+/** Returns the names of the two tables that a join of two facts combines: that of the rows, and the other. */
+export function factTables(
+  source: JoinedSource,
+  { to }: DeclaredJoin,
+): readonly [rows: string, other: string] {
+  return [joinedTables(source)[0]?.name ?? '', endOf(to).table]
+}
+
+/** Names the bounds of two facts after their tables, in the order of {@link factTables}. */
+function withFactTables(source: JoinedSource, join: DeclaredJoin): DeclaredJoin {
+  if (join.maxRows === undefined) return join
+  const [rows = 0, other = 0] = Object.values(join.maxRows)
+  const [rowsTable, otherTable] = factTables(source, join)
+  return { ...join, maxRows: { [rowsTable]: rows, [otherTable]: other } }
+}
+
 /**
- * Changes a join. A column that begins to refer is not declared, because its values are keys; the key of people becomes the
- * identifier of the privacy unit.
+ * Changes a join. A column that begins to refer is not declared, because its values are keys, and neither is the column that
+ * names the person in a second fact; the key of people becomes the identifier of the privacy unit.
  */
 export function withJoin(
   form: RegistrationForm,
@@ -187,16 +216,21 @@ export function withJoin(
   const { source, columns } = form
   if (source.kind !== 'joined') return {}
   const joins = source.joins.map((join, at) => (at === position ? changed : join))
-  const refersNewly = changed.from !== source.joins[position]?.from ? changed.from : undefined
+  const before = source.joins[position]
+  const left = [
+    ...(changed.from === before?.from ? [] : [changed.from]),
+    ...(changed.maxRows === undefined || changed.to === before?.to ? [] : [changed.to]),
+  ]
   const key = keyOfPeople({ joins })
   const isNewKey = key !== keyOfPeople(source)
+  const next = { ...source, joins }
   return {
-    source: { ...source, joins },
+    source: { ...next, joins: joins.map((join) => withFactTables(next, join)) },
     ...(key !== undefined && { personColumn: key, unit: 'person' as const }),
     columns: columns?.map((column) => {
       if (column.name === key && isNewKey)
         return { ...column, type: 'identifier', included: true, nullable: false, onInvalidValue: 'default' }
-      return column.name === refersNewly ? { ...column, included: false } : column
+      return column.name !== key && left.includes(column.name) ? { ...column, included: false } : column
     }),
   }
 }
@@ -209,6 +243,7 @@ export function registrationOf(form: RegistrationForm): Registration {
     description: form.description.trim() || undefined,
     source: form.source,
     columns: form.columns?.filter(({ included }) => included).map(declaredColumn),
+    derived: form.derived.length === 0 ? undefined : [...form.derived],
     privacyUnit:
       form.unit === 'person'
         ? defined({
@@ -273,9 +308,11 @@ export function openFields(form: RegistrationForm): readonly OpenRegistrationFie
   const add = (step: Step, field: string, label: string, rule: string) =>
     open.push({ step, field, label, rule })
   const joins = form.source.kind === 'joined' ? form.source.joins : []
-  joins.forEach(({ from, to }, index) => {
+  joins.forEach(({ from, to, maxRows = {} }, index) => {
     if (from === '' || to === '')
       add('joins', `source.joins.${index}`, `Join ${index + 1}`, 'must name a column and a key')
+    else if (!Object.values(maxRows).every((rows) => isWhole(rows, 1)))
+      add('joins', `source.joins.${index}.maxRows`, `Join ${index + 1}`, 'must have whole numbers of rows')
   })
   if (form.id.trim() === '') add('columns', 'id', 'Id', 'must not be empty')
   if (form.title.trim() === '') add('columns', 'title', 'Title', 'must not be empty')
@@ -284,6 +321,12 @@ export function openFields(form: RegistrationForm): readonly OpenRegistrationFie
   included?.forEach((column, index) => {
     for (const { field, rule } of openFieldsOf(column))
       add('columns', `columns.${index}.${field}`, `${column.name}: ${field}`, rule)
+  })
+  form.derived.forEach(({ name, expression }, index) => {
+    const label = name || `Derived column ${index + 1}`
+    if (name === '') add('columns', `derived.${index}.name`, `${label}: name`, 'must not be empty')
+    if (expression === '')
+      add('columns', `derived.${index}.expression`, `${label}: expression`, 'must not be empty')
   })
   if (form.unit === 'open') add('people', 'privacyUnit', 'Privacy unit', 'must be chosen')
   if (form.unit === 'person') {
@@ -316,6 +359,7 @@ export function stepOf(field: string): Step {
     case 'title':
     case 'description':
     case 'columns':
+    case 'derived':
       return 'columns'
     case 'privacyUnit':
     case 'leftOut':
@@ -329,9 +373,12 @@ export function stepOf(field: string): Step {
 }
 
 /** Returns a field's name for people: `columns.2.lower` is that of the third column of the registration. */
-export function labelOf(field: string, { columns = [] }: Pick<Registration, 'columns'>): string {
-  const [, index, member] = /^columns\.(\d+)(?:\.(.*))?$/.exec(field) ?? []
-  const column = index === undefined ? undefined : columns[Number(index)]
+export function labelOf(
+  field: string,
+  { columns = [], derived = [] }: Pick<Registration, 'columns' | 'derived'>,
+): string {
+  const [, list, index, member] = /^(columns|derived)\.(\d+)(?:\.(.*))?$/.exec(field) ?? []
+  const column = (list === 'derived' ? derived : columns)[Number(index)]
   if (column === undefined) return field
   return member === undefined ? column.name : `${column.name}: ${member}`
 }

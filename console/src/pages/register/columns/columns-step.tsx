@@ -1,11 +1,12 @@
 import { useMutation } from '@tanstack/react-query'
 import { useCallback, useState } from 'react'
 import { api, at, bodyOf, requests } from '../../../api/api.ts'
+import { Button } from '../../../components/forms/button.tsx'
 import { FieldRow, SelectField, TextAreaField, TextField } from '../../../components/forms/fields.tsx'
 import { fieldsOf } from '../../../components/forms/fields-of.ts'
 import { Section } from '../../../components/layout/page.tsx'
 import { Notice, ProblemNotice } from '../../../components/notices/notices.tsx'
-import { formLikeDataset } from '../declaration.ts'
+import { type DerivedColumn, formLikeDataset } from '../declaration.ts'
 import styles from '../register.module.css'
 import type { StepProps } from '../step.ts'
 import { ColumnEditor, TimeZones } from './column-editor.tsx'
@@ -54,6 +55,7 @@ export function ColumnsStep({ form, onChange }: StepProps) {
       ) : (
         <Columns form={form} columns={columns} onChange={onChange} />
       )}
+      <DerivedColumns columns={form.derived} onChange={(derived) => onChange({ derived })} />
     </>
   )
 }
@@ -97,6 +99,53 @@ function Columns({ form, columns, onChange }: StepProps & { readonly columns: re
         ))}
       </ul>
       <TimeZones />
+    </Section>
+  )
+}
+
+interface DerivedColumnsProps {
+  readonly columns: readonly DerivedColumn[]
+  readonly onChange: (columns: readonly DerivedColumn[]) => void
+}
+
+/** Columns that every query computes from the declared ones. */
+function DerivedColumns({ columns, onChange }: DerivedColumnsProps) {
+  return (
+    <Section
+      title="Derived columns"
+      lead="Expressions over the columns, such as cost / 100 or arr_delay - dep_delay. They are never stored. Their type, bounds and step follow from those of the columns."
+    >
+      <div className={styles.form}>
+        {columns.map((column, place) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: names change while they are typed
+          <fieldset key={place} className={styles.join}>
+            <legend>Derived column {place + 1}</legend>
+            <FieldRow>
+              <TextField
+                label="Name"
+                value={column.name}
+                maxLength={63}
+                spellCheck={false}
+                onChange={(name) => onChange(columns.with(place, { ...column, name }))}
+              />
+              <TextField
+                label="Expression"
+                value={column.expression}
+                spellCheck={false}
+                onChange={(expression) => onChange(columns.with(place, { ...column, expression }))}
+              />
+            </FieldRow>
+            <Button look="quiet" onClick={() => onChange(columns.toSpliced(place, 1))}>
+              Remove derived column {place + 1}
+            </Button>
+          </fieldset>
+        ))}
+        <div>
+          <Button onClick={() => onChange([...columns, { name: '', expression: '' }])}>
+            Add a derived column
+          </Button>
+        </div>
+      </div>
     </Section>
   )
 }
