@@ -115,7 +115,10 @@ export function createLookups(
     relations: async (table, signal) => {
       const server = (await isTrue(MAY_IDENTIFY, signal)) ? SYSTEM_IDENTIFIER : quoteLiteral(connection.name)
       const rows = await ask(printRelations(qualify(table, connection), server), signal)
-      return rows.flat().map((text) => must(text ?? undefined, 'a relation'))
+      return rows.map(([text, isOrigin]) => ({
+        text: must(text ?? undefined, 'a relation'),
+        isOrigin: isOrigin === 't',
+      }))
     },
     references: async (table, signal) => {
       const rows = await ask(printReferences(qualify(table, connection)), signal)
@@ -220,14 +223,15 @@ function printDependsOn(table: QualifiedName, other: QualifiedName): string {
 }
 
 /**
- * Prints a statement that returns the relations whose rows a table shows. Parts are found by what they are parts of, because a
- * table can have thousands.
+ * Prints a statement that returns the relations whose rows a table shows, and whether each shows its own. Parts are found by
+ * what they are parts of, because a table can have thousands.
  * @param server SQL for the identity of the server
  */
 function printRelations(table: QualifiedName, server: string): string {
   return `${printReached(table)}
-  SELECT DISTINCT concat_ws(' ', 'postgres', ${server}, d.oid, r.oid)
-  FROM reached r, pg_database d WHERE NOT r.is_part AND d.datname = current_database()`
+  SELECT DISTINCT concat_ws(' ', 'postgres', ${server}, d.oid, r.oid),
+    c.relkind NOT IN ('v', 'm') AND NOT EXISTS (SELECT FROM pg_inherits h WHERE h.inhrelid = r.oid)
+  FROM reached r JOIN pg_class c USING (oid), pg_database d WHERE NOT r.is_part AND d.datname = current_database()`
 }
 
 /** Restricted roles of some hosts may not ask for the identity of the server. */

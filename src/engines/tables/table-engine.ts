@@ -189,6 +189,14 @@ export interface TableReference {
   readonly key: string
 }
 
+/** A relation whose rows a table shows. */
+export interface ShownRelation {
+  /** Text that identifies the relation through all connections to its database. */
+  readonly text: string
+  /** True for a relation that is neither a view nor part of another one: the rows that it shows are its own. */
+  readonly isOrigin: boolean
+}
+
 /** Reads tables of one database in place. */
 export interface TableEngine extends Engine {
   /**
@@ -209,12 +217,11 @@ export interface TableEngine extends Engine {
    */
   dependsOn?(table: TableName, other: TableName, signal?: AbortSignal): Promise<boolean>
   /**
-   * Returns a text for each relation whose rows a table shows, as far as the catalogue of the database tells: itself, those
-   * that it reads as a view, and those of which it or they are parts. A relation has one text through all connections
-   * to its database. None for a table that does not exist.
+   * Returns the relations whose rows a table shows, as far as the catalogue of the database tells: itself, those that it
+   * reads as a view, and those of which it or they are parts. None for a table that does not exist.
    * @throws EngineFailure; the signal's reason once it is aborted.
    */
-  relations?(table: TableName, signal?: AbortSignal): Promise<readonly string[]>
+  relations(table: TableName, signal?: AbortSignal): Promise<readonly ShownRelation[]>
   /**
    * Returns the foreign keys of a table that consist of one column, as the catalogue of the database declares them.
    * @throws EngineFailure; the signal's reason once it is aborted.

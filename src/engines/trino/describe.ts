@@ -2,7 +2,7 @@ import type { TableColumn } from '../../core/dataset/dataset.ts'
 import { must } from '../../privacy/must.ts'
 import type { TrinoConnection } from '../tables/connection.ts'
 import { printTableName } from '../tables/joined.ts'
-import { mapNames, type TableDataset, type TableName } from '../tables/table-engine.ts'
+import { mapNames, type ShownRelation, type TableDataset, type TableName } from '../tables/table-engine.ts'
 import { TrinoFailure } from './connection.ts'
 import { text } from './encodings/literals.ts'
 import { type RunStatement, rowsOf } from './sessions.ts'
@@ -41,7 +41,7 @@ export async function describeRelations(
   run: RunStatement,
   { host, port, catalog, schema: byDefault }: Pick<TrinoConnection, 'host' | 'port' | 'catalog' | 'schema'>,
   { schema = byDefault, name }: TableName,
-): Promise<readonly string[]> {
+): Promise<readonly ShownRelation[]> {
   const textOf = (...names: readonly string[]) =>
     ['trino', `${host}:${port}`, ...names].join(' ').toLowerCase()
   const itself = textOf(catalog, schema, name)
@@ -51,9 +51,10 @@ export async function describeRelations(
     const read = readPlan(String(row?.[0])).map((table) =>
       textOf(table.catalog, table.schemaTable.schema, table.schemaTable.table),
     )
-    return [...new Set([itself, ...read])]
+    const isOrigin = (text: string) => read.length === 0 || read.includes(text)
+    return [...new Set([itself, ...read])].map((text) => ({ text, isOrigin: isOrigin(text) }))
   } catch (error) {
-    if (error instanceof TrinoFailure && error.outcome === 'failed') return [itself]
+    if (error instanceof TrinoFailure && error.outcome === 'failed') return [{ text: itself, isOrigin: true }]
     throw error
   }
 }

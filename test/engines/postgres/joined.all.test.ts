@@ -303,13 +303,13 @@ describePostgres('joined tables of PostgreSQL', ({ createDatabase }) => {
       const tables = { hospitals: table(name, mode), patients: table(people, mode) }
       return (await tried(clinic('refused', mode, {}, tables))).errors
     }
-    const refused = (people: string) => [
-      { field: 'source.tables.hospitals', rule: expect.stringContaining(`depends on ${people}`) },
+    const refused = (people: string, because = 'depends on') => [
+      { field: 'source.tables.hospitals', rule: expect.stringContaining(`${because} ${people}`) },
     ]
-    expect(await broken('live', 'visited')).toEqual(refused('visits'))
+    expect(await broken('live', 'visited')).toEqual(refused('visits', 'shows the rows of'))
     expect(await broken('live', 'founded')).toEqual(refused('patients'))
     expect(await broken('snapshot', 'over_founded')).toEqual(refused('patients'))
-    expect(await broken('snapshot', 'adults', 'everybody')).toEqual(refused('patients'))
+    expect(await broken('snapshot', 'adults', 'everybody')).toEqual(refused('patients', 'shows the rows of'))
     expect(await broken('snapshot', 'large')).toBeUndefined()
   })
 
@@ -347,6 +347,35 @@ describePostgres('joined tables of PostgreSQL', ({ createDatabase }) => {
     const regions = { regions: table('regions', 'live') }
     const lookup = { from: 'patients.region', to: 'regions.name', public: true }
     expect(await broken({ ...located, ...regions }, [...joins, lookup])).toBeUndefined()
+  })
+
+  it('are not public where a view over them is about people', async () => {
+    await admin.query(`CREATE TABLE crew (id text, manager text, year integer) PARTITION BY LIST (year);
+      CREATE TABLE crew_2024 (id text UNIQUE, manager text, year integer); ALTER TABLE crew ATTACH PARTITION crew_2024 FOR VALUES IN (2024);
+      CREATE VIEW named_crew AS SELECT * FROM crew; CREATE MATERIALIZED VIEW kept_crew AS SELECT * FROM named_crew;
+      CREATE VIEW crew_of_2024 AS SELECT * FROM crew_2024; CREATE TABLE duties (id text, cost integer)`)
+    const columns = [
+      { name: 'patients.id', type: 'identifier' },
+      { name: 'visits.cost', type: 'integer', lower: 0, upper: 100, nullable: true },
+    ]
+    const privacyUnit = { kind: 'person', column: 'patients.id', maxRows: 2 }
+    const broken = async (people: string, rows: string) => {
+      const [visits, patients, crew] = [rows, people, 'crew'].map((name) => table(name, 'snapshot'))
+      const joins = [
+        { from: 'visits.id', to: 'patients.id' },
+        { from: 'patients.manager', to: 'crew.id', public: true },
+      ]
+      const source = { kind: 'joined', tables: { visits, patients, crew }, joins }
+      return (await tried(clinic('refused', 'snapshot', { columns, privacyUnit, source }))).errors
+    }
+    const refused = (people: string) => [
+      {
+        field: 'source.tables.crew',
+        rule: expect.stringContaining(`must not be public: it shows the rows of ${people}`),
+      },
+    ]
+    for (const people of ['named_crew', 'kept_crew', 'crew_of_2024'])
+      expect(await broken(people, 'duties')).toEqual(refused('patients'))
   })
 
   it('about people have one budget, under their complete names', async () => {

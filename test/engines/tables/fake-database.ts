@@ -158,6 +158,7 @@ export async function createFakeDatabase(): Promise<FakeDatabase> {
       return describe(table)
     },
     refusal: async () => database.rule,
+    relations: async () => [],
     fits: (column: Column, source) => dialect.encode(column, { ...source, sql: 'x' }) !== undefined,
     inspect: async (table, signal) => {
       calls.push('inspect')

@@ -18,7 +18,14 @@ import type { RunningIngestion } from '../ingestions.ts'
 import { requireNotShown, requireUnregistered } from '../registered-sources.ts'
 import type { CopiedSource, CopyPaths } from '../sources/source.ts'
 import { copySource } from '../sources/sources.ts'
-import { attachTable, copyTable, ofTable, relationDigests, tableDigest } from '../sources/table.ts'
+import {
+  attachTable,
+  copyTable,
+  ofTable,
+  type RegisteredRelation,
+  relationsOf,
+  tableDigest,
+} from '../sources/table.ts'
 import type { IngestedVersion } from './publication.ts'
 import type { CheckedRegistration } from './registration.ts'
 
@@ -59,7 +66,7 @@ export async function prepareSource(
   const target = { targetPath: rowsFile, signal, bounds, onProgress }
   if (source.kind === 'table' || databaseOf(source) !== undefined)
     return {
-      ...ofTables(source, joins, (table) => relationDigests(connections, table, signal)),
+      ...ofTables(source, joins, (table) => relationsOf(connections, table, signal)),
       ingest: async () => {
         onProgress({ phase: 'check' })
         const unit = await keyedUnit(declaration.privacyUnit, personKeyFile)
@@ -99,12 +106,12 @@ interface Copied<Read> extends Digests {
 
 /**
  * The digests of a table, or of joined tables.
- * @param relationsOf asks the database which relations a table shows
+ * @param ask asks the database which relations a table shows
  */
 function ofTables(
   source: Source,
   joins: JoinTree | undefined,
-  relationsOf: (table: TableSource) => Promise<readonly string[]>,
+  ask: (table: TableSource) => Promise<readonly RegisteredRelation[]>,
 ): Pick<PreparedSource, 'digest' | 'identify'> {
   const tables = isJoined(source) ? Object.entries(source.tables) : [['', source] as const]
   const named = tables.map(([name, table]) => {
@@ -119,11 +126,14 @@ function ofTables(
     digest,
     identify: async () => {
       const shown = await Promise.all(
-        named.map(async ({ table, ...each }) => ({ ...each, relations: await relationsOf(table) })),
+        named.map(async ({ table, ...each }) => ({ ...each, relations: await ask(table) })),
       )
       const isOfPeople = ({ digest }: { readonly digest: string }) => peopleDigests.includes(digest)
       const people = shown.filter(isOfPeople)
-      requireApart(people, new Set(shown.filter((each) => !isOfPeople(each)).flatMap(relationsIn)))
+      requireApart(
+        people,
+        shown.filter((each) => !isOfPeople(each)),
+      )
       return [...new Set([...peopleDigests, ...people.flatMap(relationsIn)])]
     },
   }
@@ -132,24 +142,42 @@ function ofTables(
 /** A joined table with the relations that it shows. */
 interface ShownTable {
   readonly name: string
-  readonly relations: readonly string[]
+  readonly relations: readonly RegisteredRelation[]
 }
 
 function relationsIn({ relations }: ShownTable): readonly string[] {
-  return relations
+  return relations.map(({ digest }) => digest)
 }
 
 /**
- * Requires that tables about people show different rows.
- * @param shared relations that public tables show
- * @throws Refusal `source-does-not-fit` for a view over the rows of another one, as far as the database tells
+ * Requires that tables about people show different rows, and each some that no public table shows. Views over such tables may
+ * have public tables in common.
+ * @throws Refusal `source-does-not-fit` for a view over the rows of another table, as far as the database tells
  */
-function requireApart(people: readonly ShownTable[], shared: ReadonlySet<string>): void {
-  for (const [place, { name, relations }] of people.entries()) {
-    const isShown = (relation: string) => !shared.has(relation) && relations.includes(relation)
-    const other = people.slice(0, place).find((before) => before.relations.some(isShown))
-    if (other !== undefined) throw joinedTwice(name, other.name)
+function requireApart(people: readonly ShownTable[], open: readonly ShownTable[]): void {
+  const shared = new Set(open.flatMap(relationsIn))
+  for (const [place, table] of people.entries()) {
+    const origins = table.relations.filter(({ isOrigin }) => isOrigin)
+    if (origins.length > 0 && origins.every(({ digest }) => shared.has(digest)))
+      throw shownInPublic(open, origins, table.name)
+    const own = relationsIn(table).filter((relation) => !shared.has(relation))
+    const other = people
+      .slice(0, place)
+      .find((before) => relationsIn(before).some((relation) => own.includes(relation)))
+    if (other !== undefined) throw joinedTwice(table.name, other.name)
   }
+}
+
+/** All rows of a table about people are rows of public tables, which so are about people as well. */
+function shownInPublic(
+  open: readonly ShownTable[],
+  origins: readonly RegisteredRelation[],
+  people: string,
+): Refusal {
+  const isShown = (table: ShownTable) => origins.some(({ digest }) => relationsIn(table).includes(digest))
+  const { name } = must(open.find(isShown), 'a public table')
+  const rule = `must not be public: it shows the rows of ${people}, which is about people`
+  return refuseField('source-does-not-fit', `source.tables.${name}`, rule)
 }
 
 /**

@@ -27,6 +27,7 @@ import {
   type JoinedCounts,
   type JoinedTables,
   parseTableName,
+  type ShownRelation,
   type TableDataset,
   type TableEngine,
   type TableInspection,
@@ -92,22 +93,27 @@ export function tableDigest({ connection, table }: TableSource): string {
 }
 
 /**
- * Returns the digests of the relations whose rows a table shows, by which the ledger recognises views over a registered
+ * Returns the relations whose rows a table shows. By their digests the ledger recognises views over a registered
  * table, parts of it, and other connections to its database. See decision 67.
  * @throws Refusal `source-unreadable`, or `unavailable` if the database cannot be reached; the reason of the signal once it is
  * aborted.
  */
-export async function relationDigests(
+export async function relationsOf(
   connections: Connections,
   source: TableSource,
   signal: AbortSignal | undefined,
-): Promise<readonly string[]> {
+): Promise<readonly RegisteredRelation[]> {
   const { engine } = connectionOf(connections, source)
-  const relations = await readable(
-    async () => engine.relations?.(parseTableName(source.table), signal),
-    signal,
-  )
-  return (relations ?? []).map((relation) => sha256(canonicalJson({ relation })))
+  const relations = await readable(() => engine.relations(parseTableName(source.table), signal), signal)
+  return relations.map(({ text, isOrigin }) => ({
+    digest: sha256(canonicalJson({ relation: text })),
+    isOrigin,
+  }))
+}
+
+/** A relation whose rows a table shows, with the digest by which the ledger recognises it. */
+export interface RegisteredRelation extends Pick<ShownRelation, 'isOrigin'> {
+  readonly digest: string
 }
 
 /** A table to attach: a declaration whose source has a complete name, its columns, and its keyed privacy unit. */
