@@ -1,9 +1,24 @@
 import { standardSql } from '../dialect.ts'
 import { LARGEST_IN_64_BITS } from '../grid.ts'
+import { createEncoder } from '../tables/encoder.ts'
 import type { TableDialect } from '../tables/table-dialect.ts'
-import { comparisonsOf } from './encodings/comparisons.ts'
-import { encodeValue } from './encodings/encode.ts'
-import { int4, int8, textLiteral } from './encodings/literals.ts'
+import { int4, int8, quoteLiteral, textLiteral } from './encodings/literals.ts'
+import { encodeNumber, isNumber } from './encodings/numeric.ts'
+import { sourceTypeOf } from './encodings/source.ts'
+import { dateAt, dateOf, encodeDate, encodeTimestamp } from './encodings/temporal.ts'
+import { among, encodeCategory, textOf } from './encodings/text.ts'
+
+/**
+ * PostgreSQL evaluates the branches of a CASE in their order where they depend on the row, so that a branch can rely on the
+ * conditions before it.
+ */
+const encoder = createEncoder({
+  typeOf: sourceTypeOf,
+  ...{ encodeNumber, encodeDate, encodeTimestamp, encodeCategory, among, textOf, isNumber, dateOf, dateAt },
+  literal: quoteLiteral,
+  integer: int8,
+  decimalOrder: () => ({ kind: 'decimals', literal: (decimal) => `'${decimal}'::numeric` }),
+})
 
 /**
  * Prints PostgreSQL's SQL over a table that is read in place. Texts are bound. Integers are printed as literals with a
@@ -30,8 +45,7 @@ export const postgresDialect: TableDialect = {
   countedInteger: (integer) => `CAST(${integer} AS BIGINT)`,
   // UUIDs are ordered as their hexadecimal digits are, whatever the collation, and take half the memory of the text.
   md5Order: (text) => [`CAST(md5(${text}) AS UUID)`],
-  encode: encodeValue,
-  comparisons: comparisonsOf,
+  ...encoder,
   literal: (value, column) => {
     switch (typeof value) {
       case 'bigint':

@@ -41,7 +41,6 @@ export function openPostgresTables(
     ...lookups,
     ...createRegistration(connection, transactions, { lockable }),
     healthy: lookups.reachable,
-    fits: (column, source) => postgresDialect.encode(column, { ...source, sql: 'source' }) !== undefined,
     close: async () => {
       await transactions.close()
       closeAll()

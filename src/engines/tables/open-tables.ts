@@ -37,7 +37,14 @@ export interface TableDatabase {
 export type OpenTables = Required<
   Pick<
     TableEngine,
-    'aggregate' | 'countIndexes' | 'countIndexesInCells' | 'countTexts' | 'accepts' | 'open' | 'closeDataset'
+    | 'aggregate'
+    | 'countIndexes'
+    | 'countIndexesInCells'
+    | 'countTexts'
+    | 'accepts'
+    | 'fits'
+    | 'open'
+    | 'closeDataset'
   >
 > & {
   /** Closes every table and cancels its queries. */
@@ -111,6 +118,7 @@ export function createOpenTables({ dialect, qualify, use, longestStatement }: Ta
       if (open === undefined || longestStatement === undefined) return true
       return printReading(reading, dataset, open.dialect).sql.length <= longestStatement
     },
+    fits: (column, source) => dialect.encode(column, { ...source, sql: 'source' }) !== undefined,
     open: (given) => {
       const key = versionKey(given.dataset)
       if (opened.has(key)) return

@@ -1,18 +1,17 @@
 import type { Column, QueryableColumn, TableColumn } from '../../core/dataset/dataset.ts'
 import type { Dialect } from '../dialect.ts'
 import type { DigestDialect } from '../person-rows.ts'
-import type { Comparisons } from './comparisons.ts'
+import type { Comparisons, Source } from './comparisons.ts'
 
 /** The SQL of a database whose tables are read in place. */
 export interface TableDialect extends Omit<Dialect, 'relation' | 'selectRows'>, DigestDialect {
   /**
    * Prints how a value of a table's column becomes a stored value, in total functions; `undefined` if the types do not
    * fit.
-   * @param source the name of the value
    */
-  encode(column: Column, source: TableColumn & { readonly sql: string }): EncodedValue | undefined
+  encode(column: Column, source: TypedSource): EncodedValue | undefined
   /** Returns the exact comparisons with the values of a table's column. */
-  comparisons(source: TableColumn & { readonly sql: string }): Comparisons
+  comparisons(source: TypedSource): Comparisons
   /**
    * Prints a condition that is TRUE if another one is, and otherwise makes the statement fail. Present if joined tables may
    * have keys of which the database does not guarantee that they are unique.
@@ -21,6 +20,9 @@ export interface TableDialect extends Omit<Dialect, 'relation' | 'selectRows'>, 
   /** Prints the replacement for values that do not fit, as a literal with its type. */
   literal(value: bigint | number | boolean | string, column: QueryableColumn): string
 }
+
+/** A value of a table's column, with the name of its type. */
+export type TypedSource = Source & Pick<TableColumn, 'type'>
 
 /** A value in stored form. */
 export interface EncodedValue {

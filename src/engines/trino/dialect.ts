@@ -1,10 +1,30 @@
 import { type SqlValue, type SqlValueType, standardSql } from '../dialect.ts'
 import { LARGEST_IN_64_BITS } from '../grid.ts'
+import { createEncoder } from '../tables/encoder.ts'
 import type { TableDialect } from '../tables/table-dialect.ts'
-import { comparisonsOf } from './encodings/comparisons.ts'
-import { encodeValue } from './encodings/encode.ts'
 import { bigint, edgesBelow, integer, text } from './encodings/literals.ts'
-import { printWideQuotient } from './encodings/numeric.ts'
+import { decimalOrder, encodeNumber, printWideQuotient } from './encodings/numeric.ts'
+import { sourceTypeOf } from './encodings/source.ts'
+import { dateAt, dateOf, encodeDate, encodeTimestamp } from './encodings/temporal.ts'
+import { among, encodeCategory, textOf } from './encodings/text.ts'
+
+/** NULL becomes NULL: unlike those of other databases, `least` and `greatest` of Trino are NULL if an argument is. */
+const encoder = createEncoder({
+  typeOf: sourceTypeOf,
+  ...{
+    encodeNumber,
+    encodeDate,
+    encodeTimestamp,
+    encodeCategory,
+    among,
+    textOf,
+    dateOf,
+    dateAt,
+    decimalOrder,
+  },
+  literal: text,
+  integer: bigint,
+})
 
 /** The largest integers whose sum is computed in 64 bits, which is faster than decimals; see below for its limit. */
 const LARGEST_SUMMED_IN_64_BITS = 2n ** 26n
@@ -41,8 +61,7 @@ export const trinoDialect: TableDialect = {
   md5Order: (digested) => [`md5(to_utf8(${digested}))`],
   // The division fails, whatever the optimizer makes of it.
   failUnless: (condition) => `(1 / IF(${condition}, 1, 0) = 1)`,
-  encode: encodeValue,
-  comparisons: comparisonsOf,
+  ...encoder,
   literal: (value, column) => {
     if (typeof value === 'number') return integer(BigInt(value))
     if (typeof value !== 'string') return printValue(value, 'bigint')

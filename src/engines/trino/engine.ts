@@ -5,7 +5,6 @@ import { describeTables, requireColumns, type TableEngine, type TableName } from
 import { LONGEST_STATEMENT, openTrinoClient, type TrinoClient } from './connection.ts'
 import { asPrinted, describeTable } from './describe.ts'
 import { trinoDialect } from './dialect.ts'
-import { encodeValue } from './encodings/encode.ts'
 import { createRegistration } from './registration.ts'
 import { createSessions, type RunStatement, rowsOf } from './sessions.ts'
 
@@ -55,7 +54,6 @@ export function openTrinoEngine(
     ...createRegistration(sessions, connection, closing.signal),
     healthy: reachable,
     reachable,
-    fits: (column, source) => encodeValue(column, { type: source.type, sql: 'x' }) !== undefined,
     close: async () => {
       await sessions.idle()
       closing.abort()

@@ -2,8 +2,7 @@ import { Client } from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Column } from '../../../src/core/dataset/dataset.ts'
 import type { Aggregate, Predicate } from '../../../src/core/planner/language/aggregate.ts'
-import { comparisonsOf } from '../../../src/engines/postgres/encodings/comparisons.ts'
-import { encodeValue } from '../../../src/engines/postgres/encodings/encode.ts'
+import { postgresDialect } from '../../../src/engines/postgres/dialect.ts'
 import { openPostgresTables } from '../../../src/engines/postgres/engine.ts'
 import { printComparison } from '../../../src/engines/tables/comparisons.ts'
 import type { TableEngine } from '../../../src/engines/tables/table-engine.ts'
@@ -49,11 +48,12 @@ describePostgres('conditions on the values in a table', ({ createDatabase }) => 
     predicates: readonly (readonly [Predicate, string])[],
   ): Promise<readonly (readonly [number, number])[]> => {
     const source = { name: 'v', type, notNull: false, sql: 't.v' }
-    const stored = encodeValue(declared, source)?.stored ?? ''
+    const stored = postgresDialect.encode(declared, source)?.stored ?? ''
     const counts = predicates.map(([predicate, onStored]) => {
       if (predicate.kind !== 'index-between' && predicate.kind !== 'category-in')
         throw new Error('no comparison')
-      const onSource = printComparison(declared, source, predicate, comparisonsOf(source)) ?? 'no condition'
+      const onSource =
+        printComparison(declared, source, predicate, postgresDialect.comparisons(source)) ?? 'no condition'
       const fits = `(${stored}) IS NOT NULL`
       return (
         `count(*) FILTER (WHERE (t.v IS NULL OR ${fits}) AND ((${onSource}) IS TRUE) <> ((${onStored.replaceAll('$', `(${stored})`)}) IS TRUE)), ` +

@@ -54,8 +54,8 @@ describe('arithmetic', () => {
 
 describe('the type of a column', () => {
   it.each([
-    ['numeric(10,2)', { kind: 'numeric', precision: 10, scale: 2 }],
-    ['numeric(3,-2)', { kind: 'numeric', precision: 3, scale: -2 }],
+    ['numeric(10,2)', { kind: 'decimal', digits: { precision: 10, scale: 2 } }],
+    ['numeric(3,-2)', { kind: 'decimal', digits: { precision: 3, scale: -2 } }],
     ['timestamp(3) with time zone', { kind: 'timestamptz' }],
     ['timestamp without time zone', { kind: 'timestamp' }],
     ['character varying(20)', { kind: 'text' }],

@@ -6,7 +6,6 @@ import { printInspection } from '../../../src/engines/tables/inspection.ts'
 import { printRead, printRelation } from '../../../src/engines/tables/relation.ts'
 import type { TableDataset } from '../../../src/engines/tables/table-engine.ts'
 import { trinoDialect } from '../../../src/engines/trino/dialect.ts'
-import { encodeValue } from '../../../src/engines/trino/encodings/encode.ts'
 import { aggregate, columns } from '../arbitraries.ts'
 import { column, datasetOf } from '../fixture.ts'
 
@@ -39,7 +38,9 @@ const declared: Readonly<Record<string, Column>> = {
 describe('the types that fit', () => {
   const all = [...new Set([...Object.values(FITTING).flat(), ...OTHERS])]
   test.each(Object.entries(declared))('a column of type %s', (type, given) => {
-    const fitting = all.filter((source) => encodeValue(given, { type: source, sql: 'x' }) !== undefined)
+    const fitting = all.filter(
+      (source) => trinoDialect.encode(given, { type: source, sql: 'x', notNull: false }) !== undefined,
+    )
     const expected = FITTING[type] ?? []
     // A date is not a number, nor is a text, whatever precision or length their types have.
     expect(new Set(fitting)).toEqual(
@@ -61,7 +62,7 @@ describe('the types that fit', () => {
 
   test('a step whose range cannot be computed exactly', () => {
     const given = column.number('x', 10n ** 21n, -(2n ** 53n), 2n ** 53n)
-    expect(encodeValue(given, { type: 'double', sql: 'x' })).toBeUndefined()
+    expect(trinoDialect.encode(given, { type: 'double', sql: 'x', notNull: false })).toBeUndefined()
   })
 })
 
@@ -72,13 +73,20 @@ test('texts are part of statements as the digits of their bytes only', () => {
   const nasty = `'; DROP TABLE x; --"\u0000\u{1f600}\\`
   const literal = trinoDialect.value(nasty, 'text', () => 0)
   expect(literal).toBe(`from_utf8(X'${Buffer.from(nasty).toString('hex')}')`)
-  const stored = encodeValue(column.category('x', [nasty, 'b']), { type: 'varchar', sql: 'x' })?.stored
-  expect(stored).toMatch(SAFE)
-  expect(stored).not.toContain('DROP')
-  const many = encodeValue(column.category('x', [nasty, ...Array.from({ length: 40 }, (_, i) => `${i}`)]), {
+  const stored = trinoDialect.encode(column.category('x', [nasty, 'b']), {
     type: 'varchar',
     sql: 'x',
+    notNull: false,
   })?.stored
+  expect(stored).toMatch(SAFE)
+  expect(stored).not.toContain('DROP')
+  const many = trinoDialect.encode(
+    column.category('x', [nasty, ...Array.from({ length: 40 }, (_, i) => `${i}`)]),
+    {
+      ...{ type: 'varchar', notNull: false },
+      sql: 'x',
+    },
+  )?.stored
   expect(many).toMatch(SAFE)
   expect(many).not.toContain('DROP')
   const replaced = trinoDialect.literal(nasty, column.string('x'))

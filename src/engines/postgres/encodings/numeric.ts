@@ -1,15 +1,12 @@
 import type { NumericColumn } from '../../../core/dataset/dataset.ts'
 import { type Grid, gridOf, LARGEST_IN_64_BITS, ONE_NANO, printIndexOfInteger } from '../../grid.ts'
 import type { Source } from '../../tables/comparisons.ts'
+import type { Digits, SourceType } from '../../tables/encoder.ts'
 import type { EncodedValue } from '../../tables/table-dialect.ts'
 import { clamped, int8 } from './literals.ts'
-import { type SourceType, unlessNull } from './source.ts'
+import { unlessNull } from './source.ts'
 
-/**
- * Encodes numbers as floor(x / step + 1/2) within the bounds, where x is the value as a decimal: for floating point the shortest
- * decimal that reads back as the same number. Infinities are clamped. NaN does not fit, nor does a number that is not
- * whole in an `integer` column.
- */
+/** Encodes numbers; see `ValueRules`. PostgreSQL's numeric may be NaN and infinite. */
 export function encodeNumber(
   column: NumericColumn,
   source: Source,
@@ -19,8 +16,8 @@ export function encodeNumber(
   switch (type.kind) {
     case 'integer':
       return { stored: unlessNull(source, printInteger(grid, source.sql, type.bits)), misfit: 'none' }
-    case 'numeric':
-      return encodeNumeric(grid, source, type)
+    case 'decimal':
+      return encodeNumeric(grid, source, type.digits)
     case 'float':
       return encodeFloat(grid, source.sql, type.bits)
     default:
@@ -29,7 +26,7 @@ export function encodeNumber(
 }
 
 /** Prints the index of an integer that is not NULL. */
-function printInteger(grid: Grid, sql: string, bits: 16 | 32 | 64): string {
+function printInteger(grid: Grid, sql: string, bits: 8 | 16 | 32 | 64): string {
   const { numerator, denominator, lower, upper } = grid
   const integer = `(${sql})::int8`
   if (numerator === 1n && denominator === 1n) {
@@ -42,22 +39,22 @@ function printInteger(grid: Grid, sql: string, bits: 16 | 32 | 64): string {
   )
 }
 
-function encodeNumeric(
-  grid: Grid,
-  { sql }: Source,
-  { precision, scale }: Extract<SourceType, { kind: 'numeric' }>,
-): EncodedValue {
+/** NaN occurs in every numeric, and infinities in those of any number of digits. */
+export function isNumber(sql: string): string {
+  return `${sql} <> 'NaN'::numeric`
+}
+
+function encodeNumeric(grid: Grid, { sql }: Source, digits: Digits | undefined): EncodedValue {
   const notANumber = `${sql} = 'NaN'::numeric`
-  const isWhole = scale !== undefined && scale <= 0
+  const isWhole = digits !== undefined && digits.scale <= 0
   if (grid.whole && !isWhole) {
     const stored = `CASE WHEN ${sql} = trunc(${sql}) THEN ${printNumeric(grid, sql)} END`
-    const condition = `${sql} = trunc(${sql}) AND ${sql} <> 'NaN'::numeric`
+    const condition = `${sql} = trunc(${sql}) AND ${isNumber(sql)}`
     const fitting = { condition, stored: printNumeric(grid, sql) }
     return { stored, misfit: `${notANumber} OR ${sql} <> trunc(${sql})`, fitting }
   }
-  const index =
-    precision === undefined || scale === undefined ? undefined : printFewDigits(grid, sql, precision, scale)
-  const condition = `${sql} <> 'NaN'::numeric`
+  const index = digits && printFewDigits(grid, sql, digits)
+  const condition = isNumber(sql)
   const stored = index === undefined ? printNumeric(grid, sql) : `CASE WHEN ${condition} THEN ${index} END`
   return { stored, misfit: notANumber, fitting: { condition, stored: index ?? stored } }
 }
@@ -69,8 +66,7 @@ function encodeNumeric(
 function printFewDigits(
   { numerator, denominator, lower, upper }: Grid,
   sql: string,
-  precision: number,
-  scale: number,
+  { precision, scale }: Digits,
 ): string | undefined {
   const most = 10n ** BigInt(Math.max(precision - scale, 0)) * denominator
   if (numerator !== 1n || most > LARGEST_IN_64_BITS) return undefined

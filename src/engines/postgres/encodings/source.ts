@@ -1,14 +1,5 @@
 import type { Source } from '../../tables/comparisons.ts'
-
-/** A type of PostgreSQL whose values can be stored. Domains, arrays, ranges and composite types are not among them. */
-export type SourceType =
-  | { readonly kind: 'integer'; readonly bits: 16 | 32 | 64 }
-  /** Without precision and scale, any number of digits, and infinities. NaN occurs in both. */
-  | { readonly kind: 'numeric'; readonly precision?: number; readonly scale?: number }
-  | { readonly kind: 'float'; readonly bits: 32 | 64 }
-  /** `isPadded` for char(n). */
-  | { readonly kind: 'text'; readonly isPadded?: true }
-  | { readonly kind: 'boolean' | 'enum' | 'uuid' | 'date' | 'timestamp' | 'timestamptz' }
+import type { SourceType } from '../../tables/encoder.ts'
 
 /** Prefix of the name of an enumerated type. No name that PostgreSQL formats begins with it. */
 export const ENUM_PREFIX = 'enum '
@@ -17,7 +8,7 @@ const TYPES: Readonly<Record<string, SourceType>> = {
   smallint: { kind: 'integer', bits: 16 },
   integer: { kind: 'integer', bits: 32 },
   bigint: { kind: 'integer', bits: 64 },
-  numeric: { kind: 'numeric' },
+  numeric: { kind: 'decimal' },
   real: { kind: 'float', bits: 32 },
   'double precision': { kind: 'float', bits: 64 },
   boolean: { kind: 'boolean' },
@@ -35,7 +26,8 @@ const TYPES: Readonly<Record<string, SourceType>> = {
 export function sourceTypeOf(name: string): SourceType | undefined {
   if (name.startsWith(ENUM_PREFIX)) return { kind: 'enum' }
   const numeric = /^numeric\((\d+),(-?\d+)\)$/.exec(name)
-  if (numeric !== null) return { kind: 'numeric', precision: Number(numeric[1]), scale: Number(numeric[2]) }
+  if (numeric !== null)
+    return { kind: 'decimal', digits: { precision: Number(numeric[1]), scale: Number(numeric[2]) } }
   const plain = name.replace(/^(character|character varying|timestamp)\(\d+\)/, '$1')
   return Object.hasOwn(TYPES, plain) ? TYPES[plain] : undefined
 }

@@ -4,21 +4,13 @@ import { divideRoundingDown } from '../../../privacy/rational.ts'
 import { LARGEST_OFFSET_SECONDS, type LocalOffset, localOffsets } from '../../clock.ts'
 import { ONE_NANO, SECONDS_PER_DAY } from '../../grid.ts'
 import type { Source } from '../../tables/comparisons.ts'
-import type { EncodedValue } from '../../tables/table-dialect.ts'
+import type { TemporalKind } from '../../tables/encoder.ts'
 import { clamped, int8 } from './literals.ts'
-import { type SourceType, unlessNull } from './source.ts'
+import { unlessNull } from './source.ts'
 
-/**
- * Encodes dates as floor(days / step + 1/2) within the bounds, counted from 1970-01-01. A time of day is cut off: the date is the
- * one that a timestamp states, or that of an instant in UTC.
- */
-export function encodeDate(
-  column: DateColumn,
-  source: Source,
-  { kind }: SourceType,
-): EncodedValue | undefined {
-  const date = dateOf(source, kind)
-  if (date === undefined) return undefined
+/** Encodes dates; see `ValueRules`. */
+export function encodeDate(column: DateColumn, source: Source, kind: TemporalKind): string {
+  const date = dateOf(source.sql, kind)
   const { lowerIndex: lower, upperIndex: upper } = column
   const step = column.stepNano / ONE_NANO
   // The difference is clamped beforehand, because that of an infinite date is an error.
@@ -27,25 +19,16 @@ export function encodeDate(
     step === 1n
       ? `(${within} - DATE '1970-01-01')::int8`
       : `(${int8(lower)} + (2 * (${within} - ${dateAt(lower * step)})::int8 + ${step}) / ${2n * step})`
-  return { stored: unlessNull(source, index), misfit: 'none' }
+  return unlessNull(source, index)
 }
 
-export function dateOf({ sql }: Source, kind: SourceType['kind']): string | undefined {
-  if (kind === 'date') return sql
-  // The session's time zone is UTC.
-  return kind === 'timestamp' || kind === 'timestamptz' ? `(${sql})::date` : undefined
+/** The date that a value states. The session's time zone is UTC. */
+export function dateOf(sql: string, kind: TemporalKind): string {
+  return kind === 'date' ? sql : `(${sql})::date`
 }
 
-/**
- * Encodes instants as floor(seconds / step + 1/2) within the bounds, counted from 1970-01-01T00:00:00Z. Dates are midnight.
- * Dates and timestamps without time zone are in the declared time zone.
- */
-export function encodeTimestamp(
-  column: TimestampColumn,
-  source: Source,
-  { kind }: SourceType,
-): EncodedValue | undefined {
-  if (kind !== 'date' && kind !== 'timestamp' && kind !== 'timestamptz') return undefined
+/** Encodes instants; see `ValueRules`. */
+export function encodeTimestamp(column: TimestampColumn, source: Source, kind: TemporalKind): string {
   const step = column.stepNano / ONE_NANO
   const { lowerIndex: lower, upperIndex: upper } = column
   const margin = kind === 'timestamptz' ? 0n : LARGEST_OFFSET_SECONDS
@@ -59,10 +42,8 @@ export function encodeTimestamp(
   const start = lower - (2n * LARGEST_OFFSET_SECONDS) / step - 2n
   const index =
     step === 1n ? utc : `((${utc} + ${int8(half - start * step)}) / ${int8(step)} + ${int8(start)})`
-  return { stored: unlessNull(source, clamped(index, lower, upper)), misfit: 'none' }
+  return unlessNull(source, clamped(index, lower, upper))
 }
-
-type TemporalKind = 'date' | 'timestamp' | 'timestamptz'
 
 /** Up to this magnitude a double tells seconds apart that differ by a microsecond, also after 1/2 has been added. */
 const LARGEST_DOUBLE_SECONDS = 2n ** 32n

@@ -1,32 +1,37 @@
 import type { NumericColumn } from '../../../core/dataset/dataset.ts'
+import { must } from '../../../privacy/must.ts'
 import { divideRoundingDown, type Rational, rational } from '../../../privacy/rational.ts'
 import { type Grid, gridOf, LARGEST_EXACT_INTEGER, printIndexOfInteger } from '../../grid.ts'
 import { rangeIsComputable } from '../../source-rules.ts'
+import type { Order, Source } from '../../tables/comparisons.ts'
+import type { Digits, SourceType } from '../../tables/encoder.ts'
 import type { EncodedValue } from '../../tables/table-dialect.ts'
 import { bigint, clamped, double, wide } from './literals.ts'
-import type { SourceType } from './source.ts'
 
 /** The fractional digits to which numbers are cut: enough to distinguish both sides of every half step. */
 const TICK_FRACTION_DIGITS = 10
 const TICKS_PER_ONE = 10n ** BigInt(TICK_FRACTION_DIGITS)
 
 /**
- * Encodes numbers as floor(x / step + 1/2) within the bounds, where x is the value as a decimal: for floating point the shortest
- * decimal that reads back as the same number. Infinities are clamped. NaN does not fit, nor does a number that is not
- * whole in an `integer` column.
+ * Encodes numbers; see `ValueRules`.
  *
  * Java chooses a decimal exactly between two REALs as the shortest of the even one, which other databases do not: 7.5e9
  * for 7500000256. The index may then differ from theirs by 1. It still depends on the value alone.
  */
-export function encodeNumber(column: NumericColumn, sql: string, type: SourceType): EncodedValue | undefined {
+export function encodeNumber(
+  column: NumericColumn,
+  { sql }: Source,
+  type: SourceType,
+): EncodedValue | undefined {
   if (!rangeIsComputable(column)) return undefined
   const grid = gridOf(column, 2n)
   switch (type.kind) {
     case 'integer':
       return { stored: printInteger(grid, sql), misfit: 'none' }
     case 'decimal': {
-      const index = printDecimal(grid, sql, type)
-      return grid.whole && type.scale > 0
+      const digits = requireDigits(type.digits)
+      const index = printDecimal(grid, sql, digits)
+      return grid.whole && digits.scale > 0
         ? guarded(`${sql} = truncate(${sql})`, index)
         : { stored: index, misfit: 'none' }
     }
@@ -58,8 +63,9 @@ function printBigint(grid: Grid, sql: string, units: Rational): string | undefin
   return printIndexOfInteger(grid, sql, units, { literal: bigint, clamped: within })
 }
 
-/** Number of digits of a decimal, and of those after its point. */
-export type Digits = Pick<Extract<SourceType, { kind: 'decimal' }>, 'precision' | 'scale'>
+function requireDigits(digits: Digits | undefined): Digits {
+  return must(digits, 'the digits of a decimal of Trino')
+}
 
 /** Decimals of this precision fit 64 bits, without their point. */
 const BIGINT_DIGITS = 18
@@ -103,8 +109,19 @@ function printWide(grid: Grid, sql: string, digits: Digits): string {
   return printTicks(grid, `(${whole} + ${floor})`)
 }
 
+/** Comparisons of decimals. A constant of another type could have no common type with the column, which would be an error. */
+export function decimalOrder(known: Digits | undefined): Order {
+  const digits = requireDigits(known)
+  return {
+    kind: 'units',
+    unitsPerOne: 10n ** BigInt(digits.scale),
+    largest: 10n ** BigInt(digits.precision) - 1n,
+    literal: (units) => decimal(units, digits),
+  }
+}
+
 /** A decimal, given without its point. */
-export function decimal(units: bigint, { precision, scale }: Digits): string {
+function decimal(units: bigint, { precision, scale }: Digits): string {
   const digits = (units < 0n ? -units : units).toString().padStart(scale + 1, '0')
   const point = digits.length - scale
   const number = `${units < 0n ? '-' : ''}${digits.slice(0, point)}.${digits.slice(point)}`

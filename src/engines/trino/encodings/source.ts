@@ -1,9 +1,4 @@
-/** A type of Trino whose values can be stored. Arrays, maps, rows, times, intervals and JSON are not among them. */
-export type SourceType =
-  | { readonly kind: 'integer'; readonly bits: 8 | 16 | 32 | 64 }
-  | { readonly kind: 'decimal'; readonly precision: number; readonly scale: number }
-  | { readonly kind: 'float'; readonly bits: 32 | 64 }
-  | { readonly kind: 'boolean' | 'text' | 'char' | 'uuid' | 'date' | 'timestamp' | 'timestamptz' }
+import type { SourceType } from '../../tables/encoder.ts'
 
 const TYPES: Readonly<Record<string, SourceType>> = {
   tinyint: { kind: 'integer', bits: 8 },
@@ -14,7 +9,7 @@ const TYPES: Readonly<Record<string, SourceType>> = {
   double: { kind: 'float', bits: 64 },
   boolean: { kind: 'boolean' },
   varchar: { kind: 'text' },
-  char: { kind: 'char' },
+  char: { kind: 'text', isPadded: true },
   uuid: { kind: 'uuid' },
   date: { kind: 'date' },
   timestamp: { kind: 'timestamp' },
@@ -24,7 +19,8 @@ const TYPES: Readonly<Record<string, SourceType>> = {
 /** Reads the name of a type as `information_schema.columns` has it, such as `timestamp(3) with time zone`. */
 export function sourceTypeOf(name: string): SourceType | undefined {
   const decimal = /^decimal\((\d+),\s?(\d+)\)$/.exec(name)
-  if (decimal !== null) return { kind: 'decimal', precision: Number(decimal[1]), scale: Number(decimal[2]) }
+  if (decimal !== null)
+    return { kind: 'decimal', digits: { precision: Number(decimal[1]), scale: Number(decimal[2]) } }
   const plain = name.replace(/^(varchar|char|timestamp)\(\d+\)/, '$1')
   return Object.hasOwn(TYPES, plain) ? TYPES[plain] : undefined
 }

@@ -2,26 +2,20 @@ import type { DateColumn, TemporalColumn, TimestampColumn } from '../../../core/
 import { must } from '../../../privacy/must.ts'
 import { localOffsets } from '../../clock.ts'
 import { ONE_NANO, SECONDS_PER_DAY } from '../../grid.ts'
-import type { EncodedValue } from '../../tables/table-dialect.ts'
+import type { Source } from '../../tables/comparisons.ts'
+import type { TemporalKind } from '../../tables/encoder.ts'
 import { bigint, clamped, edgesBelow } from './literals.ts'
-import type { SourceType } from './source.ts'
 
 const MS_PER_SECOND = 1_000n
 const MS_PER_DAY = SECONDS_PER_DAY * MS_PER_SECOND
 
-/**
- * Encodes dates as floor(days / step + 1/2) within the bounds, counted from 1970-01-01. A time of day is cut off: the date is the
- * one that a timestamp states, or that of an instant in UTC.
- */
-export function encodeDate(column: DateColumn, sql: string, { kind }: SourceType): EncodedValue | undefined {
-  const date = dateOf(sql, kind)
-  if (date === undefined) return undefined
-  const index = printIndex(column, daysOf(date), column.stepNano / ONE_NANO)
-  return { stored: index, misfit: 'none' }
+/** Encodes dates; see `ValueRules`. */
+export function encodeDate(column: DateColumn, { sql }: Source, kind: TemporalKind): string {
+  return printIndex(column, daysOf(dateOf(sql, kind)), column.stepNano / ONE_NANO)
 }
 
-/** The date that a value states; `undefined` for types without one. */
-export function dateOf(sql: string, kind: SourceType['kind']): string | undefined {
+/** The date that a value states. */
+export function dateOf(sql: string, kind: TemporalKind): string {
   switch (kind) {
     case 'date':
       return sql
@@ -29,8 +23,6 @@ export function dateOf(sql: string, kind: SourceType['kind']): string | undefine
       return `CAST(${sql} AS DATE)`
     case 'timestamptz':
       return `CAST(${sql} AT TIME ZONE 'UTC' AS DATE)`
-    default:
-      return undefined
   }
 }
 
@@ -44,21 +36,15 @@ function daysOf(date: string): string {
 }
 
 /**
- * Encodes instants as floor(seconds / step + 1/2) within the bounds, counted from 1970-01-01T00:00:00Z. Dates are midnight.
- * Dates and timestamps without time zone are in the declared time zone. Digits beyond milliseconds are cut off, which
- * rounding to a step of whole seconds does not notice.
+ * Encodes instants; see `ValueRules`. Digits beyond milliseconds are cut off, which rounding to a step of whole seconds does not
+ * notice.
  */
-export function encodeTimestamp(
-  column: TimestampColumn,
-  sql: string,
-  { kind }: SourceType,
-): EncodedValue | undefined {
-  const ms = millisecondsOf(column, sql, kind)
-  if (ms === undefined) return undefined
-  return { stored: printIndex(column, ms, (column.stepNano / ONE_NANO) * MS_PER_SECOND), misfit: 'none' }
+export function encodeTimestamp(column: TimestampColumn, { sql }: Source, kind: TemporalKind): string {
+  const step = (column.stepNano / ONE_NANO) * MS_PER_SECOND
+  return printIndex(column, millisecondsOf(column, sql, kind), step)
 }
 
-function millisecondsOf(column: TimestampColumn, sql: string, kind: SourceType['kind']): string | undefined {
+function millisecondsOf(column: TimestampColumn, sql: string, kind: TemporalKind): string {
   switch (kind) {
     case 'date':
       return printUtc(column, `(${daysOf(sql)} * ${bigint(MS_PER_DAY)})`)
@@ -67,8 +53,6 @@ function millisecondsOf(column: TimestampColumn, sql: string, kind: SourceType['
       return printUtc(column, `date_diff('millisecond', TIMESTAMP '1970-01-01 00:00:00', ${sql})`)
     case 'timestamptz':
       return `date_diff('millisecond', TIMESTAMP '1970-01-01 00:00:00 UTC', ${sql})`
-    default:
-      return undefined
   }
 }
 

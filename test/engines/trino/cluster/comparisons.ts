@@ -1,8 +1,7 @@
 import { expect, it } from 'vitest'
 import type { Column } from '../../../../src/core/dataset/dataset.ts'
 import { type ComparisonOf, printComparison } from '../../../../src/engines/tables/comparisons.ts'
-import { comparisonsOf } from '../../../../src/engines/trino/encodings/comparisons.ts'
-import { encodeValue } from '../../../../src/engines/trino/encodings/encode.ts'
+import { trinoDialect } from '../../../../src/engines/trino/dialect.ts'
 import type { Trino } from '../../../servers/trino.ts'
 import { comparisonGrids } from '../../comparison-grids.ts'
 import { column } from '../../fixture.ts'
@@ -47,10 +46,10 @@ export function testComparisons(trino: Trino): void {
     values: readonly string[],
     predicates: readonly (readonly [ComparisonOf, string])[],
   ): Promise<readonly (readonly [number, number])[]> => {
-    const { stored = '' } = encodeValue(declared, { type, sql: 't.v' }) ?? {}
+    const { stored = '' } = trinoDialect.encode(declared, { type, sql: 't.v', notNull: false }) ?? {}
     const counts = predicates.flatMap(([predicate, onStored]) => {
       const source = { name: 'v', type, notNull: false, sql: 't.v' }
-      const onSource = `coalesce(${printComparison(declared, source, predicate, comparisonsOf(source)) ?? 'no condition'}, FALSE)`
+      const onSource = `coalesce(${printComparison(declared, source, predicate, trinoDialect.comparisons(source)) ?? 'no condition'}, FALSE)`
       const differs = `${onSource} <> coalesce(${onStored}, FALSE)`
       return [`count_if((v IS NULL OR stored IS NOT NULL) AND ${differs})`, `count_if(${onSource})`]
     })
