@@ -10,41 +10,50 @@ import { entry } from '../privacy/must.ts'
 /** The largest integer up to which doubles are exact. */
 const LARGEST_INTEGER = 2 ** 53
 
-const FIRST_CAPACITY = 1_024
-
-/** Collects rows of one result, in their order. */
-export interface Collector<Row extends readonly unknown[], Counts> {
-  /** @throws RangeError for a row that the result cannot have, and for too many rows. */
-  add(...row: Row): void
-  /** Returns the counts of all rows; nothing can be added afterwards. */
-  finish(): Counts
+/** Collects the rows of one result, in their order. Integers are numbers or texts. */
+export interface Collector<Collected> {
+  /**
+   * Adds a row, whose array may be used again.
+   * @throws RangeError for a row that the result cannot have, and for too many rows.
+   */
+  add(row: readonly unknown[]): void
+  /** Returns what was collected; nothing can be added afterwards. */
+  finish(): Collected
 }
 
-/**
- * Collects rows of an index and its count, whose indexes increase.
- * @param capacity the expected number of rows
- */
-export function collectIndexCounts(
-  capacity = FIRST_CAPACITY,
-): Collector<[index: number | null, count: number | null], IndexCounts> {
-  const { add, finish } = collectCellCounts(1, capacity)
-  return { add: (index, count) => add(0, index, count), finish: () => entry(finish(), 0) }
+/** Collects rows of an index and its count, whose indexes increase. */
+export function collectIndexCounts(): Collector<IndexCounts> {
+  const { put, finish } = createCellCounts(1)
+  return {
+    add: (row) => {
+      requireWidth(row, 2)
+      put(0, row[0], row[1])
+    },
+    finish: () => entry(finish(), 0),
+  }
 }
 
 /**
  * Collects rows of a cell, an index and its count, in the order of the cells and of the indexes in each.
  * @param cells the number of cells
- * @param capacity the expected number of rows
  */
-export function collectCellCounts(
-  cells: number,
-  capacity = FIRST_CAPACITY,
-): Collector<[cell: number | null, index: number | null, count: number | null], readonly IndexCounts[]> {
-  const [indexes, counts] = [createNumbers(capacity), createNumbers(capacity)]
+export function collectCellCounts(cells: number): Collector<readonly IndexCounts[]> {
+  const { put, finish } = createCellCounts(cells)
+  return {
+    add: (row) => {
+      requireWidth(row, 3)
+      put(row[0], row[1], row[2])
+    },
+    finish,
+  }
+}
+
+function createCellCounts(cells: number) {
+  const [indexes, counts] = [createNumbers(), createNumbers()]
   const ends = new Array<number>(cells).fill(0)
   let [lastCell, lastIndex] = [0, -Infinity]
   return {
-    add: (cell, index, count) => {
+    put: (cell: unknown, index: unknown, count: unknown): void => {
       requireWithin(indexes.length() + 1, MOST_VALUES)
       const place = requireInteger(cell, lastCell)
       const next = requireInteger(index, -LARGEST_INTEGER)
@@ -56,7 +65,7 @@ export function collectCellCounts(
       lastCell = place
       lastIndex = next
     },
-    finish: () => {
+    finish: (): readonly IndexCounts[] => {
       let start = 0
       return ends.map((end) => {
         const from = start
@@ -68,13 +77,15 @@ export function collectCellCounts(
 }
 
 /** Collects rows of a text and its count. */
-export function collectTextCounts(): Collector<[text: string | null, count: number | null], TextCounts> {
+export function collectTextCounts(): Collector<TextCounts> {
   const texts: string[] = []
-  const counts = createNumbers(FIRST_CAPACITY)
+  const counts = createNumbers()
   return {
-    add: (text, count) => {
+    add: (row) => {
+      requireWidth(row, 2)
       requireWithin(texts.length + 1, MOST_TEXTS)
-      if (text === null) throw new RangeError('a result is not a text')
+      const [text, count] = row
+      if (typeof text !== 'string') throw new RangeError('a result is not a text')
       texts.push(text)
       counts.push(requireInteger(count, 1))
     },
@@ -82,20 +93,41 @@ export function collectTextCounts(): Collector<[text: string | null, count: numb
   }
 }
 
-/** @throws RangeError if a result has too many rows. */
-export function requireWithin(values: number, most: number): void {
-  if (values > most) throw new RangeError('the result is too large')
+/**
+ * Collects rows as they are, and reads them at the end.
+ * @param most the largest number of rows
+ */
+export function collectRows<Result>(
+  most: number,
+  read: (rows: readonly (readonly unknown[])[]) => Result,
+): Collector<Result> {
+  const rows: (readonly unknown[])[] = []
+  return {
+    add: (row) => {
+      requireWithin(rows.length + 1, most)
+      rows.push([...row])
+    },
+    finish: () => read(rows),
+  }
+}
+
+function requireWithin(rows: number, most: number): void {
+  if (rows > most) throw new RangeError('the result is too large')
+}
+
+function requireWidth(row: readonly unknown[], width: number): void {
+  if (row.length !== width) throw new RangeError('a result has another number of columns')
 }
 
 /** A list of numbers that grows. */
-function createNumbers(capacity: number) {
-  let numbers = new Float64Array(capacity)
+function createNumbers() {
+  let numbers = new Float64Array(1_024)
   let length = 0
   return {
     length: () => length,
     push: (value: number) => {
       if (length === numbers.length) {
-        const larger = new Float64Array(2 * length + 1)
+        const larger = new Float64Array(2 * length)
         larger.set(numbers)
         numbers = larger
       }
@@ -106,7 +138,9 @@ function createNumbers(capacity: number) {
   }
 }
 
-function requireInteger(value: number | null, least: number): number {
-  if (value !== null && Number.isInteger(value) && value >= least && value <= LARGEST_INTEGER) return value
+function requireInteger(value: unknown, least: number): number {
+  const number = typeof value === 'string' ? Number(value) : value
+  if (typeof number === 'number' && Number.isInteger(number) && number >= least && number <= LARGEST_INTEGER)
+    return number
   throw new RangeError('a result is not an integer')
 }

@@ -1,12 +1,10 @@
-import { type Dataset, type DatasetVersion, versionKey } from '../../core/dataset/dataset.ts'
-import { MOST_TEXTS, MOST_VALUES } from '../../core/dataset/value-limits.ts'
-import type { Reading } from '../../core/planner/language/reading.ts'
+import { type DatasetVersion, versionKey } from '../../core/dataset/dataset.ts'
 import type { Dialect } from '../dialect.ts'
 import { EngineFailure } from '../engine.ts'
 import type { PrintedStatement } from '../printing/printer.ts'
-import { printAggregate, printCellCounting, printIndexCounting, printTextCounting } from '../sql-printer.ts'
+import { type Collect, createCounting, printReading } from '../readings.ts'
 import { readAggregate } from '../sql-result.ts'
-import { type Collector, collectCellCounts, collectIndexCounts, collectTextCounts } from '../value-counts.ts'
+import { collectRows } from '../value-counts.ts'
 import { printRelation, printSelectedRows } from './relation.ts'
 import type { TableDialect } from './table-dialect.ts'
 import type { TableDataset, TableEngine } from './table-engine.ts'
@@ -62,19 +60,13 @@ interface OpenTable {
 export function createOpenTables({ dialect, qualify, use, longestStatement }: TableDatabase): OpenTables {
   const opened = new Map<string, OpenTable>()
 
-  /** Runs the statement of a reading and collects its rows. */
-  async function collect<Row extends readonly unknown[], Counts>(
-    dataset: Dataset,
-    reading: Reading,
-    collectorOf: (cells: number) => Collector<Row, Counts>,
-    rowOf: (values: readonly unknown[]) => Row,
-  ): Promise<Counts> {
+  const collect: Collect = async (dataset, reading, collectorOf) => {
     const open = opened.get(versionKey(dataset))
     if (open === undefined) throw new EngineFailure('EngineUnavailable')
     return use(open.table, open.closing.signal, async (read) => {
       const { cells, ...statement } = printReading(reading, dataset, open.dialect)
       const collector = collectorOf(cells)
-      await read(statement, (values) => collector.add(...rowOf(values)))
+      await read(statement, collector.add)
       return collector.finish()
     })
   }
@@ -86,33 +78,10 @@ export function createOpenTables({ dialect, qualify, use, longestStatement }: Ta
 
   return {
     aggregate: (dataset, aggregate) =>
-      collect(
-        dataset,
-        { method: 'aggregate', aggregate },
-        (cells) => collectRows(cells, (rows) => readAggregate(aggregate, cells, rows)),
-        (values) => values,
+      collect(dataset, { method: 'aggregate', aggregate }, (cells) =>
+        collectRows(cells, (rows) => readAggregate(aggregate, cells, rows)),
       ),
-    countIndexes: (dataset, counting) =>
-      collect(
-        dataset,
-        { method: 'countIndexes', counting },
-        () => collectIndexCounts(),
-        (values) => {
-          const [index, count] = requireWidth(values, 2)
-          return [numberOf(index), numberOf(count)]
-        },
-      ),
-    countIndexesInCells: (dataset, counting) =>
-      collect(dataset, { method: 'countIndexesInCells', counting }, collectCellCounts, (values) => {
-        const [cell, index, count] = requireWidth(values, 3)
-        return [numberOf(cell), numberOf(index), numberOf(count)]
-      }),
-    countTexts: (dataset, counting) =>
-      collect(dataset, { method: 'countTexts', counting }, collectTextCounts, (values) => {
-        const [text, count] = requireWidth(values, 2)
-        if (text !== null && typeof text !== 'string') throw new RangeError('a result is not a text')
-        return [text, numberOf(count)]
-      }),
+    ...createCounting(collect),
     accepts: (dataset, reading) => {
       const open = opened.get(versionKey(dataset))
       if (open === undefined || longestStatement === undefined) return true
@@ -144,48 +113,4 @@ function dialectOver(dialect: TableDialect, table: TableDataset): Dialect {
     relation: (_, bind, needs) => printRelation(dialect, table, bind, needs),
     selectRows: (_, conditions) => printSelectedRows(dialect, table, conditions),
   }
-}
-
-/** Prints the statement of a reading. The number of cells is that of its result, where it has cells. */
-function printReading(
-  reading: Reading,
-  dataset: Dataset,
-  dialect: Dialect,
-): PrintedStatement & { readonly cells: number } {
-  switch (reading.method) {
-    case 'aggregate':
-      return printAggregate(reading.aggregate, dataset, dialect)
-    case 'countIndexes':
-      return { ...printIndexCounting(reading.counting, dataset, dialect, MOST_VALUES + 1), cells: 1 }
-    case 'countIndexesInCells':
-      return printCellCounting(reading.counting, dataset, dialect, MOST_VALUES + 1)
-    case 'countTexts':
-      return { ...printTextCounting(reading.counting, dataset, dialect, MOST_TEXTS + 1), cells: 1 }
-  }
-}
-
-/** Collects rows as they are. */
-function collectRows<Result>(
-  most: number,
-  finish: (rows: readonly (readonly unknown[])[]) => Result,
-): Collector<readonly unknown[], Result> {
-  const rows: (readonly unknown[])[] = []
-  return {
-    add: (...row) => {
-      if (rows.length === most) throw new RangeError('the result has more rows than cells')
-      rows.push(row)
-    },
-    finish: () => finish(rows),
-  }
-}
-
-function requireWidth(values: readonly unknown[], width: number): readonly unknown[] {
-  if (values.length !== width) throw new RangeError('a result has another number of columns')
-  return values
-}
-
-function numberOf(value: unknown): number | null {
-  if (value === null || typeof value === 'number') return value
-  if (typeof value !== 'string') throw new RangeError('a result is not a number')
-  return Number(value)
 }

@@ -135,7 +135,7 @@ export async function createFakeDatabase(): Promise<FakeDatabase> {
         (printing) => printIndexCounting(counting, dataset, printing, 1_000_000),
         (rows) => {
           const collector = collectIndexCounts()
-          for (const [index, count] of rows) collector.add(Number(index), Number(count))
+          for (const [index, count] of rows) collector.add([Number(index), Number(count)])
           return collector.finish()
         },
       ),
@@ -146,7 +146,7 @@ export async function createFakeDatabase(): Promise<FakeDatabase> {
         (printing) => printTextCounting(counting, dataset, printing, 1_000_000),
         (rows) => {
           const collector = collectTextCounts()
-          for (const [text, count] of rows) collector.add(String(text), Number(count))
+          for (const [text, count] of rows) collector.add([String(text), Number(count)])
           return collector.finish()
         },
       ),
