@@ -43,20 +43,17 @@ export const auditRoutes: FastifyPluginAsyncZod<AuditOptions> = async (app, depe
   /** True while releases are drawn. One request at a time, because each uses the whole machine. */
   let drawing = false
 
-  app.get(
-    '/v1/audit/datasets',
-    {
-      config: { roles: ['auditor'], conditional: true },
-      schema: {
-        tags: ['Audit'],
-        operationId: 'listAuditDatasets',
-        summary: 'List the neighbouring datasets for audits',
-        description: 'Pairs of neighbouring synthetic datasets, with all their rows.',
-        querystring: pageQuery,
-        response: { 200: auditedDatasetsSchema },
-      },
+  app.get('/v1/audit/datasets', {
+    config: { roles: ['auditor'], conditional: true },
+    schema: {
+      tags: ['Audit'],
+      operationId: 'listAuditDatasets',
+      summary: 'List the neighbouring datasets for audits',
+      description: 'Pairs of neighbouring synthetic datasets, with all their rows.',
+      querystring: pageQuery,
+      response: { 200: auditedDatasetsSchema },
     },
-    async (request, reply) => {
+    handler: async (request, reply) => {
       const principal = principalOf(request)
       const permitted = auditedDatasets((id) =>
         mayUse(principal, id) ? catalog.get(id)?.dataset : undefined,
@@ -64,26 +61,23 @@ export const auditRoutes: FastifyPluginAsyncZod<AuditOptions> = async (app, depe
       const { items, next } = pageOf(request, reply, permitted, ({ id }) => id)
       return { datasets: items, next }
     },
-  )
+  })
 
-  app.post(
-    '/v1/audit/releases',
-    {
-      config: { roles: ['auditor'] },
-      bodyLimit: AUDIT_BODY_LIMIT_BYTES,
-      schema: {
-        tags: ['Audit'],
-        operationId: 'drawAuditReleases',
-        summary: 'Draw fresh releases of synthetic datasets',
-        description:
-          'Answers a query, a batch or a session many times over a synthetic dataset, or over both datasets of a pair that ' +
-          'you give. Each release takes the path of a paid answer, with a ledger that is created for the request and ' +
-          'removed with it.',
-        body: auditRequest,
-        response: { 200: auditedReleases },
-      },
+  app.post('/v1/audit/releases', {
+    config: { roles: ['auditor'] },
+    bodyLimit: AUDIT_BODY_LIMIT_BYTES,
+    schema: {
+      tags: ['Audit'],
+      operationId: 'drawAuditReleases',
+      summary: 'Draw fresh releases of synthetic datasets',
+      description:
+        'Answers a query, a batch or a session many times over a synthetic dataset, or over both datasets of a pair that ' +
+        'you give. Each release takes the path of a paid answer, with a ledger that is created for the request and ' +
+        'removed with it.',
+      body: auditRequest,
+      response: { 200: auditedReleases },
     },
-    async (request, reply) => {
+    handler: async (request, reply) => {
       const terms = termsOf(request, reply, READING_TIMEOUT_MS)
       const { dataset, pair, ...asked } = await auditPool.run('audit', bodyText(request), terms)
       const audited =
@@ -104,5 +98,5 @@ export const auditRoutes: FastifyPluginAsyncZod<AuditOptions> = async (app, depe
         drawing = false
       }
     },
-  )
+  })
 }

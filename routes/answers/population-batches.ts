@@ -37,25 +37,22 @@ export const populationBatchesRoutes: FastifyPluginAsyncZod<PopulationBatchesOpt
 ) => {
   const { catalog, versionUses, ledger } = dependencies
 
-  app.post(
-    '/v1/populations/:population/queries/batch',
-    {
-      config: { roles: ['analyst'], answersFromData: true },
-      schema: {
-        operationId: 'answerPopulationBatch',
-        tags,
-        summary: 'Answer batches about several datasets for one charge',
-        description:
-          'Charges all batches together, or none: each dataset its own price, and the population their sum, because the same people are in ' +
-          'each. Each batch is a release of its dataset, as if it was asked there. If one of them fails after the charge, the others are ' +
-          'stored: repeat the request for all answers.',
-        params: populationParameters,
-        headers: idempotencyHeaders,
-        body: populationBatch,
-        response: { 200: jsonText('The answers.', populationBatchAnswer) },
-      },
+  app.post('/v1/populations/:population/queries/batch', {
+    config: { roles: ['analyst'], answersFromData: true },
+    schema: {
+      operationId: 'answerPopulationBatch',
+      tags,
+      summary: 'Answer batches about several datasets for one charge',
+      description:
+        'Charges all batches together, or none: each dataset its own price, and the population their sum, because the same people are in ' +
+        'each. Each batch is a release of its dataset, as if it was asked there. If one of them fails after the charge, the others are ' +
+        'stored: repeat the request for all answers.',
+      params: populationParameters,
+      headers: idempotencyHeaders,
+      body: populationBatch,
+      response: { 200: jsonText('The answers.', populationBatchAnswer) },
     },
-    async (request, reply) => {
+    handler: async (request, reply) => {
       const principal = principalOf(request)
       const { population } = request.params
       const caller = callerOf(request, reply, request.headers)
@@ -74,25 +71,21 @@ export const populationBatchesRoutes: FastifyPluginAsyncZod<PopulationBatchesOpt
         ),
       )
     },
-  )
+  })
 
-  app.post(
-    '/v1/populations/:population/queries/batch/preview',
-    {
-      config: { roles: EVERYONE },
-      schema: {
-        operationId: 'previewPopulationBatch',
-        tags,
-        summary: 'Preview batches about several datasets',
-        description:
-          'Returns the cost to the population and to each dataset. Reads no data and costs nothing.',
-        params: populationParameters,
-        querystring: z.strictObject({ candidates }),
-        body: populationBatch,
-        response: { 200: populationBatchPreview },
-      },
+  app.post('/v1/populations/:population/queries/batch/preview', {
+    config: { roles: EVERYONE },
+    schema: {
+      operationId: 'previewPopulationBatch',
+      tags,
+      summary: 'Preview batches about several datasets',
+      description: 'Returns the cost to the population and to each dataset. Reads no data and costs nothing.',
+      params: populationParameters,
+      querystring: z.strictObject({ candidates }),
+      body: populationBatch,
+      response: { 200: populationBatchPreview },
     },
-    async (request, reply) => {
+    handler: async (request, reply) => {
       const principal = principalOf(request)
       const givenUp = givenUpSignal(reply)
       const head = await requirePopulation(ledger, principal, request.params.population)
@@ -105,7 +98,7 @@ export const populationBatchesRoutes: FastifyPluginAsyncZod<PopulationBatchesOpt
       const population = must(asked[0]?.balances.population, 'the balances of the population')
       return previewAcross(asked, dependencies, population, request.query)
     },
-  )
+  })
 }
 
 /**

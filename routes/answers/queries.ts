@@ -35,26 +35,23 @@ const previewQuery = z.strictObject({ candidates })
 export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, dependencies) => {
   const { catalog, versionUses, ledger } = dependencies
 
-  app.post(
-    '/v1/datasets/:dataset/queries',
-    {
-      config: { roles: ['analyst'], answersFromData: true },
-      schema: {
-        tags: ['Queries'],
-        operationId: 'answerQuery',
-        summary: 'Answer a query',
-        description:
-          'Debits the budget, then reads the data, then adds noise. The answer is stored before it is sent. A repeat of ' +
-          'the request replays it: the header `Idempotent-Replayed` is `true`, `cost` is 0, and `price` is the amount that ' +
-          `was charged for the first response. ${ON_DUMMY}`,
-        params: datasetParameters,
-        querystring: practiceQuery,
-        headers: idempotencyHeaders,
-        body: query,
-        response: { 200: jsonText('The answer.', z.union([answerSchema, dummyAnswer])) },
-      },
+  app.post('/v1/datasets/:dataset/queries', {
+    config: { roles: ['analyst'], answersFromData: true },
+    schema: {
+      tags: ['Queries'],
+      operationId: 'answerQuery',
+      summary: 'Answer a query',
+      description:
+        'Debits the budget, then reads the data, then adds noise. The answer is stored before it is sent. A repeat of ' +
+        'the request replays it: the header `Idempotent-Replayed` is `true`, `cost` is 0, and `price` is the amount that ' +
+        `was charged for the first response. ${ON_DUMMY}`,
+      params: datasetParameters,
+      querystring: practiceQuery,
+      headers: idempotencyHeaders,
+      body: query,
+      response: { 200: jsonText('The answer.', z.union([answerSchema, dummyAnswer])) },
     },
-    async (request, reply) => {
+    handler: async (request, reply) => {
       const { dataset } = requireDataset(catalog, principalOf(request), request.params.dataset)
       const caller = callerOf(request, reply, request.headers)
       if (request.query.on === 'dummy') {
@@ -65,28 +62,25 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, 
       const question = { ...caller, dataset, query: request.body }
       return sendAnswer(reply, await versionUses.during(dataset, () => answer(dependencies, question)))
     },
-  )
+  })
 
-  app.post(
-    '/v1/datasets/:dataset/queries/batch',
-    {
-      config: { roles: ['analyst'], answersFromData: true },
-      schema: {
-        tags: ['Queries'],
-        operationId: 'answerBatch',
-        summary: 'Answer several queries for one charge',
-        description:
-          'Charges all queries together, or none. Queries that no person can affect together cost as much as the most ' +
-          'expensive of them (parallel composition). The batch is stored and replayed as a whole, like a single answer. ' +
-          ON_DUMMY,
-        params: datasetParameters,
-        querystring: practiceQuery,
-        headers: idempotencyHeaders,
-        body: batch,
-        response: { 200: jsonText('The answers.', z.union([batchAnswer, dummyBatchAnswer])) },
-      },
+  app.post('/v1/datasets/:dataset/queries/batch', {
+    config: { roles: ['analyst'], answersFromData: true },
+    schema: {
+      tags: ['Queries'],
+      operationId: 'answerBatch',
+      summary: 'Answer several queries for one charge',
+      description:
+        'Charges all queries together, or none. Queries that no person can affect together cost as much as the most ' +
+        'expensive of them (parallel composition). The batch is stored and replayed as a whole, like a single answer. ' +
+        ON_DUMMY,
+      params: datasetParameters,
+      querystring: practiceQuery,
+      headers: idempotencyHeaders,
+      body: batch,
+      response: { 200: jsonText('The answers.', z.union([batchAnswer, dummyBatchAnswer])) },
     },
-    async (request, reply) => {
+    handler: async (request, reply) => {
       const { dataset } = requireDataset(catalog, principalOf(request), request.params.dataset)
       const caller = callerOf(request, reply, request.headers)
       if (request.query.on === 'dummy') {
@@ -97,26 +91,23 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, 
       const asked = { ...caller, dataset, ...request.body }
       return sendAnswer(reply, await versionUses.during(dataset, () => answerBatch(dependencies, asked)))
     },
-  )
+  })
 
-  app.post(
-    '/v1/datasets/:dataset/queries/batch/preview',
-    {
-      config: { roles: EVERYONE },
-      schema: {
-        tags: ['Queries'],
-        operationId: 'previewBatch',
-        summary: 'Preview a batch',
-        description:
-          'Returns the cost of a batch, the accuracy of its answers and its disclosure risk. Reads no data and costs ' +
-          'nothing.',
-        params: datasetParameters,
-        querystring: previewQuery,
-        body: batch,
-        response: { 200: batchPreview },
-      },
+  app.post('/v1/datasets/:dataset/queries/batch/preview', {
+    config: { roles: EVERYONE },
+    schema: {
+      tags: ['Queries'],
+      operationId: 'previewBatch',
+      summary: 'Preview a batch',
+      description:
+        'Returns the cost of a batch, the accuracy of its answers and its disclosure risk. Reads no data and costs ' +
+        'nothing.',
+      params: datasetParameters,
+      querystring: previewQuery,
+      body: batch,
+      response: { 200: batchPreview },
     },
-    async (request, reply) => {
+    handler: async (request, reply) => {
       const principal = principalOf(request)
       const givenUp = givenUpSignal(reply)
       const { dataset } = requireDataset(catalog, principal, request.params.dataset)
@@ -128,25 +119,22 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, 
         request.query,
       )
     },
-  )
+  })
 
-  app.post(
-    '/v1/datasets/:dataset/queries/preview',
-    {
-      config: { roles: EVERYONE },
-      schema: {
-        tags: ['Queries'],
-        operationId: 'previewQuery',
-        summary: 'Preview a query',
-        description:
-          'Returns the cost of a query, the accuracy of its answer and its disclosure risk. Reads no data and costs nothing.',
-        params: datasetParameters,
-        querystring: previewQuery,
-        body: query,
-        response: { 200: previewSchema },
-      },
+  app.post('/v1/datasets/:dataset/queries/preview', {
+    config: { roles: EVERYONE },
+    schema: {
+      tags: ['Queries'],
+      operationId: 'previewQuery',
+      summary: 'Preview a query',
+      description:
+        'Returns the cost of a query, the accuracy of its answer and its disclosure risk. Reads no data and costs nothing.',
+      params: datasetParameters,
+      querystring: previewQuery,
+      body: query,
+      response: { 200: previewSchema },
     },
-    async (request, reply) => {
+    handler: async (request, reply) => {
       const principal = principalOf(request)
       const givenUp = givenUpSignal(reply)
       const { dataset } = requireDataset(catalog, principal, request.params.dataset)
@@ -158,5 +146,5 @@ export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, 
         request.query,
       )
     },
-  )
+  })
 }

@@ -25,23 +25,20 @@ export const releaseTablesRoutes: FastifyPluginAsyncZod<ReleaseTablesOptions> = 
 ) => {
   await app.register(fastifyAccepts)
 
-  app.get(
-    '/v1/releases/:id/tables',
-    {
-      config: { roles: ['analyst', 'auditor', 'custodian'] },
-      schema: {
-        tags: ['Queries'],
-        operationId: 'getReleaseTables',
-        summary: 'Get the tables of a release',
-        description:
-          'Returns the tables of a release of kind `marginals`, as JSON or CSV, also those that are too large for its answer. They ' +
-          'are estimated from the integers that were measured: costs nothing and reads no data.',
-        params: releaseParameters,
-        querystring: tablesQuery,
-        response: { 200: tablesOfRelease },
-      },
+  app.get('/v1/releases/:id/tables', {
+    config: { roles: ['analyst', 'auditor', 'custodian'] },
+    schema: {
+      tags: ['Queries'],
+      operationId: 'getReleaseTables',
+      summary: 'Get the tables of a release',
+      description:
+        'Returns the tables of a release of kind `marginals`, as JSON or CSV, also those that are too large for its answer. They ' +
+        'are estimated from the integers that were measured: costs nothing and reads no data.',
+      params: releaseParameters,
+      querystring: tablesQuery,
+      response: { 200: tablesOfRelease },
     },
-    async (request, reply) => {
+    handler: async (request, reply) => {
       const terms = termsOf(request, reply, TABLES_TIMEOUT_MS)
       const { columns, format } = request.query
       const { answer: stored } = await requireRelease(ledger, principalOf(request), request.params.id)
@@ -55,7 +52,7 @@ export const releaseTablesRoutes: FastifyPluginAsyncZod<ReleaseTablesOptions> = 
         .header('content-disposition', 'attachment; filename="tables.csv"')
       return sendPieces(asFile, tablesCsv(released))
     },
-  )
+  })
 }
 
 /** Sends a text in pieces. Its schema only documents it. */

@@ -30,50 +30,44 @@ export const releaseViewsRoutes: FastifyPluginAsyncZod<ReleaseViewsOptions> = as
   app,
   { catalog, ledger, plotPool },
 ) => {
-  app.post(
-    '/v1/releases/:id/postprocess',
-    {
-      config: { roles: ['analyst', 'auditor', 'custodian'] },
-      schema: {
-        tags: ['Queries'],
-        operationId: 'postprocessRelease',
-        summary: 'Post-process a stored release',
-        description:
-          'Rounds the values of a release, cuts them at 0, or shows them as they were measured. Costs nothing, reads no data ' +
-          'and changes nothing that is stored. Of a batch, all answers that are made from sums and counts are ' +
-          'post-processed. Analysts post-process their own releases, auditors and custodians all.',
-        params: releaseParameters,
-        body: postprocessing,
-        response: { 200: processed },
-      },
+  app.post('/v1/releases/:id/postprocess', {
+    config: { roles: ['analyst', 'auditor', 'custodian'] },
+    schema: {
+      tags: ['Queries'],
+      operationId: 'postprocessRelease',
+      summary: 'Post-process a stored release',
+      description:
+        'Rounds the values of a release, cuts them at 0, or shows them as they were measured. Costs nothing, reads no data ' +
+        'and changes nothing that is stored. Of a batch, all answers that are made from sums and counts are ' +
+        'post-processed. Analysts post-process their own releases, auditors and custodians all.',
+      params: releaseParameters,
+      body: postprocessing,
+      response: { 200: processed },
     },
-    async (request, reply) => {
+    handler: async (request, reply) => {
       const release = await requireRelease(ledger, principalOf(request), request.params.id)
       const body = JSON.stringify(postprocessRelease(release.answer, request.body))
       return sendAnswer(reply, { body, replayed: false })
     },
-  )
+  })
 
-  app.get(
-    '/v1/releases/:id/plot',
-    {
-      config: { roles: ['analyst', 'auditor', 'custodian'], conditional: true },
-      schema: {
-        tags: ['Plots'],
-        operationId: 'plotRelease',
-        summary: 'Plot a stored release',
-        description:
-          'Plots the values of a release with their half-widths as error bars. Costs nothing and reads no data. A release with ' +
-          'several values of different units, and a batch, has a panel for each, at most 12. Values by consecutive periods and cumulative counts are ' +
-          'lines with bands, cut at the declared range. Of more than 60 values the largest ' +
-          'are drawn, and of tables of every few columns the first 12, or the one whose `columns` are given. With `round` or `nonNegative` the values are post-processed first. The error of a quantile is a rank, and stated in words. Analysts plot their own releases, auditors and ' +
-          'custodians all.',
-        params: releaseParameters,
-        querystring: releasePlotQuery,
-        response: { 200: picture },
-      },
+  app.get('/v1/releases/:id/plot', {
+    config: { roles: ['analyst', 'auditor', 'custodian'], conditional: true },
+    schema: {
+      tags: ['Plots'],
+      operationId: 'plotRelease',
+      summary: 'Plot a stored release',
+      description:
+        'Plots the values of a release with their half-widths as error bars. Costs nothing and reads no data. A release with ' +
+        'several values of different units, and a batch, has a panel for each, at most 12. Values by consecutive periods and cumulative counts are ' +
+        'lines with bands, cut at the declared range. Of more than 60 values the largest ' +
+        'are drawn, and of tables of every few columns the first 12, or the one whose `columns` are given. With `round` or `nonNegative` the values are post-processed first. The error of a quantile is a rank, and stated in words. Analysts plot their own releases, auditors and ' +
+        'custodians all.',
+      params: releaseParameters,
+      querystring: releasePlotQuery,
+      response: { 200: picture },
     },
-    async (request, reply) => {
+    handler: async (request, reply) => {
       const { theme, format, columns: table, ...processing } = request.query
       const timeoutMs = table === undefined ? PLOT_TIMEOUT_MS : TABLES_TIMEOUT_MS
       const asked = termsOf(request, reply, timeoutMs)
@@ -85,7 +79,7 @@ export const releaseViewsRoutes: FastifyPluginAsyncZod<ReleaseViewsOptions> = as
         return reply.type('application/json').send(await plotPool.run('interactivePicture', drawing, asked))
       return sendPicture(reply, await plotPool.run('draw', drawing, asked))
     },
-  )
+  })
 }
 
 type Processing = Pick<z.output<typeof releasePlotQuery>, 'round' | 'nonNegative'>

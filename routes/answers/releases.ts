@@ -34,23 +34,20 @@ export const releasesRoutes: FastifyPluginAsyncZod<ReleasesOptions> = async (app
   const { ledger } = options
   await app.register(fastifyAccepts)
 
-  app.get(
-    '/v1/releases',
-    {
-      config: { roles: ['analyst', 'auditor', 'custodian'] },
-      schema: {
-        tags: ['Queries'],
-        operationId: 'listReleases',
-        summary: 'List releases with their questions',
-        description:
-          'Returns paid and answered requests, newest first, with question, time, price and answer. Analysts see their own, ' +
-          'auditors and custodians those of all analysts on the datasets that they may see. Requests that were denied or ' +
-          'failed have no release; the ledger lists them. Releases of the same time are in the order of their ids.',
-        querystring: releasesQuery,
-        response: { 200: releaseList },
-      },
+  app.get('/v1/releases', {
+    config: { roles: ['analyst', 'auditor', 'custodian'] },
+    schema: {
+      tags: ['Queries'],
+      operationId: 'listReleases',
+      summary: 'List releases with their questions',
+      description:
+        'Returns paid and answered requests, newest first, with question, time, price and answer. Analysts see their own, ' +
+        'auditors and custodians those of all analysts on the datasets that they may see. Requests that were denied or ' +
+        'failed have no release; the ledger lists them. Releases of the same time are in the order of their ids.',
+      querystring: releasesQuery,
+      response: { 200: releaseList },
     },
-    async (request, reply) => {
+    handler: async (request, reply) => {
       const page = await ledger.releases(await selectionOf(ledger, principalOf(request), request.query))
       if (page.next !== undefined) linkNext(request, reply, cursorOf(page.next))
       // Requests without `format` are answered by their header, and those of permitted pages name their origin.
@@ -62,28 +59,25 @@ export const releasesRoutes: FastifyPluginAsyncZod<ReleasesOptions> = async (app
         .header('content-disposition', 'attachment; filename="releases.csv"')
         .send(releasesCsv(page))
     },
-  )
+  })
 
-  app.get(
-    '/v1/releases/:id',
-    {
-      config: { roles: ['analyst', 'auditor', 'custodian'], conditional: true },
-      schema: {
-        tags: ['Queries'],
-        operationId: 'getRelease',
-        summary: 'Get a stored release',
-        description:
-          'Returns the bytes of the first response. Analysts get their own releases, auditors and custodians those of all ' +
-          'analysts on the datasets that they may see. The example is the release of the example query.',
-        params: releaseParameters,
-        response: { 200: storedRelease },
-      },
+  app.get('/v1/releases/:id', {
+    config: { roles: ['analyst', 'auditor', 'custodian'], conditional: true },
+    schema: {
+      tags: ['Queries'],
+      operationId: 'getRelease',
+      summary: 'Get a stored release',
+      description:
+        'Returns the bytes of the first response. Analysts get their own releases, auditors and custodians those of all ' +
+        'analysts on the datasets that they may see. The example is the release of the example query.',
+      params: releaseParameters,
+      response: { 200: storedRelease },
     },
-    async (request, reply) => {
+    handler: async (request, reply) => {
       const { answer } = await requireRelease(ledger, principalOf(request), request.params.id)
       return sendAnswer(reply, { body: answer, replayed: false })
     },
-  )
+  })
 }
 
 /**

@@ -33,27 +33,24 @@ interface SqlOptions extends AnswerDependencies, Pick<DummyDependencies, 'dummie
 export const sqlRoutes: FastifyPluginAsyncZod<SqlOptions> = async (app, dependencies) => {
   const { catalog, versionUses, ledger, sqlPool, limits } = dependencies
 
-  app.post(
-    '/v1/datasets/:dataset/sql',
-    {
-      config: { roles: ['analyst'], answersFromData: true },
-      schema: {
-        tags: ['Queries'],
-        operationId: 'answerSql',
-        summary: 'Answer a SQL statement',
-        description:
-          'Translates a SELECT statement to a query, and answers it as POST /v1/datasets/{dataset}/queries does. The text of ' +
-          'the statement never reaches a database. Statements that mean the same query are the same request: a repeat ' +
-          'replays the answer and costs nothing. With `on=dummy` it is answered over made-up rows for practice: nothing is ' +
-          'charged or stored, and no data is read.',
-        params: datasetParameters,
-        querystring: practiceQuery,
-        headers: idempotencyHeaders,
-        body: sqlRequest,
-        response: { 200: jsonText('The rows, and the answer that they are made from.', sqlAnswer) },
-      },
+  app.post('/v1/datasets/:dataset/sql', {
+    config: { roles: ['analyst'], answersFromData: true },
+    schema: {
+      tags: ['Queries'],
+      operationId: 'answerSql',
+      summary: 'Answer a SQL statement',
+      description:
+        'Translates a SELECT statement to a query, and answers it as POST /v1/datasets/{dataset}/queries does. The text of ' +
+        'the statement never reaches a database. Statements that mean the same query are the same request: a repeat ' +
+        'replays the answer and costs nothing. With `on=dummy` it is answered over made-up rows for practice: nothing is ' +
+        'charged or stored, and no data is read.',
+      params: datasetParameters,
+      querystring: practiceQuery,
+      headers: idempotencyHeaders,
+      body: sqlRequest,
+      response: { 200: jsonText('The rows, and the answer that they are made from.', sqlAnswer) },
     },
-    async (request, reply) => {
+    handler: async (request, reply) => {
       const principal = principalOf(request)
       const { dataset } = requireDataset(catalog, principal, request.params.dataset)
       const caller = callerOf(request, reply, request.headers)
@@ -79,26 +76,23 @@ export const sqlRoutes: FastifyPluginAsyncZod<SqlOptions> = async (app, dependen
       // The bytes of the answer are those that are stored.
       return sendAnswer(reply, { body: `${facts.slice(0, -1)},"answer":${body}}`, replayed })
     },
-  )
+  })
 
-  app.post(
-    '/v1/datasets/:dataset/sql/preview',
-    {
-      config: { roles: EVERYONE },
-      schema: {
-        tags: ['Queries'],
-        operationId: 'previewSql',
-        summary: 'Preview a SQL statement',
-        description:
-          'Translates a SELECT statement to a query, and returns its cost, the accuracy of its answer and its disclosure ' +
-          'risk. Reads no data and costs nothing.',
-        params: datasetParameters,
-        querystring: z.strictObject({ candidates }),
-        body: sqlRequest,
-        response: { 200: sqlPreview },
-      },
+  app.post('/v1/datasets/:dataset/sql/preview', {
+    config: { roles: EVERYONE },
+    schema: {
+      tags: ['Queries'],
+      operationId: 'previewSql',
+      summary: 'Preview a SQL statement',
+      description:
+        'Translates a SELECT statement to a query, and returns its cost, the accuracy of its answer and its disclosure ' +
+        'risk. Reads no data and costs nothing.',
+      params: datasetParameters,
+      querystring: z.strictObject({ candidates }),
+      body: sqlRequest,
+      response: { 200: sqlPreview },
     },
-    async (request, reply) => {
+    handler: async (request, reply) => {
       const principal = principalOf(request)
       const { dataset } = requireDataset(catalog, principal, request.params.dataset)
       const givenUp = givenUpSignal(reply)
@@ -115,7 +109,7 @@ export const sqlRoutes: FastifyPluginAsyncZod<SqlOptions> = async (app, dependen
       )
       return { query: shownStatement(asked), columns, notes: asked.translation.notes, preview }
     },
-  )
+  })
 }
 
 function requestOf({ sql, ...terms }: SqlRequest, principal: string, givenUp: AbortSignal) {

@@ -167,19 +167,16 @@ const allotmentRoutes: FastifyPluginAsyncZod<AccountsOptions & { readonly holder
   const { path, parameters, texts } = holder
   const tags = [holder.tags.budget]
 
-  app.get(
-    `${path}/analysts`,
-    {
-      config: { roles: EVERYONE },
-      schema: {
-        ...texts.analysts,
-        tags,
-        params: parameters,
-        querystring: pageQuery,
-        response: { 200: analystList },
-      },
+  app.get(`${path}/analysts`, {
+    config: { roles: EVERYONE },
+    schema: {
+      ...texts.analysts,
+      tags,
+      params: parameters,
+      querystring: pageQuery,
+      response: { 200: analystList },
     },
-    async (request, reply) => {
+    handler: async (request, reply) => {
       const principal = principalOf(request)
       const isAnalyst = principal.role === 'analyst'
       const use = isAnalyst ? 'see' : 'see-all'
@@ -190,21 +187,18 @@ const allotmentRoutes: FastifyPluginAsyncZod<AccountsOptions & { readonly holder
       const { items, next } = pageOf(request, reply, spending, ({ principal: name }) => name)
       return { analysts: items.map(describeSpending), next }
     },
-  )
+  })
 
-  app.put(
-    `${path}/analysts/:analyst/allotment`,
-    {
-      config: { roles: ['custodian'] },
-      schema: {
-        ...texts.setAllotment,
-        tags,
-        params: holder.analystParameters,
-        body: allotmentRequest,
-        response: { 200: analystSpending },
-      },
+  app.put(`${path}/analysts/:analyst/allotment`, {
+    config: { roles: ['custodian'] },
+    schema: {
+      ...texts.setAllotment,
+      tags,
+      params: holder.analystParameters,
+      body: allotmentRequest,
+      response: { 200: analystSpending },
     },
-    async (request) => {
+    handler: async (request) => {
       const { analyst } = request.params
       const principal = principalOf(request)
       const { account, head } = await requireAccount(ledger, principal, request.params, 'change')
@@ -213,27 +207,24 @@ const allotmentRoutes: FastifyPluginAsyncZod<AccountsOptions & { readonly holder
       const { reason } = request.body
       return allot(ledger, { dataset: account, analyst, granted, principal: principal.name, reason })
     },
-  )
+  })
 
-  app.delete(
-    `${path}/analysts/:analyst/allotment`,
-    {
-      config: { roles: ['custodian'] },
-      schema: {
-        ...texts.removeAllotment,
-        tags,
-        params: holder.analystParameters,
-        response: { 200: analystSpending },
-      },
+  app.delete(`${path}/analysts/:analyst/allotment`, {
+    config: { roles: ['custodian'] },
+    schema: {
+      ...texts.removeAllotment,
+      tags,
+      params: holder.analystParameters,
+      response: { 200: analystSpending },
     },
-    async (request) => {
+    handler: async (request) => {
       const { analyst } = request.params
       const principal = principalOf(request)
       const { account } = await requireAccount(ledger, principal, request.params, 'change')
       await requireAnalyst(authenticator, analyst)
       return allot(ledger, { dataset: account, analyst, principal: principal.name, reason: 'lifted' })
     },
-  )
+  })
 }
 
 /** The head of a chain, its export and its verification. */
@@ -244,41 +235,32 @@ const chainRoutes: FastifyPluginAsyncZod<AccountsOptions & { readonly holder: Ho
   const { path, parameters: params, texts } = holder
   const tags = [holder.tags.chain]
 
-  app.get(
-    `${path}/ledger/head`,
-    {
-      config: { roles: EVERYONE },
-      schema: { ...texts.head, tags, params, response: { 200: ledgerHead } },
-    },
-    async (request) => {
+  app.get(`${path}/ledger/head`, {
+    config: { roles: EVERYONE },
+    schema: { ...texts.head, tags, params, response: { 200: ledgerHead } },
+    handler: async (request) => {
       const { account, head } = await requireAccount(ledger, principalOf(request), request.params, 'see')
       return describeHead(signer, { ...head, dataset: account })
     },
-  )
+  })
 
-  app.get(
-    `${path}/ledger/export`,
-    {
-      config: { roles: ['auditor', 'custodian'] },
-      schema: { ...texts.export, tags, params, response: { 200: exportedEvents } },
-    },
-    async (request, reply) => {
+  app.get(`${path}/ledger/export`, {
+    config: { roles: ['auditor', 'custodian'] },
+    schema: { ...texts.export, tags, params, response: { 200: exportedEvents } },
+    handler: async (request, reply) => {
       const { account } = await requireAccount(ledger, principalOf(request), request.params, 'see-all')
       return sendExport(reply, ledger, account)
     },
-  )
+  })
 
-  app.get(
-    `${path}/ledger/verification`,
-    {
-      config: { roles: ['auditor', 'custodian'] },
-      schema: { ...texts.verification, tags, params, response: { 200: verificationSchema } },
-    },
-    async (request) => {
+  app.get(`${path}/ledger/verification`, {
+    config: { roles: ['auditor', 'custodian'] },
+    schema: { ...texts.verification, tags, params, response: { 200: verificationSchema } },
+    handler: async (request) => {
       const { account } = await requireAccount(ledger, principalOf(request), request.params, 'see-all')
       return describeVerification(must(await verifyDataset(ledger, account), 'the chain of an account'))
     },
-  )
+  })
 }
 
 /** Describes the head of a chain, signed if the service has a signing key. */

@@ -27,21 +27,18 @@ interface BudgetsOptions {
 
 /** Budgets and grants. The budget of a withdrawn dataset stays readable. */
 export const budgetsRoutes: FastifyPluginAsyncZod<BudgetsOptions> = async (app, { ledger, registry }) => {
-  app.get(
-    '/v1/datasets/:dataset/budget',
-    {
-      config: { roles: EVERYONE },
-      schema: {
-        operationId: 'getBudget',
-        tags: ['Budgets'],
-        summary: 'Get the budget of a dataset',
-        description:
-          'Returns the cap, the amount spent and the amount left. Analysts also see their own allotment.',
-        params: datasetParameters,
-        response: { 200: budgetReport },
-      },
+  app.get('/v1/datasets/:dataset/budget', {
+    config: { roles: EVERYONE },
+    schema: {
+      operationId: 'getBudget',
+      tags: ['Budgets'],
+      summary: 'Get the budget of a dataset',
+      description:
+        'Returns the cap, the amount spent and the amount left. Analysts also see their own allotment.',
+      params: datasetParameters,
+      response: { 200: budgetReport },
     },
-    async (request) => {
+    handler: async (request) => {
       const { dataset } = request.params
       const principal = principalOf(request)
       const { budget, analyst, population } = await requireBalances(ledger, principal, dataset)
@@ -50,46 +47,40 @@ export const budgetsRoutes: FastifyPluginAsyncZod<BudgetsOptions> = async (app, 
         ...(population && { population: describePopulation(population) }),
       }
     },
-  )
+  })
 
-  app.put(
-    '/v1/datasets/:dataset/budget',
-    {
-      config: { roles: ['custodian'] },
-      schema: {
-        operationId: 'replaceBudget',
-        tags: ['Budgets'],
-        summary: 'Replace a wrong cap',
-        description:
-          'Replaces the cap of a budget from which nothing was spent, by a smaller or larger one. Records it and its reason ' +
-          'in the ledger.',
-        params: changedDatasetParameters,
-        body: budgetReplacement,
-        response: { 200: budgetReport },
-      },
+  app.put('/v1/datasets/:dataset/budget', {
+    config: { roles: ['custodian'] },
+    schema: {
+      operationId: 'replaceBudget',
+      tags: ['Budgets'],
+      summary: 'Replace a wrong cap',
+      description:
+        'Replaces the cap of a budget from which nothing was spent, by a smaller or larger one. Records it and its reason ' +
+        'in the ledger.',
+      params: changedDatasetParameters,
+      body: budgetReplacement,
+      response: { 200: budgetReport },
     },
-    async (request) => {
+    handler: async (request) => {
       const { name } = principalOf(request)
       const { reason, ...budget } = request.body
       return describeReport(await registry.replaceBudget(request.params.dataset, { budget, reason }, name))
     },
-  )
+  })
 
-  app.post(
-    '/v1/datasets/:dataset/grants',
-    {
-      config: { roles: ['custodian'] },
-      schema: {
-        operationId: 'grantBudget',
-        tags: ['Budgets'],
-        summary: 'Raise the cap of a budget',
-        description: 'Records the grant and its reason in the ledger. A grant cannot be taken back.',
-        params: datasetParameters,
-        body: grantRequest,
-        response: { 200: budgetReport },
-      },
+  app.post('/v1/datasets/:dataset/grants', {
+    config: { roles: ['custodian'] },
+    schema: {
+      operationId: 'grantBudget',
+      tags: ['Budgets'],
+      summary: 'Raise the cap of a budget',
+      description: 'Records the grant and its reason in the ledger. A grant cannot be taken back.',
+      params: datasetParameters,
+      body: grantRequest,
+      response: { 200: budgetReport },
     },
-    async (request) => {
+    handler: async (request) => {
       const { dataset } = request.params
       const budget = requireOpened(await ledger.budget(dataset), dataset)
       if (budget.population !== undefined && request.body.delta > 0) throw fixedDelta()
@@ -97,7 +88,7 @@ export const budgetsRoutes: FastifyPluginAsyncZod<BudgetsOptions> = async (app, 
         requireOpened(await grant(ledger, dataset, request.body, principalOf(request).name), dataset),
       )
     },
-  )
+  })
 }
 
 /**

@@ -20,23 +20,20 @@ interface LedgerOptions {
 
 /** The history of a dataset. That of a withdrawn one stays readable. */
 export const ledgerRoutes: FastifyPluginAsyncZod<LedgerOptions> = async (app, { catalog, ledger }) => {
-  app.get(
-    '/v1/datasets/:dataset/ledger',
-    {
-      config: { roles: ['analyst', 'auditor', 'custodian'] },
-      schema: {
-        operationId: 'listLedgerEntries',
-        tags: ['Ledger'],
-        summary: 'List the ledger entries of a dataset',
-        description:
-          'Newest first. Auditors and custodians see all entries, analysts see their own, with times rounded down to the ' +
-          '`timing` of the dataset.',
-        params: datasetParameters,
-        querystring: entriesQuery,
-        response: { 200: ledgerPage },
-      },
+  app.get('/v1/datasets/:dataset/ledger', {
+    config: { roles: ['analyst', 'auditor', 'custodian'] },
+    schema: {
+      operationId: 'listLedgerEntries',
+      tags: ['Ledger'],
+      summary: 'List the ledger entries of a dataset',
+      description:
+        'Newest first. Auditors and custodians see all entries, analysts see their own, with times rounded down to the ' +
+        '`timing` of the dataset.',
+      params: datasetParameters,
+      querystring: entriesQuery,
+      response: { 200: ledgerPage },
     },
-    async (request, reply) => {
+    handler: async (request, reply) => {
       const { dataset } = request.params
       requireOpened(await ledger.budget(dataset), dataset)
       const { limit, cursor, analyst } = request.query
@@ -49,7 +46,7 @@ export const ledgerRoutes: FastifyPluginAsyncZod<LedgerOptions> = async (app, { 
       )
       return { entries: shown, next: nextEntries(request, reply, entries) }
     },
-  )
+  })
 }
 
 /** Rounds the times of a withdrawn dataset, whose declaration is no longer known. */

@@ -53,50 +53,44 @@ export const populationsRoutes: FastifyPluginAsyncZod<PopulationsOptions> = asyn
 
 /** Creating a population, raising its cap and adding datasets. */
 const createRoutes: FastifyPluginAsyncZod<PopulationsOptions> = async (app, { ledger, registry }) => {
-  app.post(
-    '/v1/populations',
-    {
-      config: { roles: ['custodian'] },
-      schema: {
-        operationId: 'createPopulation',
-        tags,
-        summary: 'Create a population',
-        description:
-          'Opens the budget that datasets over the same people share: whatever one of them spends, the population spends too. ' +
-          'Sending the same request again changes nothing. A population is never removed. Needs the key of a custodian for all ' +
-          'datasets.',
-        body: populationRequest,
-        response: {
-          200: population.describe('The population had been created with these facts.'),
-          201: population.describe('The population was created.'),
-        },
+  app.post('/v1/populations', {
+    config: { roles: ['custodian'] },
+    schema: {
+      operationId: 'createPopulation',
+      tags,
+      summary: 'Create a population',
+      description:
+        'Opens the budget that datasets over the same people share: whatever one of them spends, the population spends too. ' +
+        'Sending the same request again changes nothing. A population is never removed. Needs the key of a custodian for all ' +
+        'datasets.',
+      body: populationRequest,
+      response: {
+        200: population.describe('The population had been created with these facts.'),
+        201: population.describe('The population was created.'),
       },
     },
-    async (request, reply) => {
+    handler: async (request, reply) => {
       const principal = principalOf(request)
       requireAllowedToJoin(principal, { population: request.body.id })
       const created = await create(ledger, request.body, principal.name)
       if (created) reply.header('location', `/v1/populations/${request.body.id}`)
       return reply.code(created ? 201 : 200).send(await describe(ledger, principal, request.body.id))
     },
-  )
+  })
 
-  app.post(
-    '/v1/populations/:population/grants',
-    {
-      config: { roles: ['custodian'] },
-      schema: {
-        operationId: 'grantPopulation',
-        tags,
-        summary: 'Raise the cap of a population',
-        description:
-          'Records the grant and its reason in the ledger. A grant cannot be taken back. The delta is fixed.',
-        params: populationParameters,
-        body: grantRequest,
-        response: { 200: population },
-      },
+  app.post('/v1/populations/:population/grants', {
+    config: { roles: ['custodian'] },
+    schema: {
+      operationId: 'grantPopulation',
+      tags,
+      summary: 'Raise the cap of a population',
+      description:
+        'Records the grant and its reason in the ledger. A grant cannot be taken back. The delta is fixed.',
+      params: populationParameters,
+      body: grantRequest,
+      response: { 200: population },
     },
-    async (request) => {
+    handler: async (request) => {
       const principal = principalOf(request)
       const id = request.params.population
       requireAllowedToJoin(principal, { population: id })
@@ -105,24 +99,21 @@ const createRoutes: FastifyPluginAsyncZod<PopulationsOptions> = async (app, { le
       await grant(ledger, populationAccount(id), request.body, principal.name)
       return describe(ledger, principal, id)
     },
-  )
+  })
 
-  app.put(
-    '/v1/populations/:population/datasets/:dataset',
-    {
-      config: { roles: ['custodian'] },
-      schema: {
-        operationId: 'joinPopulation',
-        tags,
-        summary: 'Add a dataset to a population, for ever',
-        description:
-          'All that the dataset and its analysts ever spent counts on the population from then on, and is refused if it does not fit. ' +
-          'A dataset never leaves its population. Needs the key of a custodian for all datasets.',
-        params: memberParameters,
-        response: { 200: population },
-      },
+  app.put('/v1/populations/:population/datasets/:dataset', {
+    config: { roles: ['custodian'] },
+    schema: {
+      operationId: 'joinPopulation',
+      tags,
+      summary: 'Add a dataset to a population, for ever',
+      description:
+        'All that the dataset and its analysts ever spent counts on the population from then on, and is refused if it does not fit. ' +
+        'A dataset never leaves its population. Needs the key of a custodian for all datasets.',
+      params: memberParameters,
+      response: { 200: population },
     },
-    async (request) => {
+    handler: async (request) => {
       const principal = principalOf(request)
       const { population: id, dataset } = request.params
       requireAllowedToJoin(principal, { population: id })
@@ -130,25 +121,22 @@ const createRoutes: FastifyPluginAsyncZod<PopulationsOptions> = async (app, { le
       await registry.joinPopulation(dataset, id, principal.name)
       return describe(ledger, principal, id)
     },
-  )
+  })
 }
 
 /** Lists of populations, and their budgets. */
 const readRoutes: FastifyPluginAsyncZod<PopulationsOptions> = async (app, { ledger }) => {
-  app.get(
-    '/v1/populations',
-    {
-      config: { roles: EVERYONE },
-      schema: {
-        operationId: 'listPopulations',
-        tags,
-        summary: 'List the populations',
-        description: 'A key that is limited to datasets sees the populations of these.',
-        querystring: pageQuery,
-        response: { 200: populationList },
-      },
+  app.get('/v1/populations', {
+    config: { roles: EVERYONE },
+    schema: {
+      operationId: 'listPopulations',
+      tags,
+      summary: 'List the populations',
+      description: 'A key that is limited to datasets sees the populations of these.',
+      querystring: pageQuery,
+      response: { 200: populationList },
     },
-    async (request, reply) => {
+    handler: async (request, reply) => {
       const principal = principalOf(request)
       const accounts = (await ledger.heads()).map(({ dataset }) => dataset).filter(isPopulationAccount)
       const found = await Promise.all(
@@ -162,23 +150,20 @@ const readRoutes: FastifyPluginAsyncZod<PopulationsOptions> = async (app, { ledg
       const { items, next } = pageOf(request, reply, usable, ({ id }) => id)
       return { populations: items, next }
     },
-  )
+  })
 
-  app.get(
-    '/v1/populations/:population',
-    {
-      config: { roles: EVERYONE },
-      schema: {
-        operationId: 'getPopulation',
-        tags,
-        summary: 'Get a population with its budget and datasets',
-        description: 'Analysts also see their own allotment.',
-        params: populationParameters,
-        response: { 200: population },
-      },
+  app.get('/v1/populations/:population', {
+    config: { roles: EVERYONE },
+    schema: {
+      operationId: 'getPopulation',
+      tags,
+      summary: 'Get a population with its budget and datasets',
+      description: 'Analysts also see their own allotment.',
+      params: populationParameters,
+      response: { 200: population },
     },
-    async (request) => describe(ledger, principalOf(request), request.params.population),
-  )
+    handler: async (request) => describe(ledger, principalOf(request), request.params.population),
+  })
 }
 
 /**

@@ -10,22 +10,19 @@ interface ConnectionsOptions {
 
 /** Databases whose tables can be registered. */
 export const connectionsRoutes: FastifyPluginAsyncZod<ConnectionsOptions> = async (app, { connections }) => {
-  app.get(
-    '/v1/connections',
-    {
-      config: { roles: ['custodian'] },
-      schema: {
-        tags: ['Registration'],
-        operationId: 'listConnections',
-        summary: 'List the databases whose tables can be registered',
-        description: 'Lists the connections that the operator has configured in `SOTTO_CONNECTIONS`.',
-        querystring: pageQuery,
-        response: { 200: connectionList },
-      },
+  app.get('/v1/connections', {
+    config: { roles: ['custodian'] },
+    schema: {
+      tags: ['Registration'],
+      operationId: 'listConnections',
+      summary: 'List the databases whose tables can be registered',
+      description: 'Lists the connections that the operator has configured in `SOTTO_CONNECTIONS`.',
+      querystring: pageQuery,
+      response: { 200: connectionList },
     },
-    async (request, reply) => {
+    handler: async (request, reply) => {
       const { items, next } = pageOf(request, reply, connections.list(), ({ name }) => name)
       return { connections: items, next }
     },
-  )
+  })
 }

@@ -40,44 +40,38 @@ export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (
     }
   }
 
-  app.get(
-    '/v1/datasets',
-    {
-      config: { roles: EVERYONE, conditional: true },
-      schema: {
-        tags,
-        operationId: 'listDatasets',
-        summary: 'List the datasets',
-        description: 'Lists the datasets that the caller may use.',
-        querystring: pageQuery,
-        response: { 200: datasetList },
-      },
+  app.get('/v1/datasets', {
+    config: { roles: EVERYONE, conditional: true },
+    schema: {
+      tags,
+      operationId: 'listDatasets',
+      summary: 'List the datasets',
+      description: 'Lists the datasets that the caller may use.',
+      querystring: pageQuery,
+      response: { 200: datasetList },
     },
-    async (request, reply) => {
+    handler: async (request, reply) => {
       const principal = principalOf(request)
       const permitted = catalog.list().filter(({ dataset: { id } }) => mayUse(principal, id))
       const { items, next } = pageOf(request, reply, permitted, ({ dataset: { id } }) => id)
       return { datasets: await Promise.all(items.map((entry) => presentFacts(entry, principal))), next }
     },
-  )
+  })
 
-  app.get(
-    '/v1/datasets/:dataset',
-    {
-      config: { roles: EVERYONE, conditional: true },
-      schema: {
-        tags,
-        operationId: 'getDataset',
-        summary: 'Get the public facts of a dataset',
-        params: datasetParameters,
-        response: { 200: dataset },
-      },
+  app.get('/v1/datasets/:dataset', {
+    config: { roles: EVERYONE, conditional: true },
+    schema: {
+      tags,
+      operationId: 'getDataset',
+      summary: 'Get the public facts of a dataset',
+      params: datasetParameters,
+      response: { 200: dataset },
     },
-    async (request) => {
+    handler: async (request) => {
       const principal = principalOf(request)
       return presentFacts(requireDataset(catalog, principal, request.params.dataset), principal)
     },
-  )
+  })
 }
 
 /** Facts of a registration that everybody who may use the dataset sees. */

@@ -23,25 +23,22 @@ const MEDIA_TYPES: Readonly<Record<DummyFormat, string>> = {
 
 /** Files of made-up rows to practise on. */
 export const dummyRoutes: FastifyPluginAsyncZod<DummyOptions> = async (app, { catalog, dummies }) => {
-  app.get(
-    '/v1/datasets/:dataset/dummy',
-    {
-      config: { roles: EVERYONE },
-      schema: {
-        tags: ['Datasets'],
-        operationId: 'getDummyRows',
-        summary: 'Get made-up rows to practise on',
-        description:
-          'Returns rows that are made up from the declaration of the dataset alone: its columns with their bounds, steps and ' +
-          'categories, and its privacy unit. They reveal nothing about the data, and cost nothing. The response has the header ' +
-          '`Sotto-Dummy: true`. `on=dummy` answers queries over the same rows. With `of=population` it returns the own rows of a ' +
-          'dataset whose people are made up.',
-        params: datasetParameters,
-        querystring: dummyQuery,
-        response: { 200: dummyFile },
-      },
+  app.get('/v1/datasets/:dataset/dummy', {
+    config: { roles: EVERYONE },
+    schema: {
+      tags: ['Datasets'],
+      operationId: 'getDummyRows',
+      summary: 'Get made-up rows to practise on',
+      description:
+        'Returns rows that are made up from the declaration of the dataset alone: its columns with their bounds, steps and ' +
+        'categories, and its privacy unit. They reveal nothing about the data, and cost nothing. The response has the header ' +
+        '`Sotto-Dummy: true`. `on=dummy` answers queries over the same rows. With `of=population` it returns the own rows of a ' +
+        'dataset whose people are made up.',
+      params: datasetParameters,
+      querystring: dummyQuery,
+      response: { 200: dummyFile },
     },
-    async (request, reply) => {
+    handler: async (request, reply) => {
       const givenUp = givenUpSignal(reply)
       const principal = principalOf(request)
       const { dataset } = requireDataset(catalog, principal, request.params.dataset)
@@ -54,7 +51,7 @@ export const dummyRoutes: FastifyPluginAsyncZod<DummyOptions> = async (app, { ca
           : await dummies.file(dataset, size, format, caller)
       return sendFile(reply, file, `${dataset.id}-${of === 'population' ? of : 'dummy'}.${format}`, format)
     },
-  )
+  })
 }
 
 /** Returns the size of made-up rows, with defaults for what a request does not state. */

@@ -17,51 +17,45 @@ export const ingestionsRoutes: FastifyPluginAsyncZod<IngestionsOptions> = async 
   const permitted = (principal: Principal) =>
     registry.listIngestions().filter(({ dataset }) => mayUse(principal, dataset))
 
-  app.get(
-    '/v1/ingestions',
-    {
-      config: { roles: ['custodian'] },
-      schema: {
-        tags: ['Registration'],
-        operationId: 'listIngestions',
-        summary: 'List the ingestions under way',
-        description:
-          'Lists the registrations and versions whose source waits for its turn or is being ingested, with their progress. ' +
-          'With several replicas, each lists its own.',
-        querystring: pageQuery,
-        response: { 200: ingestionList },
-      },
+  app.get('/v1/ingestions', {
+    config: { roles: ['custodian'] },
+    schema: {
+      tags: ['Registration'],
+      operationId: 'listIngestions',
+      summary: 'List the ingestions under way',
+      description:
+        'Lists the registrations and versions whose source waits for its turn or is being ingested, with their progress. ' +
+        'With several replicas, each lists its own.',
+      querystring: pageQuery,
+      response: { 200: ingestionList },
     },
-    async (request, reply) => {
+    handler: async (request, reply) => {
       const { items, next } = pageOf(request, reply, permitted(principalOf(request)), ({ id }) => id)
       return { ingestions: items, next }
     },
-  )
+  })
 
-  app.delete(
-    '/v1/ingestions/:ingestion',
-    {
-      config: { roles: ['custodian'] },
-      schema: {
-        tags: ['Registration'],
-        operationId: 'stopIngestion',
-        summary: 'Stop an ingestion',
-        description:
-          'Stops an ingestion, also that of a dataset which is not registered yet. Nothing is published or recorded, and its ' +
-          'request is answered with the problem `ingestion-stopped`. With several replicas, only the one that runs it can stop it.',
-        params: ingestionParameters,
-        response: {
-          204: z.null().describe('Nothing of the ingestion will be published.'),
-        },
+  app.delete('/v1/ingestions/:ingestion', {
+    config: { roles: ['custodian'] },
+    schema: {
+      tags: ['Registration'],
+      operationId: 'stopIngestion',
+      summary: 'Stop an ingestion',
+      description:
+        'Stops an ingestion, also that of a dataset which is not registered yet. Nothing is published or recorded, and its ' +
+        'request is answered with the problem `ingestion-stopped`. With several replicas, only the one that runs it can stop it.',
+      params: ingestionParameters,
+      response: {
+        204: z.null().describe('Nothing of the ingestion will be published.'),
       },
     },
-    async (request, reply) => {
+    handler: async (request, reply) => {
       const { ingestion } = request.params
       const isPermitted = permitted(principalOf(request)).some(({ id }) => id === ingestion)
       if (!isPermitted || !registry.stopIngestion(ingestion)) throw unknownIngestion(ingestion)
       return reply.code(204).send(null)
     },
-  )
+  })
 }
 
 function unknownIngestion(id: string): Refusal {

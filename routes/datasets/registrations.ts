@@ -40,29 +40,26 @@ export const registrationsRoutes: FastifyPluginAsyncZod<RegistrationsOptions> = 
 ) => {
   const tags = ['Registration']
 
-  app.post(
-    '/v1/datasets',
-    {
-      config: { roles: ['custodian'] },
-      preValidation: requireAnsweredBody,
-      schema: {
-        tags,
-        operationId: 'registerDataset',
-        summary: 'Register a dataset',
-        description:
-          'Ingests a CSV or Parquet file or a table of a database, or attaches a live table, checks every value against its ' +
-          'declaration, and opens the budget. Sending the same registration again changes nothing.',
-        querystring: registrationQuery,
-        body: registration,
-        response: {
-          200: z
-            .union([registeredDataset, triedRegistration])
-            .describe('The dataset was already registered with this declaration, or `dryRun` is true.'),
-          201: registeredDataset.describe('The dataset was registered.'),
-        },
+  app.post('/v1/datasets', {
+    config: { roles: ['custodian'] },
+    preValidation: requireAnsweredBody,
+    schema: {
+      tags,
+      operationId: 'registerDataset',
+      summary: 'Register a dataset',
+      description:
+        'Ingests a CSV or Parquet file or a table of a database, or attaches a live table, checks every value against its ' +
+        'declaration, and opens the budget. Sending the same registration again changes nothing.',
+      querystring: registrationQuery,
+      body: registration,
+      response: {
+        200: z
+          .union([registeredDataset, triedRegistration])
+          .describe('The dataset was already registered with this declaration, or `dryRun` is true.'),
+        201: registeredDataset.describe('The dataset was registered.'),
       },
     },
-    async (request, reply) => {
+    handler: async (request, reply) => {
       const principal = principalOf(request)
       const { body, query } = request
       const { candidates } = query
@@ -80,7 +77,7 @@ export const registrationsRoutes: FastifyPluginAsyncZod<RegistrationsOptions> = 
       if (created) reply.header('location', `/v1/datasets/${body.id}`)
       return reply.code(created ? 201 : 200).send({ ...registeredFacts(entry), disclosureRisk })
     },
-  )
+  })
 }
 
 /**

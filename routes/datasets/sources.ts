@@ -26,44 +26,38 @@ export const sourcesRoutes: FastifyPluginAsyncZod<SourcesOptions> = async (app, 
 
   await app.register(receivingRoute, options)
 
-  app.get(
-    '/v1/sources',
-    {
-      config: { roles: ['custodian'] },
-      schema: {
-        tags,
-        operationId: 'listSources',
-        summary: 'List your uploads',
-        description: 'Lists the uploads of the caller that have not expired.',
-        querystring: pageQuery,
-        response: { 200: uploadList },
-      },
+  app.get('/v1/sources', {
+    config: { roles: ['custodian'] },
+    schema: {
+      tags,
+      operationId: 'listSources',
+      summary: 'List your uploads',
+      description: 'Lists the uploads of the caller that have not expired.',
+      querystring: pageQuery,
+      response: { 200: uploadList },
     },
-    async (request, reply) => {
+    handler: async (request, reply) => {
       const uploaded = await uploads.list(principalOf(request).name)
       const { items, next } = pageOf(request, reply, uploaded, ({ id }) => id)
       return { sources: items, next }
     },
-  )
+  })
 
-  app.delete(
-    '/v1/sources/:source',
-    {
-      config: { roles: ['custodian'] },
-      schema: {
-        tags,
-        operationId: 'deleteSource',
-        summary: 'Delete an upload',
-        description: 'Deletes one of your uploads. Datasets that were registered from it are not affected.',
-        params: sourceParameters,
-        response: { 204: z.null().describe('The upload was deleted.') },
-      },
+  app.delete('/v1/sources/:source', {
+    config: { roles: ['custodian'] },
+    schema: {
+      tags,
+      operationId: 'deleteSource',
+      summary: 'Delete an upload',
+      description: 'Deletes one of your uploads. Datasets that were registered from it are not affected.',
+      params: sourceParameters,
+      response: { 204: z.null().describe('The upload was deleted.') },
     },
-    async (request, reply) => {
+    handler: async (request, reply) => {
       await uploads.delete(principalOf(request).name, request.params.source)
       return reply.code(204).send(null)
     },
-  )
+  })
 }
 
 /** The route that receives files. It has a scope of its own, because no other route reads multipart bodies. */
@@ -73,29 +67,26 @@ const receivingRoute: FastifyPluginAsyncZod<SourcesOptions> = async (app, { uplo
   const limits = { files: 1, fields: 0, parts: 1, fileSize: uploadMaxBytes + 1, fieldNameSize: 100 }
   await app.register(fastifyMultipart, { limits, throwFileSizeLimit: false })
 
-  app.post(
-    '/v1/sources',
-    {
-      config: {
-        roles: ['custodian'],
-        mediaType: 'multipart/form-data',
-        bodyTime: { totalMs: UPLOAD_TIMEOUT_MS, idleMs: UPLOAD_IDLE_MS },
-      },
-      // The body is a stream. Its schema only documents it.
-      validatorCompiler: () => (value) => ({ value }),
-      schema: {
-        tags: ['Registration'],
-        operationId: 'uploadSource',
-        summary: 'Upload a file',
-        description:
-          'Stores a CSV or Parquet file, which a registration then names as its source: ' +
-          '`{"kind": "upload", "upload": "<id>", "format": "csv"}`. Only the caller can use it. It expires.',
-        consumes: ['multipart/form-data'],
-        body: uploadRequest,
-        response: { 201: upload.describe('The file was stored.') },
-      },
+  app.post('/v1/sources', {
+    config: {
+      roles: ['custodian'],
+      mediaType: 'multipart/form-data',
+      bodyTime: { totalMs: UPLOAD_TIMEOUT_MS, idleMs: UPLOAD_IDLE_MS },
     },
-    async (request, reply) => {
+    // The body is a stream. Its schema only documents it.
+    validatorCompiler: () => (value) => ({ value }),
+    schema: {
+      tags: ['Registration'],
+      operationId: 'uploadSource',
+      summary: 'Upload a file',
+      description:
+        'Stores a CSV or Parquet file, which a registration then names as its source: ' +
+        '`{"kind": "upload", "upload": "<id>", "format": "csv"}`. Only the caller can use it. It expires.',
+      consumes: ['multipart/form-data'],
+      body: uploadRequest,
+      response: { 201: upload.describe('The file was stored.') },
+    },
+    handler: async (request, reply) => {
       const parts = request.parts()
       const { value: part } = await parts.next().catch(refuseForm)
       if (part?.type !== 'file' || part.fieldname !== 'file') throw refusePart()
@@ -103,7 +94,7 @@ const receivingRoute: FastifyPluginAsyncZod<SourcesOptions> = async (app, { uplo
       const stored = await uploads.receive(principalOf(request).name, file)
       return reply.code(201).header('location', `/v1/sources/${stored.id}`).send(stored)
     },
-  )
+  })
 }
 
 /** Yields the bytes of a part, and requires that no other part follows. */

@@ -35,46 +35,40 @@ export const suspensionRoutes: FastifyPluginAsyncZod<SuspensionOptions> = async 
     }
   }
 
-  app.get(
-    '/v1/datasets/:dataset/suspension',
-    {
-      config: { roles: ['custodian', 'auditor'] },
-      schema: {
-        operationId: 'getSuspension',
-        tags: ['Registration'],
-        summary: 'Get the failures of a dataset',
-        description:
-          'Lists the failures after charges that may depend on the data. At the `failureLimit` of the dataset they suspend ' +
-          'it for analysts. A live table whose columns have changed is suspended at its first failure. Custodians are told which ' +
-          'columns differ now and what to do.',
-        params: datasetParameters,
-        response: { 200: suspensionReport },
-      },
+  app.get('/v1/datasets/:dataset/suspension', {
+    config: { roles: ['custodian', 'auditor'] },
+    schema: {
+      operationId: 'getSuspension',
+      tags: ['Registration'],
+      summary: 'Get the failures of a dataset',
+      description:
+        'Lists the failures after charges that may depend on the data. At the `failureLimit` of the dataset they suspend ' +
+        'it for analysts. A live table whose columns have changed is suspended at its first failure. Custodians are told which ' +
+        'columns differ now and what to do.',
+      params: datasetParameters,
+      response: { 200: suspensionReport },
     },
-    async (request) => report(request.params.dataset, principalOf(request)),
-  )
+    handler: async (request) => report(request.params.dataset, principalOf(request)),
+  })
 
-  app.post(
-    '/v1/datasets/:dataset/resume',
-    {
-      config: { roles: ['custodian'] },
-      schema: {
-        operationId: 'resumeDataset',
-        tags: ['Registration'],
-        summary: 'Resume a suspended dataset',
-        description:
-          'Lets analysts query the dataset again and counts its failures from 0. The reason is recorded in the ledger. ' +
-          'Changes nothing if the dataset is not suspended. The columns of a live table are compared again at the next query.',
-        params: datasetParameters,
-        body: resumeRequest,
-        response: { 200: suspensionReport },
-      },
+  app.post('/v1/datasets/:dataset/resume', {
+    config: { roles: ['custodian'] },
+    schema: {
+      operationId: 'resumeDataset',
+      tags: ['Registration'],
+      summary: 'Resume a suspended dataset',
+      description:
+        'Lets analysts query the dataset again and counts its failures from 0. The reason is recorded in the ledger. ' +
+        'Changes nothing if the dataset is not suspended. The columns of a live table are compared again at the next query.',
+      params: datasetParameters,
+      body: resumeRequest,
+      response: { 200: suspensionReport },
     },
-    async (request) => {
+    handler: async (request) => {
       const principal = principalOf(request)
       const { dataset } = request.params
       await ledger.resume(dataset, principal.name, request.body.reason)
       return report(dataset, principal)
     },
-  )
+  })
 }

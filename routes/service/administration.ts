@@ -40,76 +40,64 @@ export const administrationRoutes: FastifyPluginAsyncZod<AdministrationOptions> 
   const tags = ['Administration']
   app.addHook('onRequest', requireAllDatasets)
 
-  app.get(
-    '/v1/administration/events',
-    {
-      config,
-      schema: {
-        operationId: 'listAdministrativeActs',
-        tags,
-        summary: 'List the administrative acts',
-        description:
-          'Newest first: keys, refused sign-ins, registrations, refused sources, withdrawals, grants, allotments, suspensions and ' +
-          'resumptions.',
-        querystring: numberedPageQuery,
-        response: { 200: actsPage },
-      },
+  app.get('/v1/administration/events', {
+    config,
+    schema: {
+      operationId: 'listAdministrativeActs',
+      tags,
+      summary: 'List the administrative acts',
+      description:
+        'Newest first: keys, refused sign-ins, registrations, refused sources, withdrawals, grants, allotments, suspensions and ' +
+        'resumptions.',
+      querystring: numberedPageQuery,
+      response: { 200: actsPage },
     },
-    async (request, reply) => {
+    handler: async (request, reply) => {
       const { limit, cursor } = request.query
       const events = await ledger.acts(defined({ limit, beforeSequence: cursor }))
       return { events, next: nextEntries(request, reply, events) }
     },
-  )
+  })
 
-  app.get(
-    '/v1/administration/head',
-    {
-      config,
-      schema: {
-        operationId: 'getAdministrationHead',
-        tags,
-        summary: 'Get the head of the chain of administrative acts',
-        description:
-          'Returns the newest act, signed if the service has a signing key, as for the chain of a dataset.',
-        response: { 200: ledgerHead },
-      },
+  app.get('/v1/administration/head', {
+    config,
+    schema: {
+      operationId: 'getAdministrationHead',
+      tags,
+      summary: 'Get the head of the chain of administrative acts',
+      description:
+        'Returns the newest act, signed if the service has a signing key, as for the chain of a dataset.',
+      response: { 200: ledgerHead },
     },
-    async () => {
+    handler: async () => {
       const head = await ledger.head(ADMINISTRATION)
       if (head === undefined) throw new Refusal('unknown-dataset', 'No administrative act was recorded yet.')
       return describeHead(signer, { ...head, dataset: ADMINISTRATION })
     },
-  )
+  })
 
-  app.get(
-    '/v1/administration/export',
-    {
-      config,
-      schema: {
-        operationId: 'exportAdministration',
-        tags,
-        summary: 'Export all administrative acts',
-        description: 'JSON Lines, oldest first, in the format of the export of a dataset.',
-        response: { 200: exportedEvents },
-      },
+  app.get('/v1/administration/export', {
+    config,
+    schema: {
+      operationId: 'exportAdministration',
+      tags,
+      summary: 'Export all administrative acts',
+      description: 'JSON Lines, oldest first, in the format of the export of a dataset.',
+      response: { 200: exportedEvents },
     },
-    async (_request, reply) => sendExport(reply, ledger, ADMINISTRATION),
-  )
+    handler: async (_request, reply) => sendExport(reply, ledger, ADMINISTRATION),
+  })
 
-  app.get(
-    '/v1/administration/verification',
-    {
-      config,
-      schema: {
-        operationId: 'verifyAdministration',
-        tags,
-        summary: 'Verify the chain of administrative acts',
-        description: 'Recomputes every hash and reports the first event that does not match.',
-        response: { 200: administrationVerification },
-      },
+  app.get('/v1/administration/verification', {
+    config,
+    schema: {
+      operationId: 'verifyAdministration',
+      tags,
+      summary: 'Verify the chain of administrative acts',
+      description: 'Recomputes every hash and reports the first event that does not match.',
+      response: { 200: administrationVerification },
     },
-    async () => {
+    handler: async () => {
       const found = await verifyLedger(ledger, ADMINISTRATION)
       if (found === undefined) return { sound: true as const, events: 0, headHash: FIRST_PREVIOUS_HASH }
       if (found.kind === 'broken') {
@@ -119,5 +107,5 @@ export const administrationRoutes: FastifyPluginAsyncZod<AdministrationOptions> 
       const { events, headHash } = found
       return { sound: true as const, events, headHash }
     },
-  )
+  })
 }

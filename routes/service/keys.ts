@@ -17,95 +17,83 @@ const rotation = rotationRequest({ default: DEFAULT_OVERLAP_SECONDS, longest: MA
 
 /** Management of API keys. Changes take effect on every replica at once. */
 export const keysRoutes: FastifyPluginAsyncZod<KeysOptions> = async (app, { keys, keyActs }) => {
-  app.get(
-    '/v1/keys',
-    {
-      config: { roles: ['custodian'] },
-      schema: {
-        tags: ['Keys'],
-        operationId: 'listKeys',
-        summary: 'List the API keys',
-        description:
-          'Contains neither keys nor digests. A custodian whose key is limited to datasets sees only keys that are limited to ' +
-          'some of these.',
-        querystring: pageQuery,
-        response: { 200: keyList },
-      },
+  app.get('/v1/keys', {
+    config: { roles: ['custodian'] },
+    schema: {
+      tags: ['Keys'],
+      operationId: 'listKeys',
+      summary: 'List the API keys',
+      description:
+        'Contains neither keys nor digests. A custodian whose key is limited to datasets sees only keys that are limited to ' +
+        'some of these.',
+      querystring: pageQuery,
+      response: { 200: keyList },
     },
-    async (request, reply) => {
+    handler: async (request, reply) => {
       const managed = await keys.list(principalOf(request))
       const { items, next } = pageOf(request, reply, managed, ({ id }) => id)
       return { keys: items, next }
     },
-  )
+  })
 
-  app.post(
-    '/v1/keys',
-    {
-      config: { roles: ['custodian'] },
-      schema: {
-        tags: ['Keys'],
-        operationId: 'createKey',
-        summary: 'Create an API key',
-        description:
-          'The response contains the key; it is shown only here. The key is valid at once. A custodian whose key is ' +
-          'limited to datasets can create keys for these only.',
-        body: keyRequest,
-        response: { 201: issuedKey.describe('The key was created.') },
-      },
+  app.post('/v1/keys', {
+    config: { roles: ['custodian'] },
+    schema: {
+      tags: ['Keys'],
+      operationId: 'createKey',
+      summary: 'Create an API key',
+      description:
+        'The response contains the key; it is shown only here. The key is valid at once. A custodian whose key is ' +
+        'limited to datasets can create keys for these only.',
+      body: keyRequest,
+      response: { 201: issuedKey.describe('The key was created.') },
     },
-    async (request, reply) => {
+    handler: async (request, reply) => {
       const issued = await keys.create(request.body, principalOf(request))
       await keyActs.recordPending()
       return reply.code(201).header('location', `/v1/keys/${issued.apiKey.id}`).send(describe(issued))
     },
-  )
+  })
 
-  app.post(
-    '/v1/keys/:id/rotate',
-    {
-      config: { roles: ['custodian'] },
-      schema: {
-        tags: ['Keys'],
-        operationId: 'rotateKey',
-        summary: 'Replace an API key',
-        description:
-          'Returns a new key under the same id. The previous key stays valid for the overlap, so that its users can change to ' +
-          'the new one at different times.',
-        params: keyParameters,
-        body: rotation,
-        response: { 200: issuedKey },
-      },
+  app.post('/v1/keys/:id/rotate', {
+    config: { roles: ['custodian'] },
+    schema: {
+      tags: ['Keys'],
+      operationId: 'rotateKey',
+      summary: 'Replace an API key',
+      description:
+        'Returns a new key under the same id. The previous key stays valid for the overlap, so that its users can change to ' +
+        'the new one at different times.',
+      params: keyParameters,
+      body: rotation,
+      response: { 200: issuedKey },
     },
-    async (request) => {
+    handler: async (request) => {
       const { overlapSeconds } = request.body
       const issued = await keys.rotate(request.params.id, overlapSeconds, principalOf(request))
       await keyActs.recordPending()
       return describe(issued)
     },
-  )
+  })
 
-  app.delete(
-    '/v1/keys/:id',
-    {
-      config: { roles: ['custodian'] },
-      schema: {
-        tags: ['Keys'],
-        operationId: 'deleteKey',
-        summary: 'Delete an API key',
-        description:
-          'The key is not valid from then on. Releases, spending and allotments of its principal remain. The last key of ' +
-          'a custodian for all datasets cannot be deleted.',
-        params: keyParameters,
-        response: { 204: z.null().describe('The key was deleted.') },
-      },
+  app.delete('/v1/keys/:id', {
+    config: { roles: ['custodian'] },
+    schema: {
+      tags: ['Keys'],
+      operationId: 'deleteKey',
+      summary: 'Delete an API key',
+      description:
+        'The key is not valid from then on. Releases, spending and allotments of its principal remain. The last key of ' +
+        'a custodian for all datasets cannot be deleted.',
+      params: keyParameters,
+      response: { 204: z.null().describe('The key was deleted.') },
     },
-    async (request, reply) => {
+    handler: async (request, reply) => {
       await keys.delete(request.params.id, principalOf(request))
       await keyActs.recordPending()
       return reply.code(204).send(null)
     },
-  )
+  })
 }
 
 function describe({ apiKey, text }: IssuedKey) {

@@ -20,31 +20,28 @@ export const metricsRoutes: FastifyPluginAsyncZod<MetricsOptions> = async (
   app,
   { metrics, metricsAccess },
 ) => {
-  app.get(
-    '/metrics',
-    {
-      logLevel: 'warn',
-      onRequest: async (request) => {
-        if (metricsAccess !== 'open') requireKey(metricsAccess.key, request)
-      },
-      schema: {
-        tags: ['Operation'],
-        operationId: 'getMetrics',
-        summary: 'Get metrics for Prometheus',
-        description:
-          'Requires the key in `SOTTO_METRICS_KEY`. With `SOTTO_METRICS_PORT` the metrics are on that port instead.',
-        security: [{ metricsKey: [] }],
-        response: {
-          200: { description: 'Metrics.', content: { 'text/plain': { schema: z.string() } } },
-          ...problemResponses,
-        },
+  app.get('/metrics', {
+    logLevel: 'warn',
+    onRequest: async (request) => {
+      if (metricsAccess !== 'open') requireKey(metricsAccess.key, request)
+    },
+    schema: {
+      tags: ['Operation'],
+      operationId: 'getMetrics',
+      summary: 'Get metrics for Prometheus',
+      description:
+        'Requires the key in `SOTTO_METRICS_KEY`. With `SOTTO_METRICS_PORT` the metrics are on that port instead.',
+      security: [{ metricsKey: [] }],
+      response: {
+        200: { description: 'Metrics.', content: { 'text/plain': { schema: z.string() } } },
+        ...problemResponses,
       },
     },
-    async (_request, reply) => {
+    handler: async (_request, reply) => {
       const { contentType, text } = await metrics.text()
       return reply.type(contentType).send(text)
     },
-  )
+  })
 }
 
 /** @throws Refusal `unauthenticated` */

@@ -44,58 +44,49 @@ const readiness = z
 
 /** Liveness and readiness, for operators, and the version of the API. */
 export const operationRoutes: FastifyPluginAsyncZod<OperationOptions> = async (app, options) => {
-  app.get(
-    '/healthz',
-    {
-      logLevel: 'warn',
-      schema: {
-        tags: ['Operation'],
-        operationId: 'getHealth',
-        summary: 'Check that the process is alive',
-        response: { 200: status },
-      },
+  app.get('/healthz', {
+    logLevel: 'warn',
+    schema: {
+      tags: ['Operation'],
+      operationId: 'getHealth',
+      summary: 'Check that the process is alive',
+      response: { 200: status },
     },
-    async () => ({ status: 'ok' as const }),
-  )
+    handler: async () => ({ status: 'ok' as const }),
+  })
 
-  app.get(
-    '/v1/',
-    {
-      config: { conditional: true },
-      schema: {
-        tags: ['Operation'],
-        operationId: 'getApi',
-        summary: 'Version of the API, and what stays the same',
-        description: 'Needs no key.',
-        security: [],
-        response: { 200: apiReport },
-      },
+  app.get('/v1/', {
+    config: { conditional: true },
+    schema: {
+      tags: ['Operation'],
+      operationId: 'getApi',
+      summary: 'Version of the API, and what stays the same',
+      description: 'Needs no key.',
+      security: [],
+      response: { 200: apiReport },
     },
-    async () => ({
+    handler: async () => ({
       version: 'v1' as const,
       softwareVersion: SOFTWARE_VERSION,
       stable: Number.parseInt(SOFTWARE_VERSION, 10) >= 1,
       statement: STABILITY,
       links: { description: '/openapi.json', guide: '/guide/', versions: '/guide/versions.html' } as const,
     }),
-  )
+  })
 
-  app.get(
-    '/readyz',
-    {
-      logLevel: 'warn',
-      schema: {
-        tags: ['Operation'],
-        operationId: 'getReadiness',
-        summary: 'Check that queries can be answered',
-        description:
-          'Returns 503 while the service is stopping, its ledger or engine does not respond, or its disk is nearly full, and ' +
-          'once the verification in the background has found the ledger damaged or a loss of events. A database that cannot ' +
-          'be reached is counted, and changes nothing else.',
-        response: { 200: readiness, 503: readiness },
-      },
+  app.get('/readyz', {
+    logLevel: 'warn',
+    schema: {
+      tags: ['Operation'],
+      operationId: 'getReadiness',
+      summary: 'Check that queries can be answered',
+      description:
+        'Returns 503 while the service is stopping, its ledger or engine does not respond, or its disk is nearly full, and ' +
+        'once the verification in the background has found the ledger damaged or a loss of events. A database that cannot ' +
+        'be reached is counted, and changes nothing else.',
+      response: { 200: readiness, 503: readiness },
     },
-    async (_request, reply) => {
+    handler: async (_request, reply) => {
       const states = options.connections.list()
       const facts = {
         verification: options.verification(),
@@ -107,5 +98,5 @@ export const operationRoutes: FastifyPluginAsyncZod<OperationOptions> = async (a
       if (await options.ready()) return { status: 'ready' as const, ...facts }
       return reply.code(503).send({ status: 'not ready' as const, ...facts })
     },
-  )
+  })
 }

@@ -53,23 +53,20 @@ export const evaluationsRoutes: FastifyPluginAsyncZod<EvaluationsOptions> = asyn
 ) => {
   await app.register(fastifyAccepts)
 
-  app.post(
-    '/v1/datasets/:dataset/evaluations',
-    {
-      config: { roles: ['analyst', 'custodian'] },
-      schema: {
-        tags: ['Evaluations'],
-        operationId: 'evaluateQuery',
-        summary: 'Measure the error of answers to a query',
-        description:
-          'Answers the query many times and compares the answers with the truth. Only for synthetic datasets. Nothing is ' +
-          `charged. ${STREAMING}`,
-        params: datasetParameters,
-        body: evaluationRequest,
-        response: { 200: evaluated('The errors of the answers.', evaluation) },
-      },
+  app.post('/v1/datasets/:dataset/evaluations', {
+    config: { roles: ['analyst', 'custodian'] },
+    schema: {
+      tags: ['Evaluations'],
+      operationId: 'evaluateQuery',
+      summary: 'Measure the error of answers to a query',
+      description:
+        'Answers the query many times and compares the answers with the truth. Only for synthetic datasets. Nothing is ' +
+        `charged. ${STREAMING}`,
+      params: datasetParameters,
+      body: evaluationRequest,
+      response: { 200: evaluated('The errors of the answers.', evaluation) },
     },
-    async (request, reply) => {
+    handler: async (request, reply) => {
       const waited = termsOf(request, reply, EVALUATION_TIMEOUT_MS)
       const { dataset } = requireDataset(catalog, principalOf(request), request.params.dataset)
       const reading = readingInTurns(engine, admission, waited)
@@ -80,26 +77,23 @@ export const evaluationsRoutes: FastifyPluginAsyncZod<EvaluationsOptions> = asyn
         evaluationPool.run('evaluation', input, { ...waited, ...terms }),
       )
     },
-  )
+  })
 
-  app.post(
-    '/v1/datasets/:dataset/evaluations/batch',
-    {
-      config: { roles: ['analyst', 'custodian'] },
-      schema: {
-        tags: ['Evaluations'],
-        operationId: 'evaluateBatch',
-        summary: 'Measure the error of answers to a batch',
-        description:
-          'Plans and prices the queries as a batch, answers each of them many times and compares the answers with the ' +
-          'truth. The limits on runs, work and size hold for all queries together. Only for synthetic datasets. Nothing is ' +
-          `charged. ${STREAMING}`,
-        params: datasetParameters,
-        body: batchEvaluationRequest,
-        response: { 200: evaluated('The errors of the answers.', batchEvaluation) },
-      },
+  app.post('/v1/datasets/:dataset/evaluations/batch', {
+    config: { roles: ['analyst', 'custodian'] },
+    schema: {
+      tags: ['Evaluations'],
+      operationId: 'evaluateBatch',
+      summary: 'Measure the error of answers to a batch',
+      description:
+        'Plans and prices the queries as a batch, answers each of them many times and compares the answers with the ' +
+        'truth. The limits on runs, work and size hold for all queries together. Only for synthetic datasets. Nothing is ' +
+        `charged. ${STREAMING}`,
+      params: datasetParameters,
+      body: batchEvaluationRequest,
+      response: { 200: evaluated('The errors of the answers.', batchEvaluation) },
     },
-    async (request, reply) => {
+    handler: async (request, reply) => {
       const waited = termsOf(request, reply, EVALUATION_TIMEOUT_MS)
       const { dataset } = requireDataset(catalog, principalOf(request), request.params.dataset)
       const reading = readingInTurns(engine, admission, waited)
@@ -113,7 +107,7 @@ export const evaluationsRoutes: FastifyPluginAsyncZod<EvaluationsOptions> = asyn
         evaluationPool.run('batchEvaluation', input, { ...waited, ...terms }),
       )
     },
-  )
+  })
 }
 
 function evaluated<Schema extends z.ZodType>(description: string, schema: Schema) {

@@ -24,29 +24,26 @@ const COMPARISON_TIMEOUT_MS = 20_000
 
 /** Comparison of mechanisms. No dataset is read. */
 export const mechanismsRoutes: FastifyPluginAsyncZod<MechanismsOptions> = async (app, { riskPool }) => {
-  app.post(
-    '/v1/mechanisms/compare',
-    {
-      config: { roles: EVERYONE },
-      schema: {
-        tags: ['Mechanisms'],
-        operationId: 'compareMechanisms',
-        summary: 'Compare the noise of mechanisms',
-        description:
-          'Returns the noise that each mechanism adds to each of 1, 2, ... statistics that one person can influence, all ' +
-          'released under one epsilon and delta, the mechanism with the smallest error, and the number of statistics from ' +
-          'which Gaussian noise is smaller. Reads no dataset and costs nothing. ' +
-          `GET /v1/plots/noise-comparison ${linkTo('noise-comparison', 'plots it')}.`,
-        body: comparisonRequest,
-        response: { 200: jsonText('The comparison.', comparison) },
-      },
+  app.post('/v1/mechanisms/compare', {
+    config: { roles: EVERYONE },
+    schema: {
+      tags: ['Mechanisms'],
+      operationId: 'compareMechanisms',
+      summary: 'Compare the noise of mechanisms',
+      description:
+        'Returns the noise that each mechanism adds to each of 1, 2, ... statistics that one person can influence, all ' +
+        'released under one epsilon and delta, the mechanism with the smallest error, and the number of statistics from ' +
+        'which Gaussian noise is smaller. Reads no dataset and costs nothing. ' +
+        `GET /v1/plots/noise-comparison ${linkTo('noise-comparison', 'plots it')}.`,
+      body: comparisonRequest,
+      response: { 200: jsonText('The comparison.', comparison) },
     },
-    async (request, reply) => {
+    handler: async (request, reply) => {
       const terms = termsOf(request, reply, COMPARISON_TIMEOUT_MS)
       const input = { request: request.body, workload: workloadOf(request.body) }
       return sendAnswer(reply, { body: await riskPool.run('comparison', input, terms), replayed: false })
     },
-  )
+  })
 }
 
 /**

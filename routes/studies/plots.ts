@@ -87,27 +87,24 @@ export const plotsRoutes: FastifyPluginAsyncZod<PlotsOptions> = async (
     return sendPicture(reply, await drawn(request.url, () => draw(theme, picture, { givenUp })))
   }
 
-  app.get(
-    '/v1/plots/risk',
-    {
-      config: { conditional: true },
-      schema: {
-        tags: ['Plots'],
-        operationId: 'plotRisk',
-        summary: 'Plot the disclosure risk against epsilon',
-        description:
-          'Plots both bounds, the accepted risk and the largest epsilons that keep it, in one panel per column, and the epsilon ' +
-          'that you state. ' +
-          `${linkTo('risk', 'Example')}.`,
-        querystring: z.strictObject({
-          question: jsonParameter(epsilonRequest.omit({ tolerance: true }), pictured.risk),
-          epsilon: statedEpsilon,
-          theme,
-        }),
-        response: { 200: svg, ...problemResponses },
-      },
+  app.get('/v1/plots/risk', {
+    config: { conditional: true },
+    schema: {
+      tags: ['Plots'],
+      operationId: 'plotRisk',
+      summary: 'Plot the disclosure risk against epsilon',
+      description:
+        'Plots both bounds, the accepted risk and the largest epsilons that keep it, in one panel per column, and the epsilon ' +
+        'that you state. ' +
+        `${linkTo('risk', 'Example')}.`,
+      querystring: z.strictObject({
+        question: jsonParameter(epsilonRequest.omit({ tolerance: true }), pictured.risk),
+        epsilon: statedEpsilon,
+        theme,
+      }),
+      response: { 200: svg, ...problemResponses },
     },
-    async (request, reply) => {
+    handler: async (request, reply) => {
       const { question, epsilon, theme } = request.query
       const { universe, ...asked } = question
       return sendPublic(request, reply, theme, {
@@ -115,49 +112,43 @@ export const plotsRoutes: FastifyPluginAsyncZod<PlotsOptions> = async (
         question: { columns: universe, ...asked, epsilon },
       })
     },
-  )
+  })
 
-  app.get(
-    '/v1/plots/noise-comparison',
-    {
-      config: { conditional: true },
-      schema: {
-        tags: ['Plots'],
-        operationId: 'plotNoiseComparison',
-        summary: 'Plot the noise of each mechanism',
-        description: `Plots the noise of each mechanism against the number of statistics. ${linkTo('noise-comparison', 'Example')}.`,
-        querystring: z.strictObject({
-          question: jsonParameter(comparisonRequest, pictured['noise-comparison']),
-          criterion,
-          theme,
-        }),
-        response: { 200: svg, ...problemResponses },
-      },
+  app.get('/v1/plots/noise-comparison', {
+    config: { conditional: true },
+    schema: {
+      tags: ['Plots'],
+      operationId: 'plotNoiseComparison',
+      summary: 'Plot the noise of each mechanism',
+      description: `Plots the noise of each mechanism against the number of statistics. ${linkTo('noise-comparison', 'Example')}.`,
+      querystring: z.strictObject({
+        question: jsonParameter(comparisonRequest, pictured['noise-comparison']),
+        criterion,
+        theme,
+      }),
+      response: { 200: svg, ...problemResponses },
     },
-    async (request, reply) => {
+    handler: async (request, reply) => {
       const { question, criterion, theme } = request.query
       const workload = withinField('question', () => workloadOf(question))
       return sendPublic(request, reply, theme, { picture: 'noise-comparison', workload, criterion })
     },
-  )
+  })
 
-  app.get(
-    '/v1/plots/answer-distribution',
-    {
-      config: { conditional: true },
-      schema: {
-        tags: ['Plots'],
-        operationId: 'plotAnswerDistribution',
-        summary: 'Plot the distribution of the answers of a mechanism',
-        description: `Plots the distribution of noisy answers around a true value. ${linkTo('answer-distribution', 'Example')}.`,
-        querystring: z.strictObject({
-          question: jsonParameter(distributionRequest, pictured['answer-distribution']),
-          theme,
-        }),
-        response: { 200: svg, ...problemResponses },
-      },
+  app.get('/v1/plots/answer-distribution', {
+    config: { conditional: true },
+    schema: {
+      tags: ['Plots'],
+      operationId: 'plotAnswerDistribution',
+      summary: 'Plot the distribution of the answers of a mechanism',
+      description: `Plots the distribution of noisy answers around a true value. ${linkTo('answer-distribution', 'Example')}.`,
+      querystring: z.strictObject({
+        question: jsonParameter(distributionRequest, pictured['answer-distribution']),
+        theme,
+      }),
+      response: { 200: svg, ...problemResponses },
     },
-    async (request, reply) => {
+    handler: async (request, reply) => {
       const { question, theme } = request.query
       const { mechanism, truth } = question
       const workload = withinField('question', () => workloadOf(question))
@@ -168,28 +159,25 @@ export const plotsRoutes: FastifyPluginAsyncZod<PlotsOptions> = async (
         truth,
       })
     },
-  )
+  })
 
-  app.get(
-    '/v1/datasets/:dataset/plots/noisy-table',
-    {
-      config: { roles: ['analyst', 'custodian'] },
-      schema: {
-        tags: ['Plots'],
-        operationId: 'plotNoisyTable',
-        summary: 'Plot a noisy table of synthetic data',
-        description:
-          'Plots noisy values with error bars next to the true values. Only for synthetic datasets; never charged. Each ' +
-          'request draws fresh noise.',
-        params: datasetParameters,
-        querystring: z.strictObject({
-          query: jsonParameter(query, { kind: 'contingency', columns: ['Occupation', 'Sex'], epsilon: 0.01 }),
-          theme,
-        }),
-        response: { 200: svg },
-      },
+  app.get('/v1/datasets/:dataset/plots/noisy-table', {
+    config: { roles: ['analyst', 'custodian'] },
+    schema: {
+      tags: ['Plots'],
+      operationId: 'plotNoisyTable',
+      summary: 'Plot a noisy table of synthetic data',
+      description:
+        'Plots noisy values with error bars next to the true values. Only for synthetic datasets; never charged. Each ' +
+        'request draws fresh noise.',
+      params: datasetParameters,
+      querystring: z.strictObject({
+        query: jsonParameter(query, { kind: 'contingency', columns: ['Occupation', 'Sex'], epsilon: 0.01 }),
+        theme,
+      }),
+      response: { 200: svg },
     },
-    async (request, reply) => {
+    handler: async (request, reply) => {
       const asked = { givenUp: givenUpSignal(reply), principal: principalOf(request).name }
       const { dataset } = requireDataset(catalog, principalOf(request), request.params.dataset)
       const { query, theme } = request.query
@@ -202,7 +190,7 @@ export const plotsRoutes: FastifyPluginAsyncZod<PlotsOptions> = async (
       )
       return sendPicture(reply, await draw(theme, { picture: 'noisy-table', trial }, asked))
     },
-  )
+  })
 }
 
 /** Number of public pictures that are kept. Each has some tens of kilobytes. */

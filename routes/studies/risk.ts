@@ -21,54 +21,48 @@ const QUESTION_LIMIT_BYTES = 1024 * 1024
 export const riskRoutes: FastifyPluginAsyncZod<RiskOptions> = async (app, { riskPool }) => {
   leaveBodiesAsText(app)
 
-  app.post(
-    '/v1/risk',
-    {
-      config: { roles: EVERYONE },
-      bodyLimit: QUESTION_LIMIT_BYTES,
-      schema: {
-        tags: ['Disclosure risk'],
-        operationId: 'assessRisk',
-        summary: 'Compute the disclosure risk of a release',
-        description:
-          'Returns sensitivities, bounds on the disclosure risk at an epsilon, and the beliefs of an adversary after a ' +
-          'response (Lee and Clifton 2011). Uses only the people in the request. Reads no dataset and costs nothing.',
-        body: riskRequest,
-        response: { 200: jsonText('Disclosure risk of a release.', riskReport) },
-      },
+  app.post('/v1/risk', {
+    config: { roles: EVERYONE },
+    bodyLimit: QUESTION_LIMIT_BYTES,
+    schema: {
+      tags: ['Disclosure risk'],
+      operationId: 'assessRisk',
+      summary: 'Compute the disclosure risk of a release',
+      description:
+        'Returns sensitivities, bounds on the disclosure risk at an epsilon, and the beliefs of an adversary after a ' +
+        'response (Lee and Clifton 2011). Uses only the people in the request. Reads no dataset and costs nothing.',
+      body: riskRequest,
+      response: { 200: jsonText('Disclosure risk of a release.', riskReport) },
     },
-    async (request, reply) => {
+    handler: async (request, reply) => {
       const terms = termsOf(request, reply, COMPUTATION_TIMEOUT_MS)
       return sendAnswer(reply, {
         body: await riskPool.run('risk', bodyText(request), terms),
         replayed: false,
       })
     },
-  )
+  })
 
-  app.post(
-    '/v1/risk/epsilon',
-    {
-      config: { roles: EVERYONE },
-      bodyLimit: QUESTION_LIMIT_BYTES,
-      schema: {
-        tags: ['Disclosure risk'],
-        operationId: 'chooseEpsilon',
-        summary: 'Compute the epsilon for an accepted disclosure risk',
-        description:
-          'Returns the largest epsilon that keeps the risk: by the upper bound in closed form, and by the tight bound by ' +
-          'bisection. With `curve` it also returns both bounds over a range of epsilons. ' +
-          `GET /v1/plots/risk ${linkTo('risk', 'plots them')}.`,
-        body: epsilonRequest,
-        response: { 200: jsonText('Epsilon for an accepted risk.', epsilonReport) },
-      },
+  app.post('/v1/risk/epsilon', {
+    config: { roles: EVERYONE },
+    bodyLimit: QUESTION_LIMIT_BYTES,
+    schema: {
+      tags: ['Disclosure risk'],
+      operationId: 'chooseEpsilon',
+      summary: 'Compute the epsilon for an accepted disclosure risk',
+      description:
+        'Returns the largest epsilon that keeps the risk: by the upper bound in closed form, and by the tight bound by ' +
+        'bisection. With `curve` it also returns both bounds over a range of epsilons. ' +
+        `GET /v1/plots/risk ${linkTo('risk', 'plots them')}.`,
+      body: epsilonRequest,
+      response: { 200: jsonText('Epsilon for an accepted risk.', epsilonReport) },
     },
-    async (request, reply) => {
+    handler: async (request, reply) => {
       const terms = termsOf(request, reply, COMPUTATION_TIMEOUT_MS)
       return sendAnswer(reply, {
         body: await riskPool.run('epsilon', bodyText(request), terms),
         replayed: false,
       })
     },
-  )
+  })
 }
