@@ -1,4 +1,4 @@
-import type { FastifyDynamicSwaggerOptions, SwaggerTransformObject } from '@fastify/swagger'
+import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger'
 import type { RouteOptions } from 'fastify'
 import { createJsonSchemaTransform, createJsonSchemaTransformObject } from 'fastify-type-provider-zod'
 import type { OpenAPIV3_1 } from 'openapi-types'
@@ -10,7 +10,7 @@ import { linkTo } from '../../schemas/studies/plots.ts'
 import type { Role } from '../../src/http/access/principal.ts'
 import { defined } from '../../src/privacy/defined.ts'
 import { PROBLEMS } from '../../src/privacy/problems.ts'
-import { shareParts } from './shared-parts.ts'
+import { operationsOf, shareParts } from './shared-parts.ts'
 
 /** Tags of routes, in the order of the document. Their names in the document begin with the reader. */
 const TAGS: Readonly<Record<string, { readonly name: string; readonly description: string }>> = {
@@ -156,13 +156,14 @@ export function openApiOptions(issuer?: string): FastifyDynamicSwaggerOptions {
       return { schema: { ...rest, tags: tags.map((tag) => TAGS[tag]?.name ?? tag) }, url }
     },
     transformObject: (document) => {
-      const generated = listProblemCodes(
-        describeConditions(
-          nameExamples(pruneSchemas(createJsonSchemaTransformObject({ zodToJsonConfig })(document))),
-        ),
-      )
-      shareParts(generated as OpenAPIV3_1.Document)
-      return issuer === undefined ? generated : offerTokens(generated)
+      const openapi = createJsonSchemaTransformObject({ zodToJsonConfig })(document) as OpenAPIV3_1.Document
+      pruneSchemas(openapi)
+      nameExamples(openapi)
+      describeConditions(openapi)
+      listProblemCodes(openapi)
+      shareParts(openapi)
+      if (issuer !== undefined) offerTokens(openapi)
+      return openapi
     },
   }
 }
@@ -179,17 +180,11 @@ function tokenScheme(issuer: string | undefined) {
 }
 
 /** Adds tokens to the credentials of every operation that takes a key of a role. */
-function offerTokens(document: ReturnType<SwaggerTransformObject>): ReturnType<SwaggerTransformObject> {
-  const openapi = document as OpenAPIV3_1.Document
-  for (const item of Object.values(openapi.paths ?? {}))
-    for (const method of ['get', 'post', 'put', 'patch', 'delete'] as const) {
-      const operation = item?.[method]
-      const takesKey = operation?.security?.some((scheme) =>
-        Object.keys(scheme).some((name) => ROLE_SCHEMES.has(name)),
-      )
-      if (takesKey) operation?.security?.push({ accessToken: [] })
-    }
-  return document
+function offerTokens(openapi: OpenAPIV3_1.Document): void {
+  for (const { security = [] } of operationsOf(openapi)) {
+    const takesKey = security.some((scheme) => Object.keys(scheme).some((name) => ROLE_SCHEMES.has(name)))
+    if (takesKey) security.push({ accessToken: [] })
+  }
 }
 
 /** Returns the document as YAML. Strings are quoted, because readers of YAML 1.1 misread a bare `=` or `no`. */
@@ -204,8 +199,7 @@ const INPUT_SUFFIX = 'Input'
  * Removes schemas that no operation uses. The type provider writes every named schema twice, for requests (`NameInput`)
  * and for responses (`Name`). A request's schema gets the plain name if only that one is used, or if both are equal.
  */
-function pruneSchemas(document: ReturnType<SwaggerTransformObject>): ReturnType<SwaggerTransformObject> {
-  const openapi = document as OpenAPIV3_1.Document
+function pruneSchemas(openapi: OpenAPIV3_1.Document): void {
   const schemas = openapi.components?.schemas ?? {}
   const reached = new Set<string>()
   const waiting = referencesIn(openapi.paths)
@@ -227,14 +221,11 @@ function pruneSchemas(document: ReturnType<SwaggerTransformObject>): ReturnType<
   const kept = Object.entries(schemas)
     .filter(([name]) => reached.has(name))
     .sort(([one], [other]) => (one < other ? -1 : 1))
-  return {
-    ...openapi,
-    paths: renamed(openapi.paths ?? {}),
-    components: {
-      ...openapi.components,
-      schemas: Object.fromEntries(kept.map(([name, schema]) => [nameOf(name), renamed(schema)])),
-    },
-  } as ReturnType<SwaggerTransformObject>
+  openapi.paths = renamed(openapi.paths ?? {})
+  openapi.components = {
+    ...openapi.components,
+    schemas: Object.fromEntries(kept.map(([name, schema]) => [nameOf(name), renamed(schema)])),
+  }
 }
 
 /** Names of the schemas of requests that differ from those of responses, themselves or in what they refer to. */
@@ -260,19 +251,16 @@ function referencesIn(part: unknown): string[] {
 }
 
 /** Adds an example per variant to bodies that have several, so that Swagger UI offers them by name. */
-function nameExamples(document: ReturnType<SwaggerTransformObject>): ReturnType<SwaggerTransformObject> {
-  const openapi = document as OpenAPIV3_1.Document
+function nameExamples(openapi: OpenAPIV3_1.Document): void {
   const schemas: Readonly<Record<string, OpenAPIV3_1.SchemaObject>> = openapi.components?.schemas ?? {}
   const named = (part: unknown): OpenAPIV3_1.SchemaObject | undefined => schemas[referencesIn(part)[0] ?? '']
-  for (const item of Object.values(openapi.paths ?? {})) {
-    const body = item?.post?.requestBody
+  for (const { requestBody: body } of operationsOf(openapi)) {
     const media = body !== undefined && 'content' in body ? body.content['application/json'] : undefined
     const whole = named(media?.schema)
     if (media === undefined || whole?.oneOf === undefined) continue
     const examples = [whole, ...whole.oneOf.map(named)].flatMap((schema) => schema?.examples ?? [])
     media.examples = Object.fromEntries(examples.map((value) => [String(value.kind), { value }]))
   }
-  return document
 }
 
 const ETAG = {
@@ -290,22 +278,17 @@ const IF_NONE_MATCH: OpenAPIV3_1.ParameterObject = {
 }
 
 /** Describes conditional requests of the operations that have them. */
-function describeConditions(
-  document: ReturnType<SwaggerTransformObject>,
-): ReturnType<SwaggerTransformObject> {
-  for (const item of Object.values((document as OpenAPIV3_1.Document).paths ?? {})) {
-    const { responses, parameters = [] } = item?.get ?? {}
-    if (item?.get === undefined || responses?.['304'] === undefined) continue
-    item.get.parameters = [...parameters, IF_NONE_MATCH]
+function describeConditions(openapi: OpenAPIV3_1.Document): void {
+  for (const operation of operationsOf(openapi)) {
+    const { responses = {}, parameters = [] } = operation
+    if (responses['304'] === undefined) continue
+    operation.parameters = [...parameters, IF_NONE_MATCH]
     for (const status of ['200', '304']) Object.assign(responses[status] ?? {}, WITH_ETAG)
   }
-  return document
 }
 
 /** Lists all problem codes as examples of a code. Not as an enumeration, because a later version may have further codes. */
-function listProblemCodes(document: ReturnType<SwaggerTransformObject>): ReturnType<SwaggerTransformObject> {
-  const openapi = document as OpenAPIV3_1.Document
+function listProblemCodes(openapi: OpenAPIV3_1.Document): void {
   const code = openapi.components?.schemas?.Problem?.properties?.code
   if (code !== undefined) Object.assign(code, { examples: Object.keys(PROBLEMS) })
-  return document
 }

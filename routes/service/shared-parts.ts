@@ -7,11 +7,16 @@ const RESPONSE_NAMES: Readonly<Record<string, string>> = {
   '5XX': 'Failed',
 }
 
-/** Moves the parameters and responses that operations repeat to the components of a document, so that it states each once. */
-export function shareParts(openapi: OpenAPIV3_1.Document): void {
-  const operations = Object.values(openapi.paths ?? {}).flatMap((item) =>
+/** All operations of a document. */
+export function operationsOf(openapi: OpenAPIV3_1.Document): readonly OpenAPIV3_1.OperationObject[] {
+  return Object.values(openapi.paths ?? {}).flatMap((item) =>
     (['get', 'post', 'put', 'patch', 'delete'] as const).flatMap((method) => item?.[method] ?? []),
   )
+}
+
+/** Moves the parameters and responses that operations repeat to the components of a document, so that it states each once. */
+export function shareParts(openapi: OpenAPIV3_1.Document): void {
+  const operations = operationsOf(openapi)
   const parameters = sharedParts(
     'parameters',
     operations.flatMap(({ parameters = [] }) =>
