@@ -27,7 +27,7 @@ const ALLOWED: Record<string, readonly string[]> = {
     'src/privacy',
   ],
   'src/studies': ['schemas', 'src/answers', 'src/core', 'src/platform', 'src/privacy'],
-  'src/http': ['src/answers', 'src/ledger', 'src/platform', 'src/privacy'],
+  'src/http': ['schemas', 'src/answers', 'src/ledger', 'src/platform', 'src/privacy'],
   routes: [
     'schemas',
     'src/answers',

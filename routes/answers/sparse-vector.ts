@@ -33,11 +33,6 @@ interface SparseVectorOptions extends AnswerDependencies {
   readonly versionUses: VersionUses
 }
 
-/** Session of the example request of the OpenAPI document, opened by the analyst of the first key. */
-const EXAMPLE_SESSION = 'bb863387f94c035d1ca08510186cd33a'
-
-const parameters = sessionParameters(EXAMPLE_SESSION)
-
 const opened = jsonText('The session.', openedSession)
 
 /** Sessions of the sparse vector technique: charged once, open until their positives are used up. */
@@ -109,7 +104,7 @@ export const sparseVectorRoutes: FastifyPluginAsyncZod<SparseVectorOptions> = as
         'Reports whether a count reaches the threshold of the session, at no further cost. Questions of a session are ' +
         'answered one after the other. Each answer is stored before it is sent, and a repeat replays it ' +
         '(`Idempotent-Replayed: true`). The example uses the example session.',
-      params: parameters,
+      params: sessionParameters,
       querystring: notPractised,
       headers: idempotencyHeaders,
       body: sessionQuestion,
@@ -131,7 +126,7 @@ export const sparseVectorRoutes: FastifyPluginAsyncZod<SparseVectorOptions> = as
       operationId: 'getSession',
       summary: 'Get a session and its answers',
       description: 'Answers are listed newest first. The example is the example session.',
-      params: parameters,
+      params: sessionParameters,
       querystring: numberedPageQuery,
       response: { 200: sessionSchema },
     },

@@ -3,7 +3,6 @@ import { z } from 'zod'
 import { issuedKey, keyList, keyParameters, keyRequest, rotationRequest } from '../../schemas/service/keys.ts'
 import { pageQuery } from '../../schemas/values.ts'
 import type { KeyActRecorder } from '../../src/http/access/identity.ts'
-import { DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS } from '../../src/http/access/keys/key-changes.ts'
 import type { IssuedKey, KeyStore } from '../../src/http/access/keys/keys.ts'
 import { principalOf } from '../../src/http/access/roles.ts'
 import { pageOf } from '../../src/http/paging.ts'
@@ -12,8 +11,6 @@ interface KeysOptions {
   readonly keys: KeyStore
   readonly keyActs: Pick<KeyActRecorder, 'recordPending'>
 }
-
-const rotation = rotationRequest({ default: DEFAULT_OVERLAP_SECONDS, longest: MAX_OVERLAP_SECONDS })
 
 /** Management of API keys. Changes take effect on every replica at once. */
 export const keysRoutes: FastifyPluginAsyncZod<KeysOptions> = async (app, { keys, keyActs }) => {
@@ -65,7 +62,7 @@ export const keysRoutes: FastifyPluginAsyncZod<KeysOptions> = async (app, { keys
         'Returns a new key under the same id. The previous key stays valid for the overlap, so that its users can change to ' +
         'the new one at different times.',
       params: keyParameters,
-      body: rotation,
+      body: rotationRequest,
       response: { 200: issuedKey },
     },
     handler: async (request) => {

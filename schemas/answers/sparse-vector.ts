@@ -43,12 +43,13 @@ export const sessionRequest = z
     examples: [{ threshold: 20_000, positives: 3, epsilon: 0.5 }],
   })
 
+/** Session of the example request of the OpenAPI document, opened by the analyst of the first key. */
+const EXAMPLE_SESSION = 'bb863387f94c035d1ca08510186cd33a'
+
 /** Path parameter of the paths below /v1/sparse-vector-sessions/{id}. */
-export function sessionParameters(exampleId: string) {
-  return z.strictObject({
-    id: hexId.meta({ description: 'The `id` of a session.', example: exampleId }),
-  })
-}
+export const sessionParameters = z.strictObject({
+  id: hexId.meta({ description: 'The `id` of a session.', example: EXAMPLE_SESSION }),
+})
 
 /** POST /v1/sparse-vector-sessions/{id}/questions */
 export const sessionQuestion = z.strictObject({ where }).meta({

@@ -133,21 +133,21 @@ export const issuedKey = apiKey
   })
   .meta({ id: 'IssuedKey', description: 'A new or rotated API key.' })
 
-/**
- * Creates the schema of POST /v1/keys/{id}/rotate.
- * @param overlap default and longest overlap in seconds
- */
-export function rotationRequest(overlap: { readonly default: number; readonly longest: number }) {
-  return z
-    .strictObject({
-      overlapSeconds: z
-        .int()
-        .min(0)
-        .max(overlap.longest)
-        .default(overlap.default)
-        .describe(
-          'Time for which the previous key stays valid. 0 ends it at once, together with the keys of earlier rotations.',
-        ),
-    })
-    .meta({ id: 'RotationRequest', description: 'Rotation of a key.', examples: [{ overlapSeconds: 600 }] })
-}
+/** Default time for which the previous text of a key stays valid after a rotation. */
+export const DEFAULT_OVERLAP_SECONDS = 3_600
+/** Longest time for which the previous text of a key may stay valid after a rotation: 30 days. */
+const MAX_OVERLAP_SECONDS = 2_592_000
+
+/** POST /v1/keys/{id}/rotate */
+export const rotationRequest = z
+  .strictObject({
+    overlapSeconds: z
+      .int()
+      .min(0)
+      .max(MAX_OVERLAP_SECONDS)
+      .default(DEFAULT_OVERLAP_SECONDS)
+      .describe(
+        'Time for which the previous key stays valid. 0 ends it at once, together with the keys of earlier rotations.',
+      ),
+  })
+  .meta({ id: 'RotationRequest', description: 'Rotation of a key.', examples: [{ overlapSeconds: 600 }] })

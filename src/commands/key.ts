@@ -1,16 +1,23 @@
 import type { Command } from 'commander'
+import { DEFAULT_OVERLAP_SECONDS, keyRequest, rotationRequest } from '../../schemas/service/keys.ts'
 import { readConfig } from '../config.ts'
-import {
-  COMMAND_LINE,
-  DEFAULT_OVERLAP_SECONDS,
-  MAX_OVERLAP_SECONDS,
-} from '../http/access/keys/key-changes.ts'
+import { COMMAND_LINE } from '../http/access/keys/key-changes.ts'
 import { openKeyDocument } from '../http/access/keys/key-document.ts'
 import { type ApiKey, type KeyStore, openKeyStore } from '../http/access/keys/keys.ts'
-import { type KeySettings, ROLES, type Role } from '../http/access/principal.ts'
+import { ROLES, type Role } from '../http/access/principal.ts'
 import { openDocuments } from '../ledger/documents/documents.ts'
 import { defined } from '../privacy/defined.ts'
-import { type CommandDefinition, Misuse } from './command.ts'
+import { checked, numberOf } from './checked-options.ts'
+import type { CommandDefinition } from './command.ts'
+
+/** Arguments and options, by the fields of requests that they give. */
+const OPTIONS = {
+  name: '<name>',
+  expiresAt: '--expires-at',
+  overlapSeconds: '--overlap-seconds',
+  'settings.epsilon': '--epsilon',
+  'settings.halfWidth': '--half-width',
+}
 
 interface CreationOptions {
   readonly datasets?: string
@@ -49,7 +56,8 @@ once. Only its digest is stored.`,
       `time for which the previous key stays valid (default: ${DEFAULT_OVERLAP_SECONDS})`,
     )
     .action(async (id: string, { overlapSeconds }: { readonly overlapSeconds?: string }) => {
-      const seconds = overlapFrom(overlapSeconds)
+      const asked = defined({ overlapSeconds: numberOf(overlapSeconds) })
+      const { overlapSeconds: seconds } = checked(rotationRequest, asked, OPTIONS)
       console.log((await withKeys((keys) => keys.rotate(id, seconds, COMMAND_LINE))).text)
     })
   command
@@ -88,10 +96,14 @@ function defineCreation(command: Command, role: Role): void {
       'adds a key for a principal that has or had one: both have the same releases and allotments',
     )
     .action(async (name: string, options: CreationOptions) => {
-      const { samePrincipal } = options
-      const [datasets, expiresAt] = [datasetsFrom(options.datasets), timeFrom(options.expiresAt)]
-      const [spending, settings] = [spendingFrom(options.spending), settingsFrom(options)]
-      const request = defined({ name, role, datasets, expiresAt, samePrincipal, spending, settings })
+      const { datasets, epsilon, halfWidth, halfWidths, ...others } = options
+      const settings = defined({ epsilon: numberOf(epsilon), halfWidth: numberOf(halfWidth), halfWidths })
+      const asked = defined({
+        ...{ name, role, ...others },
+        datasets: datasets?.split(','),
+        settings: Object.keys(settings).length === 0 ? undefined : settings,
+      })
+      const request = checked(keyRequest, asked, OPTIONS)
       console.log((await withKeys((keys) => keys.create(request, COMMAND_LINE))).text)
     })
   if (role !== 'analyst') return
@@ -105,55 +117,10 @@ function defineCreation(command: Command, role: Role): void {
     .option('--half-widths', 'these sessions begin with sotto.half_widths = on')
 }
 
-function spendingFrom(text: string | undefined): 'never' | 'allow' | undefined {
-  if (text === undefined || text === 'never' || text === 'allow') return text
-  throw new Misuse('--spending: must be never or allow')
-}
-
-function settingsFrom(options: CreationOptions): KeySettings | undefined {
-  if (options.epsilon !== undefined && options.halfWidth !== undefined)
-    throw new Misuse('--half-width: must not be given together with --epsilon')
-  const settings = defined({
-    epsilon: amountFrom('--epsilon', options.epsilon),
-    halfWidth: amountFrom('--half-width', options.halfWidth),
-    halfWidths: options.halfWidths,
-  })
-  return Object.keys(settings).length === 0 ? undefined : settings
-}
-
-function amountFrom(option: string, text: string | undefined): number | undefined {
-  if (text === undefined) return undefined
-  const amount = Number(text)
-  if (text.trim() === '' || !(amount > 0 && amount <= 1e9))
-    throw new Misuse(`${option}: must be a number greater than 0`)
-  return amount
-}
-
 function describe({ id, role, datasets, expiresAt }: ApiKey): string {
   const limits = [
     ...(datasets === undefined ? [] : [`datasets ${datasets.join(',')}`]),
     ...(expiresAt === undefined ? [] : [`expires ${expiresAt}`]),
   ]
   return [id, role, ...limits].join('\t')
-}
-
-function overlapFrom(text = String(DEFAULT_OVERLAP_SECONDS)): number {
-  const seconds = Number(text)
-  if (!/^\d+$/.test(text) || seconds > MAX_OVERLAP_SECONDS)
-    throw new Misuse(`--overlap-seconds: must be a whole number from 0 to ${MAX_OVERLAP_SECONDS}`)
-  return seconds
-}
-
-function timeFrom(text: string | undefined): string | undefined {
-  if (text !== undefined && !/^\d{4}-\d\d-\d\dT.*(Z|[+-]\d\d:\d\d)$/.test(text))
-    throw new Misuse('--expires-at: must be a time with a zone, such as 2030-01-31T12:00:00Z')
-  return text
-}
-
-/** @throws Misuse for an id that no dataset can have, which is probably misspelt */
-function datasetsFrom(text: string | undefined): readonly string[] | undefined {
-  const datasets = text?.split(',')
-  if (datasets !== undefined && !datasets.every((dataset) => /^[a-z][a-z0-9-]{0,62}$/.test(dataset)))
-    throw new Misuse('--datasets: must be ids of datasets, separated by commas')
-  return datasets
 }

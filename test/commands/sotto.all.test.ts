@@ -94,7 +94,7 @@ test.each([
   ['population --rows 10 --seed s --columns 3', "unknown option '--columns'"],
   ['key owner ada', "unknown command 'owner'"],
   ['key analyst', "missing required argument 'name'"],
-  ['key analyst Ada', 'name: must be 1 to 63 lower-case letters'],
+  ['key analyst Ada', '<name>: must be 1 to 63 lower-case letters'],
 ])(
   'a command that cannot be carried out ends with exit code 2 and states the reason: %s',
   async (line, message) => {

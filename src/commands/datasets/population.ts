@@ -1,12 +1,10 @@
 import { mkdirSync } from 'node:fs'
 import path from 'node:path'
-import type { z } from 'zod'
 import { populationSource, visitsSource } from '../../../schemas/datasets/dataset.ts'
 import { populationCsv } from '../../datasets/registration/sources/population.ts'
 import { clinicCsv } from '../../datasets/registration/sources/visits.ts'
-import { ruleOf } from '../../privacy/rule.ts'
+import { checked, numberOf } from '../checked-options.ts'
 import { type CommandDefinition, Misuse, writeOutput } from '../command.ts'
-import { exactNumber } from '../exact-number.ts'
 
 type PopulationOptions = Partial<Record<'rows' | 'visits' | 'seed' | 'output', string>>
 
@@ -36,32 +34,9 @@ the patients of a clinic, their visits and its hospitals as three files, to be j
 }
 
 async function writeClinic(visits: object, folder: string | undefined): Promise<void> {
-  const source = checked(visitsSource, { kind: 'visits', ...visits }, { people: 'rows', rows: 'visits' })
+  const source = checked(visitsSource, { kind: 'visits', ...visits }, { people: '--rows', rows: '--visits' })
   if (folder === undefined) throw new Misuse('--output: must be a folder for the files of --visits')
   mkdirSync(folder, { recursive: true })
   for (const [name, text] of Object.entries(clinicCsv(source)))
     await writeOutput(path.join(folder, `${name}.csv`), text)
-}
-
-function numberOf(text: string | undefined): number | undefined {
-  return text === undefined ? undefined : (exactNumber(text) ?? Number.NaN)
-}
-
-/**
- * Checks options as fields of a source.
- * @param names options that are called differently from their fields
- * @throws Misuse naming the options at fault
- */
-function checked<Source>(
-  schema: z.ZodType<Source>,
-  fields: object,
-  names: Readonly<Record<string, string>> = {},
-): Source {
-  const parsed = schema.safeParse(fields, { error: ruleOf })
-  if (parsed.success) return parsed.data
-  const lines = parsed.error.issues.map(({ path: [field = ''], message }) => {
-    const name = String(field)
-    return `--${names[name] ?? name}: ${message}`
-  })
-  throw new Misuse(lines.join('\n'))
 }

@@ -1,4 +1,7 @@
-export const ROLES = ['analyst', 'custodian', 'auditor'] as const
+import { apiKey } from '../../../schemas/service/keys.ts'
+import type { Wire } from '../../privacy/wire.ts'
+
+export const ROLES = apiKey.shape.role.options
 
 /** Role of a key; it decides which calls the key may make. */
 export type Role = (typeof ROLES)[number]
@@ -18,31 +21,13 @@ export interface Principal {
   readonly key?: string
 }
 
+type KeyFacts = Wire<typeof apiKey>
+
 /** Settings with which sessions over PostgreSQL's protocol begin. At most one of price and precision. */
-export interface KeySettings {
-  readonly epsilon?: number
-  readonly halfWidth?: number
-  readonly halfWidths?: boolean
-}
+export type KeySettings = NonNullable<KeyFacts['settings']>
 
 /** Limits on the use of the service by one principal. */
-export interface Quota {
-  /** Requests per minute in the long run. */
-  readonly requestsPerMinute: number
-  /** Requests that may arrive at once, after a pause. */
-  readonly burst: number
-  /** Requests that may be under way at a time, including those that wait for a turn. */
-  readonly concurrentRequests: number
-  /** Bytes of answers and denials that the ledger may store for the principal, per dataset. */
-  readonly storedBytesPerDataset: number
-}
-
-export const QUOTA_FIELDS = [
-  'requestsPerMinute',
-  'burst',
-  'concurrentRequests',
-  'storedBytesPerDataset',
-] as const satisfies readonly (keyof Quota)[]
+export type Quota = Required<NonNullable<KeyFacts['quota']>>
 
 /** True if a principal may see and use a dataset. */
 export function mayUse({ datasets }: Principal, dataset: string): boolean {

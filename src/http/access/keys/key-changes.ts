@@ -1,30 +1,15 @@
 import { randomUUID } from 'node:crypto'
+import type { z } from 'zod'
+import type { keyRequest } from '../../../../schemas/service/keys.ts'
 import { defined } from '../../../privacy/defined.ts'
 import { Refusal, refuseField } from '../../../privacy/refusal.ts'
-import type { KeySettings, Principal, Quota, Role } from '../principal.ts'
-import { type Change, KEY_NAME, type KeyAct, type KeyFile, type StoredKey } from './key-file.ts'
+import type { Principal } from '../principal.ts'
+import type { Change, KeyAct, KeyFile, StoredKey } from './key-file.ts'
 import { digestOfKey } from './key-text.ts'
 import { scramVerifierOf } from './scram.ts'
 
-/** Request for a new API key. */
-export interface NewKey {
-  readonly name: string
-  readonly role: Role
-  /** Ids of the only datasets that the key may use. They need not be registered yet. */
-  readonly datasets?: readonly string[]
-  readonly quota?: Partial<Quota>
-  readonly spending?: Principal['spending']
-  readonly settings?: KeySettings
-  /** ISO 8601. */
-  readonly expiresAt?: string
-  /** True if the name may have had keys before: the new key then belongs to the same principal. */
-  readonly samePrincipal?: boolean
-}
-
-/** Default time for which the previous text of a key stays valid after a rotation. */
-export const DEFAULT_OVERLAP_SECONDS = 3_600
-/** Longest time for which the previous text of a key may stay valid after a rotation: 30 days. */
-export const MAX_OVERLAP_SECONDS = 2_592_000
+/** Request for a new API key. Its datasets need not be registered yet. */
+export type NewKey = z.input<typeof keyRequest>
 
 /** The year 10000: later years have another form in ISO 8601. */
 const END_OF_TIME_MS = Date.UTC(10_000, 0)
@@ -149,13 +134,9 @@ export function isValid({ expiresAt }: Pick<StoredKey, 'expiresAt'>, atMs: numbe
 
 /**
  * Checks the name of a new key.
- * @throws Refusal if it is malformed or reserved, has another role, or belongs to a principal and `samePrincipal` is not set.
+ * @throws Refusal if it is reserved, has another role, or belongs to a principal and `samePrincipal` is not set.
  */
 function requireUsableName(contents: KeyFile, { name, role, samePrincipal }: NewKey, by: Author): void {
-  if (!KEY_NAME.test(name)) {
-    const rule = 'must be 1 to 63 lower-case letters, digits and "-", starting with a letter'
-    throw refuseField('invalid-request', 'name', rule)
-  }
   if (name === RESERVED_NAME) throw refuseField('invalid-request', 'name', 'is reserved for the service')
   const before = nameEntry(contents, name)
   if (before === undefined) return

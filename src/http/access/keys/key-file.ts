@@ -1,41 +1,18 @@
 import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { z } from 'zod'
+import { apiKey } from '../../../../schemas/service/keys.ts'
 import { writePrivately } from '../../../platform/files/durable-file.ts'
 import { FileLockTimeout, withFileLock } from '../../../platform/files/file-lock.ts'
 import { createWritableFolder } from '../../../platform/files/writable-folder.ts'
-import { QUOTA_FIELDS, ROLES } from '../principal.ts'
-
-/** Name of a principal with API keys. Names of other principals contain a `:`. */
-export const KEY_NAME = /^[a-z][a-z0-9-]{0,62}$/
 
 const digest = z.string().regex(/^[0-9a-f]{64}$/)
-const name = z.string().regex(KEY_NAME)
-const role = z.enum(ROLES)
 const time = z.iso.datetime()
 
 /** Verifier of SCRAM-SHA-256; absent for texts of before it was stored. */
 const scram = z.strictObject({ storedKey: z.base64(), serverKey: z.base64() }).optional()
 
-const storedKey = z.strictObject({
-  /** The name and a number, such as `ada.2`. Never used again. */
-  id: z.string(),
-  name,
-  role,
-  datasets: z.array(z.string()).readonly().optional(),
-  quota: z.partialRecord(z.enum(QUOTA_FIELDS), z.number().min(0)).optional(),
-  spending: z.enum(['never', 'allow']).optional(),
-  settings: z
-    .strictObject({
-      epsilon: z.number().positive().exactOptional(),
-      halfWidth: z.number().positive().exactOptional(),
-      halfWidths: z.boolean().exactOptional(),
-    })
-    .optional(),
-  expiresAt: time.optional(),
-  createdAt: time,
-  createdBy: z.string().optional(),
-  rotatedAt: time.optional(),
+const storedKey = apiKey.omit({ earlierValidUntil: true }).extend({
   sha256: digest,
   scram,
   /** Digests of previous texts, with the times until which they are valid. */
@@ -59,7 +36,7 @@ const keyFile = z.strictObject({
   version: z.literal(VERSION),
   keys: z.array(storedKey).readonly(),
   /** Every name that ever had a key: its role, which is fixed, and the number of keys that it has had. */
-  names: z.record(name, z.strictObject({ role, keys: z.int().min(1) })),
+  names: z.record(apiKey.shape.name, z.strictObject({ role: apiKey.shape.role, keys: z.int().min(1) })),
   /** Changes that are not in the ledger's chain of administrative acts yet. */
   acts: z.array(act).readonly(),
 })
