@@ -17,6 +17,7 @@ export function ruleOf(issue: z.core.$ZodRawIssue): string | undefined {
     case 'invalid_value':
       return `must be ${issue.values.length === 1 ? '' : 'one of '}${issue.values.join(', ')}${nearestOf(issue.input, issue.values)}`
     case 'too_small':
+      if (issue.inclusive === false) return `must be greater than ${issue.minimum}`
       return `must ${VERBS[issue.origin] ?? 'be'} at least ${issue.minimum}${unitOf(issue.origin, issue.minimum)}`
     case 'too_big':
       return `must ${VERBS[issue.origin] ?? 'be'} at most ${issue.maximum}${unitOf(issue.origin, issue.maximum)}`

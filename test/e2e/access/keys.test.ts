@@ -42,6 +42,12 @@ test('a key is shown once, is valid at once, and is listed without its text and 
   expect(text).not.toMatch(/[0-9a-f]{64}|sha256/)
 })
 
+test('a setting that must be above 0 says so', async () => {
+  const request = { name: 'zoe', role: 'analyst', settings: { epsilon: 0 } }
+  const { body } = await service.as('custodian').post('/v1/keys').send(request).expect(400)
+  expect(body.errors).toEqual([{ field: 'settings.epsilon', rule: 'must be greater than 0' }])
+})
+
 test('a rotated key is replaced at the end of the overlap', async () => {
   const { id, key: first } = await create({ name: 'bob', role: 'analyst' })
   const rotate = async (body: object): Promise<string> =>
