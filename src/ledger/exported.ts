@@ -7,8 +7,9 @@ import type { LedgerEvent } from './event.ts'
 import type { EventWithRequest } from './protocol/verifier/export.ts'
 import { type InferredCharge, reasonAgainstInferred, releasesNamedBy } from './protocol/verifier/inference.ts'
 import {
+  earlierOf,
   followRequests,
-  type RequestFollower,
+  type RequestCounts,
   refersToRequest,
   withFault,
 } from './protocol/verifier/requests.ts'
@@ -73,81 +74,81 @@ async function requestOf(
   return answer?.question === question ? { request: answer.request } : {}
 }
 
-/** Compares the stored requests of a dataset, all of which must be there, with the hashes in its events. */
-export async function verifyRequests(
-  ledger: Readable,
-  dataset: string,
-): Promise<ReturnType<RequestFollower['result']>> {
-  const follower = followRequests({ required: true })
-  for await (const page of eventsWithRequests(ledger, dataset)) {
-    for (const { canonical, request } of page)
-      follower.add(JSON.parse(canonical), request === undefined ? undefined : sha256(request))
-  }
-  return follower.result()
-}
-
 /** What is found of a dataset in a live ledger. */
 export interface DatasetFindings {
   readonly verification: Verification
-  readonly requests: ReturnType<RequestFollower['result']>['requests']
+  readonly requests: RequestCounts
   /** Number of answers that were recomputed from others; absent if something is broken. */
   readonly inferred?: number
 }
 
 /**
- * Verifies all of a dataset in a live ledger: as {@link verifyLedger} and {@link verifyRequests} do, and, if these find it sound,
- * as {@link verifyInferred} does.
+ * Verifies all of a dataset in a live ledger: its chain, as {@link verifyLedger} does, and its requests and answers, as
+ * {@link verifyDocuments} does.
  * @returns `undefined` if the dataset has no budget.
  * @throws LedgerFault if the store failed.
  */
 export async function verifyDataset(
-  ledger: Parameters<typeof verifyLedger>[0] & Parameters<typeof verifyInferred>[0],
+  ledger: Parameters<typeof verifyLedger>[0] & Parameters<typeof verifyDocuments>[0],
   dataset: string,
   counts?: ReadonlyMap<string, number>,
 ): Promise<DatasetFindings | undefined> {
   const chain = await verifyLedger(ledger, dataset, counts)
   if (chain === undefined) return undefined
-  const { requests, broken } = await verifyRequests(ledger, dataset)
+  const { broken, requests, inferred } = await verifyDocuments(ledger, dataset)
   const verification = withFault(chain, broken)
-  if (verification.kind === 'broken') return { verification, requests }
-  const found = await verifyInferred(ledger, dataset)
-  return found.broken === undefined
-    ? { verification, requests, inferred: found.inferred }
-    : { verification: found.broken, requests }
+  return { verification, requests, ...(verification.kind === 'sound' && { inferred }) }
 }
 
-/** The number of answers that were recomputed from the answers of their releases, and the first that does not follow from them. */
-export interface InferredFindings {
+/** What is found of the stored requests and answers of a dataset. */
+interface DocumentFindings {
+  readonly requests: RequestCounts
+  /** Number of answers that were recomputed from others, up to the first that does not follow from them. */
   readonly inferred: number
+  /** The first request or answer that is not sound. */
   readonly broken?: BrokenVerification
 }
 
 /**
- * Recomputes every stored answer of a dataset that follows from releases, alone or with a measurement of its own.
+ * Compares the stored requests of a dataset, all of which must be there, with the hashes in its events, and recomputes the
+ * stored answers that follow from releases, alone or with a measurement of their own.
  * @throws LedgerFault if the store failed.
  */
-export async function verifyInferred(
+export async function verifyDocuments(
   ledger: Readable & Pick<Releases, 'release'>,
   dataset: string,
-): Promise<InferredFindings> {
+): Promise<DocumentFindings> {
+  const follower = followRequests({ required: true })
   let inferred = 0
+  let unfounded: BrokenVerification | undefined
   for await (const page of eventsWithRequests(ledger, dataset)) {
     for (const { canonical, request } of page) {
       const event: LedgerEvent = JSON.parse(canonical)
-      const charge = inferredCharge(event, request)
-      const stored =
-        charge === undefined || event.chargeId === undefined
-          ? undefined
-          : await ledger.release(event.chargeId)
-      if (charge === undefined || stored === undefined) continue
+      const digest = request === undefined ? undefined : sha256(request)
+      follower.add(event, digest)
+      if (unfounded !== undefined || digest === undefined || digest !== event.requestHash) continue
+      const found = await recompute(ledger, event, request)
+      if (found === undefined) continue
       inferred += 1
-      const answers = await answersOf(ledger, stored)
-      const reason = reasonAgainstInferred(stored.answer, charge, answers)
-      if (reason !== undefined)
-        return { inferred, broken: { kind: 'broken', sequence: event.sequence, reason } }
+      const { sequence } = event
+      if (found.reason !== undefined) unfounded = { kind: 'broken', sequence, reason: found.reason }
     }
   }
-  return { inferred }
+  const { requests, broken } = follower.result()
+  return { requests, inferred, ...defined({ broken: earlierOf(broken, unfounded) }) }
+}
+
+/** Recomputes the answer of an event from the releases that it follows from; `undefined` if it follows from none, or is not stored. */
+async function recompute(
+  ledger: Pick<Releases, 'release'>,
+  event: LedgerEvent,
+  request: string | undefined,
+): Promise<{ readonly reason?: string | undefined } | undefined> {
+  const charge = inferredCharge(event, request)
+  if (charge === undefined || event.chargeId === undefined) return undefined
+  const stored = await ledger.release(event.chargeId)
+  if (stored === undefined) return undefined
+  return { reason: reasonAgainstInferred(stored.answer, charge, await answersOf(ledger, stored)) }
 }
 
 /** What an event and its request say about an answer that follows from releases; `undefined` for one of another kind. */

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { answer as answerSchema, preview as previewSchema } from '../../../schemas/answers/answer.ts'
-import { verifyInferred } from '../../../src/ledger/exported.ts'
+import { verifyDocuments } from '../../../src/ledger/exported.ts'
 import { openLedger } from '../../../src/ledger/open.ts'
 import { testService } from '../service.ts'
 
@@ -288,7 +288,7 @@ test('stored answers can be recomputed from the answers that they follow from, a
   const verified = await service.as('auditor').get('/v1/datasets/census/ledger/verification').expect(200)
   await service.stop()
   const ledger = await openLedger({ url: path.join(service.dataDirectory, 'ledger.sqlite') })
-  const { inferred, broken } = await verifyInferred(ledger, 'census')
+  const { inferred, broken } = await verifyDocuments(ledger, 'census')
   await ledger.close()
   await service.restart()
   expect(broken).toBeUndefined()

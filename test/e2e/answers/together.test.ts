@@ -2,7 +2,7 @@ import path from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { batchAnswer, batchPreview } from '../../../schemas/answers/answer.ts'
 import { dummyBatchAnswer } from '../../../schemas/datasets/dummy.ts'
-import { verifyInferred } from '../../../src/ledger/exported.ts'
+import { verifyDocuments } from '../../../src/ledger/exported.ts'
 import { openLedger } from '../../../src/ledger/open.ts'
 import { entry } from '../../../src/privacy/must.ts'
 import { testService } from '../service.ts'
@@ -44,7 +44,7 @@ const spent = async () => {
 const verified = async () => {
   await service.stop()
   const ledger = await openLedger({ url: path.join(service.dataDirectory, 'ledger.sqlite') })
-  const found = await verifyInferred(ledger, 'census')
+  const { requests: _, ...found } = await verifyDocuments(ledger, 'census')
   await ledger.close()
   await service.restart()
   return found

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { canonicalJson } from '../../../src/ledger/canonical.ts'
-import { verifyInferred } from '../../../src/ledger/exported.ts'
+import { verifyDocuments } from '../../../src/ledger/exported.ts'
 import { fixtureInMemory } from '../fixture.ts'
 import { basic, chargeOf, question, summed } from '../support.ts'
 
@@ -66,7 +66,7 @@ async function verified({
   }
   const measured = own === undefined ? {} : { measurement: 'm3', integers: [[own]] }
   await ledger.recordAnswer(charge.id, 1, JSON.stringify({ ...measured, inference: stated }))
-  const { broken, inferred } = await verifyInferred(ledger, 'census')
+  const { broken, inferred } = await verifyDocuments(ledger, 'census')
   await ledger.close()
   return broken ?? inferred
 }

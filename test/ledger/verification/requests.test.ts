@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
 import { canonicalJson, chargeId, sha256 } from '../../../src/ledger/canonical.ts'
-import { exportLines, verifyRequests } from '../../../src/ledger/exported.ts'
+import { exportLines, verifyDocuments } from '../../../src/ledger/exported.ts'
 import type { Ledger } from '../../../src/ledger/ledger.ts'
 import { type ExportFindings, followExport, isSound } from '../../../src/ledger/protocol/verifier/export.ts'
 import { openSqliteDatabase } from '../../../src/ledger/sqlite/database.ts'
@@ -73,7 +73,10 @@ test('an export contains the requests beside their hashes, and none of a denied 
   const found = await follow(await exportOf(ledger))
   expect(isSound(found)).toBe(true)
   expect(found.datasets[0]?.requests).toEqual({ referredTo: 6, verified: 6 })
-  expect(await verifyRequests(ledger, 'census')).toEqual({ requests: { referredTo: 6, verified: 6 } })
+  expect(await verifyDocuments(ledger, 'census')).toEqual({
+    requests: { referredTo: 6, verified: 6 },
+    inferred: 0,
+  })
   await ledger.close()
 })
 
@@ -168,7 +171,7 @@ test.each([
   database.exec(sql)
   database.close()
   const changed = ledgerOver(sqliteStore(openSqliteDatabase(path), () => FIRST_MS))
-  const { broken } = await verifyRequests(changed, 'census')
+  const { broken } = await verifyDocuments(changed, 'census')
   expect(broken).toEqual({ kind: 'broken', sequence, reason: 'the request does not match its hash' })
   await changed.close()
 })

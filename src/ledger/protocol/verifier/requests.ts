@@ -68,7 +68,8 @@ export function followRequests({ required }: { readonly required: boolean }): Re
   }
 }
 
-function earlierOf(
+/** The first of two faults. */
+export function earlierOf(
   one: BrokenVerification | undefined,
   other: BrokenVerification | undefined,
 ): BrokenVerification | undefined {
