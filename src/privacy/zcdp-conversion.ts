@@ -1,6 +1,5 @@
 import {
   type DeltaAtto,
-  deltaAtto,
   type EpsilonNano,
   epsilonNano,
   ONE_DELTA_ATTO,
@@ -79,21 +78,6 @@ export function epsilonOfRho(rho: RhoPico, deltaAtto: DeltaAtto): EpsilonNano {
   const needed = spentBy(order, rho) + surprise - order.gain
   const unit = order.excess << (FRACTION_BITS - EXCESS_BITS)
   return epsilonNano(needed <= 0n ? 0n : divideRoundingUp(needed * ONE_EPSILON_NANO, unit))
-}
-
-/** Delta of a rho-zCDP mechanism at this epsilon: the smallest value that the conversion gives, rounded up to 1e-18. */
-export function deltaOfRho(rho: RhoPico, epsilonNano: EpsilonNano): DeltaAtto {
-  if (rho === 0n) return deltaAtto(0n)
-  const [rhoNumber, epsilon] = [Number(rho) / 1e12, Number(epsilonNano) / 1e9]
-  const order = orderFrom((a) => (1 + 2 * a) * rhoNumber >= epsilon + Math.log1p(1 / a))
-  const largestSurprise = allowedBy(order, epsilonNano) + order.gain - spentBy(order, rho)
-  let [below, enough] = [0n, ONE_DELTA_ATTO]
-  while (enough - below > 1n) {
-    const middle = (below + enough) / 2n
-    if (surpriseOf(deltaAtto(middle)) <= largestSurprise) enough = middle
-    else below = middle
-  }
-  return deltaAtto(enough)
 }
 
 /** a (1 + a) rho, rounded up. */

@@ -29,7 +29,6 @@ const DEFECTS: readonly Defect[] = [
     'divideRoundingUp(needed * ONE_EPSILON_NANO, unit)',
     '(needed * ONE_EPSILON_NANO) / unit',
   ],
-  ['a delta rounded down', 'return deltaAtto(enough)', 'return deltaAtto(below)'],
   ['a rho rounded up', 'rhoPico(bought)', 'rhoPico(bought + 1n)'],
   ['no largest rho', 'bought > LARGEST_RHO_PICO ? LARGEST_RHO_PICO :', ''],
   [
@@ -40,7 +39,6 @@ const DEFECTS: readonly Defect[] = [
   ['a negative epsilon', 'needed <= 0n ? 0n :', ''],
   ['an order for rho that is not the best', '(a * a * (epsilon', '(a * (epsilon'],
   ['an order for epsilon that is not the best', 'a * a * rhoNumber +', 'a * rhoNumber +'],
-  ['an order for delta that is not the best', '(1 + 2 * a) * rhoNumber', '(1 + a) * rhoNumber'],
   ['orders that are not large', 'const LARGEST_EXCESS = 2 ** 64', 'const LARGEST_EXCESS = 1000'],
   ['orders that are not near 1', 'const LEAST_EXCESS = 2 ** -64', 'const LEAST_EXCESS = 0.01'],
   ['too few terms', 'power > 0n', 'odd < 9n'],
