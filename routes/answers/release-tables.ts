@@ -8,7 +8,7 @@ import { principalOf } from '../../src/http/access/roles.ts'
 import { termsOf } from '../../src/http/caller.ts'
 import type { Releases } from '../../src/ledger/contract/releases.ts'
 import type { StudyPool } from '../../src/studies/pools.ts'
-import { requireRelease } from './releases.ts'
+import { prefersCsv, requireRelease } from './releases.ts'
 
 interface ReleaseTablesOptions {
   readonly ledger: Releases
@@ -43,10 +43,8 @@ export const releaseTablesRoutes: FastifyPluginAsyncZod<ReleaseTablesOptions> = 
       const { columns, format } = request.query
       const { answer: stored } = await requireRelease(ledger, principalOf(request), request.params.id)
       const released = await plotPool.run('tables', { stored, only: columns }, terms)
-      const preferred =
-        format ?? (request.type(['application/json', 'text/csv']) === 'text/csv' ? 'csv' : 'json')
-      if (format === undefined) reply.header('vary', 'accept, origin')
-      if (preferred === 'json') return sendPieces(reply.type('application/json'), tablesJson(released))
+      if (!prefersCsv(request, reply, format))
+        return sendPieces(reply.type('application/json'), tablesJson(released))
       const asFile = reply
         .type('text/csv; charset=utf-8; header=present')
         .header('content-disposition', 'attachment; filename="tables.csv"')

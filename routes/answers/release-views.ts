@@ -47,7 +47,7 @@ export const releaseViewsRoutes: FastifyPluginAsyncZod<ReleaseViewsOptions> = as
     handler: async (request, reply) => {
       const release = await requireRelease(ledger, principalOf(request), request.params.id)
       const body = JSON.stringify(postprocessRelease(release.answer, request.body))
-      return sendAnswer(reply, { body, replayed: false })
+      return sendAnswer(reply, { body })
     },
   })
 

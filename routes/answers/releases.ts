@@ -1,5 +1,5 @@
 import fastifyAccepts from '@fastify/accepts'
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import type { z } from 'zod'
 import {
@@ -50,10 +50,8 @@ export const releasesRoutes: FastifyPluginAsyncZod<ReleasesOptions> = async (app
     handler: async (request, reply) => {
       const page = await ledger.releases(await selectionOf(ledger, principalOf(request), request.query))
       if (page.next !== undefined) linkNext(request, reply, cursorOf(page.next))
-      // Requests without `format` are answered by their header, and those of permitted pages name their origin.
-      if (request.query.format === undefined) reply.header('vary', 'accept, origin')
-      if (!isCsv(request, request.query))
-        return sendAnswer(reply, { body: releasesJson(page), replayed: false })
+      if (!prefersCsv(request, reply, request.query.format))
+        return sendAnswer(reply, { body: releasesJson(page) })
       return reply
         .type('text/csv; charset=utf-8; header=present')
         .header('content-disposition', 'attachment; filename="releases.csv"')
@@ -75,7 +73,7 @@ export const releasesRoutes: FastifyPluginAsyncZod<ReleasesOptions> = async (app
     },
     handler: async (request, reply) => {
       const { answer } = await requireRelease(ledger, principalOf(request), request.params.id)
-      return sendAnswer(reply, { body: answer, replayed: false })
+      return sendAnswer(reply, { body: answer })
     },
   })
 }
@@ -149,8 +147,14 @@ function sinceEpoch(time: string | undefined): number | undefined {
   return time === undefined ? undefined : Math.max(0, Date.parse(time))
 }
 
-/** True if a request asks for CSV, or prefers it to JSON. */
-function isCsv(request: FastifyRequest, { format }: ReleasesQuery): boolean {
+/** True if a request asks for CSV, or without a format prefers it to JSON by its header. */
+export function prefersCsv(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  format: ReleasesQuery['format'],
+): boolean {
   if (format !== undefined) return format === 'csv'
+  // The responses to permitted pages also depend on their origin.
+  reply.header('vary', 'accept, origin')
   return request.type(['application/json', 'text/csv']) === 'text/csv'
 }

@@ -15,7 +15,7 @@ import type { Catalog } from '../../src/datasets/catalog/catalog.ts'
 import type { VersionUses } from '../../src/datasets/catalog/version-uses.ts'
 import { requireDataset } from '../../src/http/access/permitted-datasets.ts'
 import { principalOf } from '../../src/http/access/roles.ts'
-import { termsOf } from '../../src/http/caller.ts'
+import { sendAnswer, termsOf } from '../../src/http/caller.ts'
 import { describeProblem } from '../../src/http/problem.ts'
 import {
   type EvaluationDependencies,
@@ -130,7 +130,7 @@ async function sendEvaluation(
   evaluate: (terms: Pick<Parameters<StudyPool['run']>[2], 'onProgress'>) => Promise<string>,
 ): Promise<FastifyReply> {
   const mediaType = streamAsked(request)
-  if (mediaType === undefined) return reply.type('application/json').send(await evaluate({}))
+  if (mediaType === undefined) return sendAnswer(reply, { body: await evaluate({}) })
 
   const stream = new PassThrough()
   const tell = (event: 'progress' | 'evaluation' | 'problem', json: string) =>

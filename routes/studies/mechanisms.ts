@@ -41,7 +41,7 @@ export const mechanismsRoutes: FastifyPluginAsyncZod<MechanismsOptions> = async 
     handler: async (request, reply) => {
       const terms = termsOf(request, reply, COMPARISON_TIMEOUT_MS)
       const input = { request: request.body, workload: workloadOf(request.body) }
-      return sendAnswer(reply, { body: await riskPool.run('comparison', input, terms), replayed: false })
+      return sendAnswer(reply, { body: await riskPool.run('comparison', input, terms) })
     },
   })
 }

@@ -38,7 +38,6 @@ export const riskRoutes: FastifyPluginAsyncZod<RiskOptions> = async (app, { risk
       const terms = termsOf(request, reply, COMPUTATION_TIMEOUT_MS)
       return sendAnswer(reply, {
         body: await riskPool.run('risk', bodyText(request), terms),
-        replayed: false,
       })
     },
   })
@@ -61,7 +60,6 @@ export const riskRoutes: FastifyPluginAsyncZod<RiskOptions> = async (app, { risk
       const terms = termsOf(request, reply, COMPUTATION_TIMEOUT_MS)
       return sendAnswer(reply, {
         body: await riskPool.run('epsilon', bodyText(request), terms),
-        replayed: false,
       })
     },
   })

@@ -69,7 +69,7 @@ export function termsOf(request: FastifyRequest, reply: FastifyReply, timeoutMs:
 /** Sends a stored answer, a replay, or another document that is JSON already. */
 export function sendAnswer(
   reply: FastifyReply,
-  { body, replayed }: { readonly body: string; readonly replayed: boolean },
+  { body, replayed = false }: { readonly body: string; readonly replayed?: boolean },
 ): FastifyReply {
   if (replayed) reply.header('idempotent-replayed', 'true')
   return reply.type('application/json').send(body)
