@@ -1,11 +1,9 @@
 import type { Node } from 'libpg-query'
 import { parseText } from '../../answers/sql/parsing/parser.ts'
+import { eachPart, fieldsOf, lastName } from '../../answers/sql/parsing/tree.ts'
 import { must } from '../../privacy/must.ts'
 import { DECLARED_VALUES } from '../catalogue/names.ts'
 import { catalogueSql } from './catalogue-statement.ts'
-import { eachNode } from './parameters.ts'
-
-type Fields = Record<string, unknown>
 
 /** Clauses of a statement for the values of a column. */
 const CLAUSES: readonly string[] = [
@@ -33,57 +31,43 @@ export interface ValuesOfColumn {
  * @throws Refusal as {@link catalogueSql} does
  */
 export function readValuesOfColumn(tree: Node): ValuesOfColumn | undefined {
-  const { SelectStmt: select } = structuredClone(tree) as { readonly SelectStmt?: Fields }
+  const select = fieldsOf(structuredClone(tree), 'SelectStmt')
   if (select === undefined || Object.keys(select).some((clause) => !CLAUSES.includes(clause)))
     return undefined
-  const { targetList = [], fromClause = [], distinctClause, groupClause } = select as Clauses
   const { sortClause, ...others } = select
-  const [table, second] = fromClause.map(({ RangeVar: named }) => named)
-  const names = targetList.map(({ ResTarget: target }) => nameOfColumn(target?.val))
+  const { targetList = [], fromClause = [], distinctClause, groupClause } = select
+  const [table, second] = fromClause.map((node) => fieldsOf(node, 'RangeVar'))
+  const targets = targetList.flatMap((node) => fieldsOf(node, 'ResTarget') ?? [])
+  const names = targets.map(({ val }) => lastName(fieldsOf(val, 'ColumnRef')?.fields))
   const [column] = names
   const isDistinct = distinctClause?.every((each) => Object.keys(each).length === 0)
   if (!(isDistinct ?? groupClause !== undefined) || table === undefined || second !== undefined)
     return undefined
-  if ((table.schemaname ?? 'public') !== 'public') return undefined
-  const aliases = targetList.flatMap(({ ResTarget: target }) => target?.name ?? [])
-  if (column === undefined || names.some((name) => name !== column)) return undefined
+  const { schemaname = 'public', relname = '' } = table
+  if (schemaname !== 'public' || column === undefined || names.some((name) => name !== column))
+    return undefined
+  const aliases = targets.flatMap(({ name }) => name ?? [])
   // Only ORDER BY sees the aliases.
   if (!isOnly(others, [column]) || !isOnly({ sortClause }, [column, ...aliases])) return undefined
   // Each value is one row already, in the order of the declaration.
   delete select.distinctClause
   delete select.groupClause
   select.fromClause = [
-    { RangeSubselect: { subquery: declared(table.relname, column), alias: { aliasname: 'declared' } } },
+    { RangeSubselect: { subquery: declared(relname, column), alias: { aliasname: 'declared' } } },
   ]
-  return { column, sql: catalogueSql({ SelectStmt: select } as Node) }
-}
-
-interface Clauses {
-  readonly targetList?: readonly { readonly ResTarget?: { readonly name?: string; readonly val?: Fields } }[]
-  readonly fromClause?: readonly {
-    readonly RangeVar?: { readonly relname: string; readonly schemaname?: string }
-  }[]
-  readonly distinctClause?: readonly object[]
-  readonly groupClause?: readonly object[]
-}
-
-function nameOfColumn(expression: Fields | undefined): string | undefined {
-  const { ColumnRef: column } = (expression ?? {}) as {
-    readonly ColumnRef?: { readonly fields?: readonly Fields[] }
-  }
-  const { String: last } = (column?.fields?.at(-1) ?? {}) as { readonly String?: { readonly sval?: string } }
-  return last?.sval
+  return { column, sql: catalogueSql({ SelectStmt: select }) }
 }
 
 /** True if a statement has plain parts only, and names no other columns. It takes the tables off the names. */
-function isOnly(select: Fields, names: readonly string[]): boolean {
+function isOnly(select: object, names: readonly string[]): boolean {
   let only = true
-  eachNode(select, (node) => {
-    for (const kind of Object.keys(node)) if (/^[A-Z]/.test(kind) && !PARTS.includes(kind)) only = false
-    if (node.ColumnRef === undefined) return
-    const name = nameOfColumn(node)
+  eachPart(select, (part) => {
+    for (const kind of Object.keys(part)) if (/^[A-Z]/.test(kind) && !PARTS.includes(kind)) only = false
+    const column = fieldsOf(part as Node, 'ColumnRef')
+    if (column === undefined) return
+    const name = lastName(column.fields)
     if (name === undefined || !names.includes(name)) only = false
-    else node.ColumnRef = { fields: [{ String: { sval: name } }] }
+    else part.ColumnRef = { fields: [{ String: { sval: name } }] }
   })
   return only
 }

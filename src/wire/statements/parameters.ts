@@ -1,4 +1,6 @@
-import type { Node } from 'libpg-query'
+import type { A_Const, Node, TypeCast } from 'libpg-query'
+import { eachPart, fieldsOf, lastName } from '../../answers/sql/parsing/tree.ts'
+import { defined } from '../../privacy/defined.ts'
 import { Refusal } from '../../privacy/refusal.ts'
 
 /** A constant of a statement. A number is spelled in decimal. */
@@ -21,8 +23,6 @@ export interface ParameterUse {
 /** Largest number of parameters of a statement. */
 const MOST_PARAMETERS = 1_000
 
-type Fields = Record<string, unknown>
-
 const NUMERIC_CASTS: readonly string[] = ['int2', 'int4', 'int8', 'numeric', 'float4', 'float8']
 const PLAIN_CASTS: readonly string[] = [...NUMERIC_CASTS, 'text', 'varchar', 'bpchar', 'bool']
 
@@ -30,73 +30,59 @@ const PLAIN_CASTS: readonly string[] = [...NUMERIC_CASTS, 'text', 'varchar', 'bp
  * Finds the uses of the parameters of a statement, by number from 1 on: index 0 is that of $1.
  * @throws Refusal for a number out of range
  */
-export function parametersIn(tree: unknown): readonly ParameterUse[] {
+export function parametersIn(tree: Node): readonly ParameterUse[] {
   const uses: ParameterUse[] = []
-  eachNode(tree, (node) => {
-    const reference = referenceIn(node)
-    if (reference !== undefined) note(uses, reference, {})
-    for (const [number, use] of usesAt(node)) note(uses, number, use)
+  const note = (node: Node | undefined, use: ParameterUse) => {
+    const number = numberOf(node)
+    if (number === undefined) return
+    if (number < 1 || number > MOST_PARAMETERS)
+      throw new Refusal('sql-not-supported', `Parameters have numbers from 1 to ${MOST_PARAMETERS}.`)
+    uses[number - 1] = { ...use, ...uses[number - 1] }
+  }
+  eachPart(tree, (part) => {
+    const node = part as Node
+    note(node, {})
+    const cast = fieldsOf(node, 'TypeCast')
+    note(cast?.arg, defined({ cast: castName(cast) }))
+    const { lexpr, rexpr } = fieldsOf(node, 'A_Expr') ?? {}
+    const sides = [lexpr, ...(fieldsOf(rexpr, 'List')?.items ?? [rexpr])]
+    const column = sides
+      .map((side) => lastName(fieldsOf(side, 'ColumnRef')?.fields))
+      .find((name) => name !== undefined)
+    for (const side of sides) note(side, defined({ column }))
+    const { limitCount, limitOffset } = fieldsOf(node, 'SelectStmt') ?? {}
+    for (const count of [limitCount, limitOffset]) note(count, { isCount: true })
   })
   return Array.from(uses, (use) => use ?? {})
 }
 
-function note(uses: ParameterUse[], number: number, use: ParameterUse): void {
-  if (number < 1 || number > MOST_PARAMETERS)
-    throw new Refusal('sql-not-supported', `Parameters have numbers from 1 to ${MOST_PARAMETERS}.`)
-  uses[number - 1] = { ...use, ...uses[number - 1] }
-}
-
-/** Yields what a node tells about the parameters directly below it. */
-function* usesAt(node: Fields): Generator<readonly [number, ParameterUse]> {
-  const { TypeCast: cast, A_Expr: operation, SelectStmt: select } = node as Readonly<Record<string, Fields>>
-  if (cast !== undefined) {
-    const number = referenceIn(cast.arg)
-    const name = castName(cast)
-    if (number !== undefined && name !== undefined) yield [number, { cast: name }]
-  }
-  if (operation !== undefined) {
-    const sides = [operation.lexpr, operation.rexpr].flatMap((side) => itemsOf(side))
-    const column = sides.map(columnNameOf).find((name) => name !== undefined)
-    if (column !== undefined)
-      for (const side of sides) {
-        const number = referenceIn(side)
-        if (number !== undefined) yield [number, { column }]
-      }
-  }
-  for (const count of [select?.limitCount, select?.limitOffset]) {
-    const number = referenceIn(count)
-    if (number !== undefined) yield [number, { isCount: true }]
-  }
-}
-
 /** Takes casts off constants whose spelling tells the type, such as `'M'::text`. Questions have constants without types. */
-export function dropPlainCasts(tree: unknown): void {
-  eachNode(tree, (node) => {
-    const cast = node.TypeCast as Fields | undefined
-    const name = cast === undefined ? undefined : castName(cast)
-    if (cast === undefined || name === undefined || !PLAIN_CASTS.includes(name)) return
-    const { A_Const: constant } = cast.arg as { readonly A_Const?: Fields }
-    if (constant === undefined) return
-    delete node.TypeCast
-    const { sval: text, ...facts } = constant as { readonly sval?: { readonly sval?: string } }
+export function dropPlainCasts(tree: Node): void {
+  eachPart(tree, (part) => {
+    const cast = fieldsOf(part as Node, 'TypeCast')
+    const constant = fieldsOf(cast?.arg, 'A_Const')
+    const name = castName(cast) ?? ''
+    if (constant === undefined || !PLAIN_CASTS.includes(name)) return
+    delete part.TypeCast
+    const { sval: text, ...facts } = constant
     const isNumber = NUMERIC_CASTS.includes(name) && text !== undefined
-    node.A_Const = isNumber ? { ...facts, fval: { fval: text.sval ?? '' } } : constant
+    part.A_Const = isNumber ? { ...facts, fval: { fval: text.sval ?? '' } } : constant
   })
 }
 
 /** Replaces each parameter of a tree by its value. */
-export function bindParameters(tree: unknown, values: readonly Literal[]): void {
-  eachNode(tree, (node) => {
-    const number = referenceIn(node)
+export function bindParameters(tree: Node, values: readonly Literal[]): void {
+  eachPart(tree, (part) => {
+    const number = numberOf(part as Node)
     const value = number === undefined ? undefined : values[number - 1]
     if (value === undefined) return
-    const { location } = node.ParamRef as Fields
-    delete node.ParamRef
-    node.A_Const = { ...constantOf(value), location }
+    const location = fieldsOf(part as Node, 'ParamRef')?.location
+    delete part.ParamRef
+    part.A_Const = { ...constantOf(value), location }
   })
 }
 
-function constantOf(value: Literal): Fields {
+function constantOf(value: Literal): A_Const {
   switch (value.kind) {
     case 'number':
       return { fval: { fval: value.text } }
@@ -109,38 +95,12 @@ function constantOf(value: Literal): Fields {
   }
 }
 
-function referenceIn(node: unknown): number | undefined {
-  const reference = (node as { readonly ParamRef?: { readonly number?: number } } | undefined)?.ParamRef
-  return reference === undefined ? undefined : (reference.number ?? 0)
+/** The number of a parameter; undefined for another node. */
+function numberOf(node: Node | undefined): number | undefined {
+  const parameter = fieldsOf(node, 'ParamRef')
+  return parameter && (parameter.number ?? 0)
 }
 
-function itemsOf(side: unknown): readonly unknown[] {
-  const list = (side as { readonly List?: { readonly items?: readonly unknown[] } } | undefined)?.List
-  return list === undefined ? [side] : (list.items ?? [])
-}
-
-function columnNameOf(node: unknown): string | undefined {
-  const column = (node as { readonly ColumnRef?: { readonly fields?: readonly Node[] } } | undefined)
-    ?.ColumnRef
-  return nameOf(column?.fields?.at(-1))
-}
-
-function castName({ typeName }: Fields): string | undefined {
-  const { names = [] } = (typeName ?? {}) as { readonly names?: readonly Node[] }
-  return nameOf(names.at(-1))
-}
-
-function nameOf(node: Node | undefined): string | undefined {
-  return (node as { readonly String?: { readonly sval?: string } } | undefined)?.String?.sval
-}
-
-/** Visits the nodes of a tree, each before those below it. Without recursion, because trees can be deep. */
-export function eachNode(tree: unknown, visit: (node: Fields) => void): void {
-  const waiting: unknown[] = [tree]
-  while (waiting.length > 0) {
-    const part = waiting.pop()
-    if (typeof part !== 'object' || part === null) continue
-    if (!Array.isArray(part)) visit(part as Fields)
-    for (const below of Object.values(part)) waiting.push(below)
-  }
+function castName(cast: TypeCast | undefined): string | undefined {
+  return lastName(cast?.typeName?.names)
 }

@@ -1,24 +1,22 @@
 import type {
-  ClosePortalStmt,
-  DeallocateStmt,
   DeclareCursorStmt,
   DiscardStmt,
-  ExecuteStmt,
   FetchStmt,
   Node,
   PrepareStmt,
   TransactionStmt,
   VariableSetStmt,
-  VariableShowStmt,
 } from 'libpg-query'
 import { MAX_SQL_LENGTH } from '../../../schemas/answers/sql.ts'
 import { parseText, readSelect } from '../../answers/sql/parsing/parser.ts'
+import { allOf, type ByKind, callByKind, fieldsOf, lastName, nameOf } from '../../answers/sql/parsing/tree.ts'
+import { defined } from '../../privacy/defined.ts'
 import { must } from '../../privacy/must.ts'
 import { Refusal } from '../../privacy/refusal.ts'
 import { catalogueSql, isAboutCatalogue } from './catalogue-statement.ts'
 import type { Command, ReadCommand, RefusalParts, SimpleCommand, TransactionAct } from './command.ts'
 import { readValuesOfColumn } from './declared-values.ts'
-import { bindParameters, dropPlainCasts, eachNode, type Literal, parametersIn } from './parameters.ts'
+import { bindParameters, dropPlainCasts, type Literal, parametersIn } from './parameters.ts'
 
 /** Largest length of a text of statements. Tools read the catalogue by long statements. */
 export const MAX_TEXT_LENGTH = 16_384
@@ -35,7 +33,7 @@ export function readCommands(text: string, values: readonly Literal[] = []): rea
   if (/^[\s;]*$/.test(text)) return []
   return parseText(text).map((node, place) => {
     bindParameters(node, values)
-    const { PrepareStmt: prepare } = node as { readonly PrepareStmt?: PrepareStmt }
+    const prepare = fieldsOf(node, 'PrepareStmt')
     if (prepare === undefined) return readNode(text, node)
     // The parameters are those of the statement that it prepares.
     return { command: readPrepare(text, prepare, place), parameters: [], tables: [] }
@@ -59,20 +57,12 @@ function orRefused<Read extends Command>(read: () => Read) {
 
 function readPrepare(text: string, { name = '', argtypes = [], query }: PrepareStmt, place: number): Command {
   const prepared = readNode(text, must(query, 'the statement of PREPARE'))
-  const types = argtypes.map((type) => {
-    const { TypeName: named } = type as { readonly TypeName?: { readonly names?: readonly Node[] } }
-    return nameOf(named?.names?.at(-1)) ?? ''
-  })
+  const types = argtypes.map((type) => lastName(fieldsOf(type, 'TypeName')?.names) ?? '')
   return { kind: 'prepare', name, types, place, prepared }
 }
 
 function tablesIn(tree: Node): readonly string[] {
-  const tables: string[] = []
-  eachNode(tree, ({ RangeVar: table }) => {
-    const { relname } = (table ?? {}) as { readonly relname?: string }
-    if (relname !== undefined) tables.push(relname)
-  })
-  return tables
+  return allOf(tree, 'RangeVar').flatMap(({ relname }) => relname ?? [])
 }
 
 function partsOf({ code, message, errors, facts }: Refusal): RefusalParts {
@@ -80,39 +70,24 @@ function partsOf({ code, message, errors, facts }: Refusal): RefusalParts {
 }
 
 function readCommand(text: string, node: Node): Command {
-  const [[kind, fields] = ['', {}]] = Object.entries(node)
-  switch (kind) {
-    case 'SelectStmt':
-      return readQuery(text, node)
-    case 'VariableSetStmt':
-      return readSet(fields as VariableSetStmt)
-    case 'VariableShowStmt':
-      return { kind: 'show', name: (fields as VariableShowStmt).name ?? '' }
-    case 'TransactionStmt':
-      return readTransaction(fields as TransactionStmt)
-    case 'DiscardStmt':
-      return readDiscard(fields as DiscardStmt)
-    case 'UnlistenStmt':
-      return { kind: 'discard', tag: 'UNLISTEN', all: false }
-    case 'DeallocateStmt': {
-      const { name } = fields as DeallocateStmt
-      return name === undefined ? { kind: 'deallocate' } : { kind: 'deallocate', name }
-    }
-    case 'ExecuteStmt': {
-      const { name = '', params = [] } = fields as ExecuteStmt
-      return { kind: 'execute', name, values: params.map(requireValue) }
-    }
-    case 'DeclareCursorStmt':
-      return readDeclare(text, fields as DeclareCursorStmt)
-    case 'FetchStmt':
-      return readFetch(fields as FetchStmt)
-    case 'ClosePortalStmt': {
-      const { portalname: name } = fields as ClosePortalStmt
-      return name === undefined ? { kind: 'close' } : { kind: 'close', name }
-    }
-  }
+  const command = 'SelectStmt' in node ? readQuery(text, node) : callByKind(COMMANDS, node, text)
+  if (command !== undefined) return command
+  const [kind = ''] = Object.keys(node)
   const instead = kind === 'CopyStmt' ? WITHOUT_COPY : WHAT_IS
   throw new Refusal('sql-not-supported', `${nameOfStatement(kind)} is not supported. ${instead}`)
+}
+
+const COMMANDS: ByKind<[text: string], Command> = {
+  VariableSetStmt: readSet,
+  VariableShowStmt: ({ name = '' }) => ({ kind: 'show', name }),
+  TransactionStmt: readTransaction,
+  DiscardStmt: readDiscard,
+  UnlistenStmt: () => ({ kind: 'discard', tag: 'UNLISTEN', all: false }),
+  DeallocateStmt: ({ name }) => defined({ kind: 'deallocate', name }),
+  ExecuteStmt: ({ name = '', params = [] }) => ({ kind: 'execute', name, values: params.map(requireValue) }),
+  DeclareCursorStmt: readDeclare,
+  FetchStmt: readFetch,
+  ClosePortalStmt: ({ portalname: name }) => defined({ kind: 'close', name }),
 }
 
 const WHAT_IS =
@@ -147,34 +122,24 @@ function readQuestion(text: string, node: Node): SimpleCommand {
 
 /** Takes the schema off the names of tables and columns. All datasets are in one. */
 function withoutSchema(tree: Node): void {
-  eachNode(tree, (node) => {
-    const { RangeVar: table, ColumnRef: column } = node as {
-      readonly RangeVar?: { schemaname?: string; catalogname?: string }
-      readonly ColumnRef?: { fields?: Node[] }
-    }
-    if (table?.schemaname === SCHEMA) {
+  for (const table of allOf(tree, 'RangeVar'))
+    if (table.schemaname === SCHEMA) {
       delete table.schemaname
       delete table.catalogname
     }
-    const { fields = [] } = column ?? {}
-    if (column !== undefined && fields.length === 3 && nameOf(fields[0]) === SCHEMA)
-      column.fields = fields.slice(1)
-  })
+  for (const column of allOf(tree, 'ColumnRef')) {
+    const { fields = [] } = column
+    if (fields.length === 3 && nameOf(fields[0]) === SCHEMA) column.fields = fields.slice(1)
+  }
 }
 
 const SCHEMA = 'public'
 
 /** `SELECT set_config(name, value, is_local)`. */
 function readSetConfig(node: Node): SimpleCommand | undefined {
-  const { SelectStmt: select } = node as {
-    readonly SelectStmt?: { readonly targetList?: readonly Node[]; readonly fromClause?: readonly Node[] }
-  }
-  const [only, second] = select?.targetList ?? []
-  const { ResTarget: target } = (only ?? {}) as { readonly ResTarget?: { readonly val?: Node } }
-  const { FuncCall: call } = (target?.val ?? {}) as {
-    readonly FuncCall?: { readonly funcname?: readonly Node[]; readonly args?: readonly Node[] }
-  }
-  if (second !== undefined || nameOf(call?.funcname?.at(-1)) !== 'set_config') return undefined
+  const [only, second] = fieldsOf(node, 'SelectStmt')?.targetList ?? []
+  const call = fieldsOf(fieldsOf(only, 'ResTarget')?.val, 'FuncCall')
+  if (second !== undefined || lastName(call?.funcname) !== 'set_config') return undefined
   const [name, value, local] = (call?.args ?? []).map(constantText)
   if (name === undefined || value === undefined)
     throw new Refusal('sql-not-supported', 'set_config takes constants.')
@@ -206,20 +171,13 @@ function requireConstant(node: Node): string {
 
 /** Text of a constant; undefined for another expression. The parser omits 0, false and the empty text. */
 function constantText(node: Node): string | undefined {
-  const { A_Const: constant, TypeCast: cast } = node as {
-    readonly A_Const?: {
-      readonly ival?: { readonly ival?: number }
-      readonly fval?: { readonly fval?: string }
-      readonly sval?: { readonly sval?: string }
-      readonly boolval?: { readonly boolval?: boolean }
-    }
-    readonly TypeCast?: { readonly arg?: Node }
-  }
+  const cast = fieldsOf(node, 'TypeCast')
   if (cast?.arg !== undefined) return constantText(cast.arg)
-  if (constant?.ival !== undefined) return String(constant.ival.ival ?? 0)
-  if (constant?.fval !== undefined) return constant.fval.fval ?? ''
-  if (constant?.sval !== undefined) return constant.sval.sval ?? ''
-  return constant?.boolval === undefined ? undefined : String(constant.boolval.boolval ?? false)
+  const { ival, fval, sval, boolval } = fieldsOf(node, 'A_Const') ?? {}
+  if (ival !== undefined) return String(ival.ival ?? 0)
+  if (fval !== undefined) return fval.fval ?? ''
+  if (sval !== undefined) return sval.sval ?? ''
+  return boolval && String(boolval.boolval ?? false)
 }
 
 const TRANSACTIONS: Readonly<Record<string, readonly [TransactionAct, string]>> = {
@@ -244,16 +202,15 @@ function readTransaction({
 
 /** A value of EXECUTE. */
 function requireValue(node: Node): string | null {
-  const { A_Const: constant } = node as { readonly A_Const?: { readonly isnull?: boolean } }
-  return constant?.isnull ? null : requireConstant(node)
+  return fieldsOf(node, 'A_Const')?.isnull ? null : requireConstant(node)
 }
 
 /** PostgreSQL's options of a cursor. */
 const CURSOR = { binary: 0x01, scroll: 0x02, hold: 0x20 } as const
 
 function readDeclare(
-  text: string,
   { portalname: name = '', options = 0, query }: DeclareCursorStmt,
+  text: string,
 ): Command {
   if (options & CURSOR.binary)
     throw new Refusal('sql-not-supported', 'BINARY cursors are not supported. Ask for binary rows of FETCH.')
@@ -282,8 +239,4 @@ function readFetch({ portalname: name = '', ismove: moves = false, ...to }: Fetc
 function readDiscard({ target = 'DISCARD_ALL' }: DiscardStmt): Command {
   const what = target.replace('DISCARD_', '')
   return { kind: 'discard', tag: `DISCARD ${what}`, all: what === 'ALL' }
-}
-
-function nameOf(node: Node | undefined): string | undefined {
-  return (node as { readonly String?: { readonly sval?: string } } | undefined)?.String?.sval
 }
