@@ -25,6 +25,45 @@ const NAMESPACES = { pg_catalog: 11, public: 2_200, information_schema: 13_000 }
 const FIRST_OWN_OID = 16_384
 const FIRST_FUNCTION_OID = 900_000
 const HEAP = 2
+const TABLESPACE = 1_663
+
+const ROLE = `rolname 'sotto', rolsuper false, rolinherit true, rolcreaterole false, rolcreatedb false, rolcanlogin false, rolreplication false, rolbypassrls false, rolconnlimit -1`
+
+/** What columns have in all rows of the service: a line for each relation, with columns and values in SQL. */
+const CONSTANTS = `
+pg_namespace: nspowner ${OWNER}
+pg_database: datdba ${OWNER}, encoding 6, datcollate 'C', datctype 'C', datistemplate false, datallowconn true, datconnlimit -1, dattablespace ${TABLESPACE}, datlocprovider 'c'
+pg_roles: ${ROLE}
+pg_authid: ${ROLE}
+pg_user: usename 'sotto', usecreatedb false, usesuper false
+pg_am: amname 'heap', amtype 't'
+pg_tablespace: spcname 'pg_default', spcowner ${OWNER}
+pg_collation: collnamespace ${NAMESPACES.pg_catalog}
+pg_timezone_names: abbrev 'UTC', is_dst false
+pg_settings: vartype 'string'
+pg_proc: pronamespace ${NAMESPACES.pg_catalog}, proowner ${OWNER}, prokind 'f'
+pg_type: typnamespace ${NAMESPACES.pg_catalog}, typowner ${OWNER}, typisdefined true, typrelid 0, typmodin 0, typmodout 0, typanalyze 0, typsubscript 0, typnotnull false, typbasetype 0, typtypmod -1, typndims 0
+pg_class: relowner ${OWNER}, relam ${HEAP}, reltablespace 0, relpages 0, reltuples -1, relhasindex false, relisshared false, relpersistence 'p', relchecks 0, relhasrules false, relhastriggers false, relhassubclass false, relrowsecurity false, relforcerowsecurity false, relispopulated true, relreplident 'd', relispartition false, reltoastrelid 0, reltype 0, reloftype 0, relfilenode 0, relallvisible 0, relrewrite 0
+pg_tables: schemaname 'public', tableowner 'sotto', hasindexes false, hasrules false, hastriggers false, rowsecurity false
+pg_attribute: attndims 0, attcacheoff -1, atttypmod -1, atthasdef false, atthasmissing false, attidentity '', attgenerated '', attisdropped false, attislocal true, attinhcount 0, attstattarget -1, attcompression ''
+pg_description: classoid ${OID_OF_PG_CLASS}
+schemata: catalog_name '${DATABASE}', schema_owner 'sotto'
+tables: table_catalog '${DATABASE}', table_schema 'public', table_type 'BASE TABLE', is_insertable_into 'NO', is_typed 'NO'
+table_privileges: table_catalog '${DATABASE}', table_schema 'public', grantor 'sotto', grantee 'PUBLIC', privilege_type 'SELECT', is_grantable 'NO', with_hierarchy 'YES'
+column_privileges: table_catalog '${DATABASE}', table_schema 'public', grantor 'sotto', grantee 'PUBLIC', privilege_type 'SELECT', is_grantable 'NO'
+columns: table_catalog '${DATABASE}', table_schema 'public', udt_catalog '${DATABASE}', udt_schema 'pg_catalog', is_self_referencing 'NO', identity_cycle 'NO', is_identity 'NO', is_generated 'NEVER', is_updatable 'NO'
+`
+
+/** The values in {@link CONSTANTS}, by `relation.column`. */
+const DEFAULTS: ReadonlyMap<string, string> = new Map(
+  linesOf(CONSTANTS).flatMap((line) => {
+    const [relation, columns = ''] = line.split(': ')
+    return columns.split(', ').map((column) => {
+      const [name, ...value] = column.split(' ')
+      return [`${relation}.${name}`, value.join(' ')] as const
+    })
+  }),
+)
 
 /** Writes the statements that create the catalogue over the declarations of datasets. No row of it depends on data. */
 export function catalogueStatements(entries: readonly CatalogEntry[]): readonly string[] {
@@ -37,7 +76,7 @@ export function catalogueStatements(entries: readonly CatalogEntry[]): readonly 
       name === 'pg_cursors'
         ? `CREATE VIEW ${SCHEMAS[schema]}.${name} AS SELECT unnest(getvariable('cursors'), recursive := true)`
         : `CREATE TABLE ${SCHEMAS[schema]}.${name} ` +
-          `(${columns.map(([column, type]) => `"${column}" ${typeIn(type)}`).join(', ')})`,
+          `(${columns.map(([column, type]) => `"${column}" ${typeIn(type)} DEFAULT ${DEFAULTS.get(`${name}.${column}`) ?? 'NULL'}`).join(', ')})`,
     ),
     `CREATE TABLE ${SCHEMAS.pg_catalog}.${DECLARED_VALUES} (relation VARCHAR, attribute VARCHAR, value VARCHAR)`,
     ...serverFacts(relations),
@@ -101,92 +140,63 @@ function oidsOf(entries: readonly CatalogEntry[]): ReadonlyMap<string, number> {
   return oids
 }
 
-function literal(value: Value): string {
+function literal(value: Value | undefined): string {
+  if (value === undefined) return 'DEFAULT'
   if (value === null) return 'NULL'
   return typeof value === 'string' ? `'${value.replaceAll("'", "''")}'` : String(value)
 }
 
-/** Writes the statement that adds rows with the same columns to a relation. */
+/** Writes the statement that adds rows to a relation. */
 function insert(relation: string, rows: readonly Row[], schema: SchemaName = 'pg_catalog'): string[] {
-  const [first] = rows
-  if (first === undefined) return []
-  const columns = Object.keys(first)
-  const values = rows.map((row) => `(${columns.map((column) => literal(row[column] ?? null)).join(', ')})`)
+  if (rows.length === 0) return []
+  const columns = [...new Set(rows.flatMap(Object.keys))]
+  const values = rows.map((row) => `(${columns.map((column) => literal(row[column])).join(', ')})`)
   const names = columns.map((column) => `"${column}"`).join(', ')
   return [`INSERT INTO ${SCHEMAS[schema]}.${relation} (${names}) VALUES ${values.join(', ')}`]
 }
 
 /** What every database of the service has. */
 function serverFacts(relations: readonly Relation[]): readonly string[] {
-  const databases = [DATABASE, DUMMY_DATABASE].map((datname, index) => ({
-    ...{
-      oid: FIRST_OWN_OID + index,
-      datname,
-      datdba: OWNER,
-      encoding: 6,
-      datcollate: 'C',
-      datctype: 'C',
-    },
-    ...{ datistemplate: false, datallowconn: true, datconnlimit: -1, dattablespace: 1_663 },
-    datlocprovider: 'c',
-  }))
-  const role = {
-    rolname: 'sotto',
-    rolsuper: false,
-    rolinherit: true,
-    rolcreaterole: false,
-    rolcreatedb: false,
-  }
-  const rights = {
-    rolcanlogin: false,
-    rolreplication: false,
-    rolbypassrls: false,
-    rolconnlimit: -1,
-    oid: OWNER,
-  }
+  const settings = createSettings({ name: '' }).all()
   return [
     ...insert(
       'pg_namespace',
-      Object.entries(NAMESPACES).map(([nspname, oid]) => ({ oid, nspname, nspowner: OWNER })),
+      Object.entries(NAMESPACES).map(([nspname, oid]) => ({ oid, nspname })),
     ),
-    ...insert('pg_database', databases),
-    ...insert('pg_roles', [{ ...role, ...rights }]),
-    ...insert('pg_authid', [{ ...role, ...rights }]),
-    ...insert('pg_user', [{ usename: 'sotto', usesysid: OWNER, usecreatedb: false, usesuper: false }]),
+    ...insert(
+      'pg_database',
+      [DATABASE, DUMMY_DATABASE].map((datname, index) => ({ oid: FIRST_OWN_OID + index, datname })),
+    ),
+    ...insert('pg_roles', [{ oid: OWNER }]),
+    ...insert('pg_authid', [{ oid: OWNER }]),
+    ...insert('pg_user', [{ usesysid: OWNER }]),
     ...withPrincipal('pg_roles', 'rolname', 'oid', 'true AS rolcanlogin'),
     ...withPrincipal('pg_user', 'usename', 'usesysid'),
-    ...insert('pg_am', [{ oid: HEAP, amname: 'heap', amtype: 't' }]),
-    ...insert('pg_tablespace', [{ oid: 1_663, spcname: 'pg_default', spcowner: OWNER }]),
-    ...insert(
-      'pg_collation',
-      [100, 950].map((oid) => ({ oid, collname: oid === 100 ? 'default' : 'C', collnamespace: 11 })),
-    ),
-    ...insert('pg_timezone_names', [{ name: 'UTC', abbrev: 'UTC', is_dst: false }]),
+    ...insert('pg_am', [{ oid: HEAP }]),
+    ...insert('pg_tablespace', [{ oid: TABLESPACE }]),
+    ...insert('pg_collation', [
+      { oid: 100, collname: 'default' },
+      { oid: 950, collname: 'C' },
+    ]),
+    ...insert('pg_timezone_names', [{ name: 'UTC' }]),
     ...insert(
       'pg_settings',
-      createSettings({ name: '' })
-        .all()
-        .map(([name, setting]) => ({
-          name,
-          setting,
-          reset_val: setting,
-          boot_val: setting,
-          vartype: 'string',
-        })),
+      settings.map(([name, setting]) => ({ name, setting, reset_val: setting, boot_val: setting })),
     ),
     ...typeFacts(),
     ...insert(
       'pg_class',
       relations.map(({ schema, name, oid, kind, columns }) => ({
-        ...{ oid, relname: name, relnamespace: NAMESPACES[schema], relkind: kind },
-        ...commonOfClass(columns.length),
+        oid,
+        relname: name,
+        relnamespace: NAMESPACES[schema],
+        relkind: kind,
+        relnatts: columns.length,
       })),
     ),
     ...insert(
       'schemata',
-      Object.keys(NAMESPACES).map((name) => ({
-        ...{ catalog_name: DATABASE, schema_name: name, schema_owner: 'sotto' },
-      })),
+      Object.keys(NAMESPACES).map((name) => ({ schema_name: name })),
       'information_schema',
     ),
   ]
@@ -206,72 +216,63 @@ function withPrincipal(relation: string, name: string, oid: string, ...others: r
   ]
 }
 
-const commonOfClass = (columns: number) => ({
-  ...{ relowner: OWNER, relam: HEAP, reltablespace: 0, relpages: 0, reltuples: -1, relhasindex: false },
-  ...{ relisshared: false, relpersistence: 'p', relnatts: columns, relchecks: 0, relhasrules: false },
-  ...{ relhastriggers: false, relhassubclass: false, relrowsecurity: false, relforcerowsecurity: false },
-  ...{ relispopulated: true, relreplident: 'd', relispartition: false, reltoastrelid: 0, reltype: 0 },
-  ...{ reloftype: 0, relfilenode: 0, relallvisible: 0, relrewrite: 0 },
-})
-
 const COLLATIONS: ReadonlyMap<string, number> = new Map([
   ['name', 950],
   ...['text', 'bpchar', 'varchar'].map((name) => [name, 100] as const),
 ])
 
+/** The columns of pg_type in {@link TYPES}. */
+const TYPE_COLUMNS = [
+  ...(['oid', 'typname', 'typlen', 'typbyval', 'typtype', 'typcategory', 'typispreferred'] as const),
+  ...(['typdelim', 'typelem', 'typarray', 'typinput', 'typreceive', 'typalign', 'typstorage'] as const),
+]
+
+/** The types of PostgreSQL, with names of functions in the place of their OIDs. */
+const POSTGRES_TYPES = linesOf(TYPES).map((line) => {
+  const values = line.split(' ')
+  const facts = Object.fromEntries(TYPE_COLUMNS.map((column, place) => [column, entry(values, place)]))
+  const type = facts as Readonly<Record<(typeof TYPE_COLUMNS)[number], string>>
+  return { ...type, typcollation: COLLATIONS.get(type.typname.replace(/^_/, '')) ?? 0 }
+})
+
+function typeWith(oid: number) {
+  return must(
+    POSTGRES_TYPES.find((type) => type.oid === String(oid)),
+    'a type',
+  )
+}
+
 function typeFacts(): readonly string[] {
-  const types = linesOf(TYPES).map((line) => line.split(' '))
-  const inverse = (name = '') => name.replace(/in$/, 'out').replace(/recv$/, 'send')
-  const functions = [
-    ...new Set(
-      types.flatMap(([...each]) => [each[10], each[11]].flatMap((name = '') => [name, inverse(name)])),
-    ),
-  ]
-  const oidOfFunction = (name = '') => FIRST_FUNCTION_OID + functions.indexOf(name)
+  const inverse = (name: string) => name.replace(/in$/, 'out').replace(/recv$/, 'send')
+  const ofTypes = POSTGRES_TYPES.flatMap(({ typinput, typreceive }) => [typinput, typreceive])
+  const functions = [...new Set(ofTypes.flatMap((name) => [name, inverse(name)]))]
+  const oidOf = (name: string) => FIRST_FUNCTION_OID + functions.indexOf(name)
   return [
     ...insert(
       'pg_proc',
-      functions.map((proname) => ({
-        ...{ oid: oidOfFunction(proname), proname, pronamespace: 11, proowner: OWNER, prokind: 'f' },
-      })),
+      functions.map((proname) => ({ oid: oidOf(proname), proname })),
     ),
     ...insert(
       'pg_type',
-      types.map(([oid, name = '', size, byValue, kind = 'b', category = 'U', preferred, ...others]) => {
-        const [delimiter = ',', element, array, input, receive, alignment = 'i', storage = 'p'] = others
-        return {
-          ...{ oid: Number(oid), typname: name, typnamespace: 11, typowner: OWNER, typlen: Number(size) },
-          ...{
-            typbyval: byValue === 't',
-            typtype: kind,
-            typcategory: category,
-            typispreferred: preferred === 't',
-          },
-          ...{ typisdefined: true, typdelim: delimiter, typrelid: 0, typelem: Number(element) },
-          ...{ typarray: Number(array), typinput: oidOfFunction(input), typreceive: oidOfFunction(receive) },
-          ...{ typoutput: oidOfFunction(inverse(input)), typsend: oidOfFunction(inverse(receive)) },
-          ...{ typmodin: 0, typmodout: 0, typanalyze: 0, typsubscript: 0 },
-          ...{ typalign: alignment, typstorage: storage, typnotnull: false, typbasetype: 0, typtypmod: -1 },
-          ...{ typndims: 0, typcollation: COLLATIONS.get(name.replace(/^_/, '')) ?? 0 },
-        }
-      }),
+      POSTGRES_TYPES.map(({ typinput, typreceive, ...others }) => ({
+        ...others,
+        typinput: oidOf(typinput),
+        typreceive: oidOf(typreceive),
+        typoutput: oidOf(inverse(typinput)),
+        typsend: oidOf(inverse(typreceive)),
+      })),
     ),
   ]
 }
 
-const SIZES: ReadonlyMap<number, number> = new Map([
-  [OID.bool, 1],
-  [OID.date, 4],
-  [OID.text, -1],
+/** What information_schema.columns says of columns of a type. */
+const PRECISIONS: ReadonlyMap<number, Row> = new Map<number, Row>([
+  [OID.int8, { numeric_precision: 64, numeric_precision_radix: 2, numeric_scale: 0 }],
+  [OID.float8, { numeric_precision: 53, numeric_precision_radix: 2 }],
+  [OID.text, { character_octet_length: 2 ** 30 }],
+  [OID.timestamptz, { datetime_precision: 6 }],
+  [OID.date, { datetime_precision: 0 }],
 ])
-
-const ALIGNMENTS: ReadonlyMap<number, string> = new Map([
-  [OID.bool, 'c'],
-  [OID.date, 'i'],
-  [OID.text, 'i'],
-])
-
-const MAY_SELECT = { grantor: 'sotto', grantee: 'PUBLIC', privilege_type: 'SELECT', is_grantable: 'NO' }
 
 /** What the catalogue says of one dataset. */
 function tableFacts({ declaration, dataset }: CatalogEntry, oid: number): readonly string[] {
@@ -283,56 +284,34 @@ function tableFacts({ declaration, dataset }: CatalogEntry, oid: number): readon
   const columns = [...stored, ...(derivedFacts(declaration, dataset) ?? [])].map((column, index) => ({
     column,
     number: index + 1,
-    type: typeOfCompared(column.type),
-    isNullable: column.nullable,
+    type: typeWith(typeOfCompared(column.type)),
   }))
-  const described = { classoid: OID_OF_PG_CLASS, objoid: oid }
-  const place = { table_catalog: DATABASE, table_schema: 'public', table_name: id }
   return [
     ...insert('pg_class', [
       {
-        ...{
-          oid,
-          relname: id,
-          relnamespace: NAMESPACES.public,
-          relkind: 'r',
-          ...commonOfClass(columns.length),
-        },
+        oid,
+        relname: id,
+        relnamespace: NAMESPACES.public,
+        relkind: 'r',
+        relnatts: columns.length,
         // Everybody who sees the dataset may read it, and nobody may do more.
         relacl: '[sotto=r/sotto, =r/sotto]',
       },
     ]),
-    ...insert('pg_tables', [
-      {
-        ...{ schemaname: 'public', tablename: id, tableowner: 'sotto', hasindexes: false, hasrules: false },
-        ...{ hastriggers: false, rowsecurity: false },
-      },
-    ]),
+    ...insert('pg_tables', [{ tablename: id }]),
     ...insert(
       'pg_attribute',
-      columns.map(({ column, number, type, isNullable }) => ({
-        ...{
-          attrelid: oid,
-          attname: column.name,
-          atttypid: type,
-          attlen: SIZES.get(type) ?? 8,
-          attnum: number,
-        },
-        ...{
-          attndims: 0,
-          attcacheoff: -1,
-          atttypmod: -1,
-          attbyval: type !== OID.text,
-          attnotnull: !isNullable,
-        },
-        ...{ atthasdef: false, atthasmissing: false, attidentity: '', attgenerated: '', attisdropped: false },
-        ...{
-          attislocal: true,
-          attinhcount: 0,
-          attcollation: type === OID.text ? 100 : 0,
-          attstorage: type === OID.text ? 'x' : 'p',
-        },
-        ...{ attstattarget: -1, attcompression: '', attalign: ALIGNMENTS.get(type) ?? 'd' },
+      columns.map(({ column, number, type }) => ({
+        attrelid: oid,
+        attname: column.name,
+        atttypid: type.oid,
+        attlen: type.typlen,
+        attnum: number,
+        attbyval: type.typbyval,
+        attnotnull: !column.nullable,
+        attcollation: type.typcollation,
+        attstorage: type.typstorage,
+        attalign: type.typalign,
       })),
     ),
     ...insert(
@@ -340,60 +319,43 @@ function tableFacts({ declaration, dataset }: CatalogEntry, oid: number): readon
       stored.flatMap((column) =>
         column.type === 'category'
           ? [...column.categories, ...(column.nullable ? [null] : [])].map((value) => ({
-              ...{ relation: id, attribute: column.name, value },
+              relation: id,
+              attribute: column.name,
+              value,
             }))
           : [],
       ),
     ),
     ...insert('pg_description', [
-      { ...described, objsubid: 0, description: title },
+      { objoid: oid, objsubid: 0, description: title },
       ...columns.map(({ column, number }) => ({
-        ...described,
+        objoid: oid,
         objsubid: number,
         description: commentOf(column),
       })),
     ]),
-    ...insert(
-      'tables',
-      [{ ...place, table_type: 'BASE TABLE', is_insertable_into: 'NO', is_typed: 'NO' }],
-      'information_schema',
-    ),
-    ...insert('table_privileges', [{ ...place, ...MAY_SELECT, with_hierarchy: 'YES' }], 'information_schema'),
+    ...insert('tables', [{ table_name: id }], 'information_schema'),
+    ...insert('table_privileges', [{ table_name: id }], 'information_schema'),
     ...insert(
       'column_privileges',
-      columns.map(({ column }) => ({ ...place, ...MAY_SELECT, column_name: column.name })),
+      columns.map(({ column }) => ({ table_name: id, column_name: column.name })),
       'information_schema',
     ),
     ...insert(
       'columns',
-      columns.map(({ column, number, type, isNullable }) => ({
-        ...{ ...place, column_name: column.name, ordinal_position: number },
-        ...{ is_nullable: isNullable ? 'YES' : 'NO', data_type: SQL_NAMES.get(type) ?? nameOfType(type) },
-        ...{ udt_catalog: DATABASE, udt_schema: 'pg_catalog', udt_name: nameOfType(type) },
-        ...{
-          is_self_referencing: 'NO',
-          identity_cycle: 'NO',
-          is_identity: 'NO',
-          is_generated: 'NEVER',
-          is_updatable: 'NO',
-          dtd_identifier: String(number),
-        },
-        ...{ numeric_precision: type === OID.int8 ? 64 : type === OID.float8 ? 53 : null },
-        ...{ numeric_precision_radix: type === OID.int8 || type === OID.float8 ? 2 : null },
-        character_octet_length: type === OID.text ? 2 ** 30 : null,
-        numeric_scale: type === OID.int8 ? 0 : null,
-        datetime_precision: type === OID.timestamptz ? 6 : type === OID.date ? 0 : null,
+      columns.map(({ column, number, type }) => ({
+        table_name: id,
+        column_name: column.name,
+        ordinal_position: number,
+        is_nullable: column.nullable ? 'YES' : 'NO',
+        data_type: SQL_NAMES.get(Number(type.oid)) ?? type.typname,
+        udt_name: type.typname,
+        dtd_identifier: String(number),
+        ...PRECISIONS.get(Number(type.oid)),
       })),
       'information_schema',
     ),
   ]
-}
-
-function nameOfType(type: number): string {
-  return must(
-    Object.entries(OID).find(([, oid]) => oid === type),
-    'a type',
-  )[0]
 }
 
 type DeclaredColumn = CatalogEntry['declaration']['columns'][number] | DerivedFacts
