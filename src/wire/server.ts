@@ -200,16 +200,11 @@ async function serveClient(
     const settings = startSettings(start, caller)
     const left = new AbortController()
     connection.once('close', () => left.abort())
-    const database = isDummy ? DUMMY_DATABASE : DATABASE
     const session = createSession(
       parts,
       {
-        ...{ settings, isDummy, principal, left: left.signal },
+        ...{ settings, isDummy, principal, catalogues, left: left.signal },
         waitingValues: () => registry.waitingValues(user),
-        catalogue: (caller, sql, givenUp) =>
-          catalogues.evaluate({ ...caller, database, settings: settings.all() }, sql, givenUp),
-        describeCatalogue: (caller, sql, givenUp) =>
-          catalogues.describe({ ...caller, database, settings: settings.all() }, sql, givenUp),
       },
       { inbox, output },
     )

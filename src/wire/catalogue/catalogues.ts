@@ -4,7 +4,14 @@ import type { Catalog } from '../../datasets/catalog/catalog.ts'
 import { mayUse, type Principal } from '../../http/access/principal.ts'
 import { createLimiter } from '../../platform/concurrency/limiter.ts'
 import { WireError } from '../errors.ts'
-import { type CatalogueRows, TIMEOUT_MS, tookTooLong, tooLarge, type Variables } from './evaluator.ts'
+import {
+  type CatalogueRows,
+  type Evaluated,
+  TIMEOUT_MS,
+  tookTooLong,
+  tooLarge,
+  type Variables,
+} from './evaluator.ts'
 import { functionStatements } from './functions.ts'
 import type { Reply, Request } from './process.ts'
 import { catalogueStatements } from './relations.ts'
@@ -16,9 +23,7 @@ export interface CatalogueCaller extends Omit<Variables, 'principal'> {
 
 /** The catalogue of the datasets that a principal may use. */
 export interface Catalogues {
-  evaluate(caller: CatalogueCaller, sql: string, givenUp: AbortSignal): Promise<CatalogueRows>
-  /** Describes the columns of a statement. */
-  describe(caller: CatalogueCaller, sql: string, givenUp: AbortSignal): Promise<CatalogueRows['columns']>
+  evaluate(caller: CatalogueCaller, statement: Evaluated, givenUp: AbortSignal): Promise<CatalogueRows>
   close(): void
 }
 
@@ -42,30 +47,25 @@ export function openCatalogues(catalog: Pick<Catalog, 'list'>): Catalogues {
   const evaluators = createProcess()
   const turns = createLimiter({ concurrency: 1, maxWaiting: 100 })
 
-  const evaluate = (
+  const evaluate = async (
     { principal, ...session }: CatalogueCaller,
-    statement: { readonly sql: string; readonly describes: boolean },
+    statement: Evaluated,
     signal: AbortSignal,
-  ): Promise<CatalogueRows> =>
-    turns.run(
-      async () => {
-        const entries = catalog.list().filter(({ dataset }) => mayUse(principal, dataset.id))
-        const key = entries.map(numberOf).join(' ')
-        const variables = { ...session, principal: principal.name }
-        const request = { kind: 'evaluate', key, variables, ...statement } as const
-        const reply = await evaluators.call(request, TIMEOUT_MS + GRACE_MS, signal)
-        if (reply.kind !== 'unknown') return rowsOf(reply)
-        const setup = [...catalogueStatements(entries), ...functionStatements()]
-        await evaluators.call({ kind: 'open', key, setup }, START_MS)
-        return rowsOf(await evaluators.call(request, TIMEOUT_MS + GRACE_MS, signal))
-      },
-      { owner: principal.name, signal },
-    )
+  ): Promise<CatalogueRows> => {
+    const entries = catalog.list().filter(({ dataset }) => mayUse(principal, dataset.id))
+    const key = entries.map(numberOf).join(' ')
+    const variables = { ...session, principal: principal.name }
+    const request = { kind: 'evaluate', key, variables, statement } as const
+    const reply = await evaluators.call(request, TIMEOUT_MS + GRACE_MS, signal)
+    if (reply.kind !== 'unknown') return rowsOf(reply)
+    const setup = [...catalogueStatements(entries), ...functionStatements()]
+    await evaluators.call({ kind: 'open', key, setup }, START_MS)
+    return rowsOf(await evaluators.call(request, TIMEOUT_MS + GRACE_MS, signal))
+  }
 
   return {
-    evaluate: (caller, sql, givenUp) => evaluate(caller, { sql, describes: false }, givenUp),
-    describe: async (caller, sql, givenUp) =>
-      (await evaluate(caller, { sql, describes: true }, givenUp)).columns,
+    evaluate: (caller, statement, signal) =>
+      turns.run(() => evaluate(caller, statement, signal), { owner: caller.principal.name, signal }),
     close: evaluators.close,
   }
 }

@@ -25,13 +25,15 @@ export interface Evaluator {
    * @param givenUp aborted if the answer is not needed
    * @throws WireError for a statement that cannot be evaluated
    */
-  evaluate(sql: string, variables: Variables, givenUp: AbortSignal): Promise<CatalogueRows>
-  /**
-   * Describes the columns of a statement, which is not evaluated. Its planning evaluates parts of it nevertheless.
-   * @throws WireError for a statement that cannot be evaluated
-   */
-  describe(sql: string, variables: Variables): Promise<CatalogueRows['columns']>
+  evaluate(statement: Evaluated, variables: Variables, givenUp: AbortSignal): Promise<CatalogueRows>
   close(): void
+}
+
+/** A statement about the catalogue. */
+export interface Evaluated {
+  readonly sql: string
+  /** True if only its columns are needed: it has no rows then. Its planning evaluates parts of it nevertheless. */
+  readonly describes: boolean
 }
 
 /** Facts of the session that asks. */
@@ -74,17 +76,11 @@ export async function openEvaluator(setup: readonly string[]): Promise<Evaluator
   for (const statement of setup) await connection.run(statement)
   await connection.run('SET enable_external_access = false')
   await connection.run('SET lock_configuration = true')
-  const begin = async (variables: Variables) => {
-    for (const statement of variableStatements(variables)) await connection.run(statement)
-  }
   return {
-    async evaluate(sql, variables, givenUp) {
-      await begin(variables)
+    async evaluate({ sql, describes }, variables, givenUp) {
+      for (const statement of variableStatements(variables)) await connection.run(statement)
+      if (describes) return { columns: await describeColumns(connection, sql), rows: [] }
       return evaluate(connection, sql, givenUp)
-    },
-    async describe(sql, variables) {
-      await begin(variables)
-      return describeColumns(connection, sql)
     },
     close() {
       connection.disconnectSync()

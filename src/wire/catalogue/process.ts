@@ -1,5 +1,11 @@
 import { WireError } from '../errors.ts'
-import { type CatalogueRows, type Evaluator, openEvaluator, type Variables } from './evaluator.ts'
+import {
+  type CatalogueRows,
+  type Evaluated,
+  type Evaluator,
+  openEvaluator,
+  type Variables,
+} from './evaluator.ts'
 
 /*
  * The process that evaluates statements about the catalogue. It has no secrets, and ends with the service: some statements
@@ -13,10 +19,8 @@ export type Request =
   | {
       readonly kind: 'evaluate'
       readonly key: string
-      readonly sql: string
+      readonly statement: Evaluated
       readonly variables: Variables
-      /** True if only the columns are needed. */
-      readonly describes: boolean
     }
   /** Ends the statement under way early. It gets no reply of its own. */
   | { readonly kind: 'interrupt' }
@@ -42,12 +46,11 @@ async function reply(request: Exclude<Request, { kind: 'interrupt' }>): Promise<
     await keep(request.key, await openEvaluator(request.setup))
     return { kind: 'opened' }
   }
-  const { key, sql, variables, describes } = request
+  const { key, statement, variables } = request
   const evaluator = evaluators.get(key)
   if (evaluator === undefined) return { kind: 'unknown' }
   await keep(key, evaluator)
-  if (describes) return { kind: 'rows', columns: await evaluator.describe(sql, variables), rows: [] }
-  return { kind: 'rows', ...(await evaluator.evaluate(sql, variables, underWay.signal)) }
+  return { kind: 'rows', ...(await evaluator.evaluate(statement, variables, underWay.signal)) }
 }
 
 /** Keeps an evaluator as the latest one, and closes the one that was not used for the longest time. */

@@ -60,7 +60,7 @@ export async function execute(
       const principal = await state.principal()
       const otherwise = unlessDeclared(parts, principal, command.values)
       if (otherwise !== undefined) return execute(parts, state, otherwise, run)
-      const found = await state.catalogue(principal, command.sql, run.givenUp)
+      const found = await state.catalogue(principal, { sql: command.sql, describes: false }, run.givenUp)
       return { kind: 'rows', ...found, tag: 'SELECT', notices: [] }
     }
     case 'set': {
@@ -117,7 +117,7 @@ export async function columnsOfCommand(
       const principal = await state.principal()
       const otherwise = unlessDeclared(parts, principal, command.values)
       if (otherwise !== undefined) return columnsOfCommand(parts, state, otherwise, run)
-      return state.describeCatalogue(principal, command.sql, givenUp)
+      return (await state.catalogue(principal, { sql: command.sql, describes: true }, givenUp)).columns
     }
     case 'show':
       return (await show(parts, state, command.name)).columns

@@ -1,7 +1,8 @@
 import { setImmediate } from 'node:timers/promises'
 import { logFailure } from '../../http/problem.ts'
 import { must } from '../../privacy/must.ts'
-import type { CatalogueCaller, Catalogues } from '../catalogue/catalogues.ts'
+import type { Catalogues } from '../catalogue/catalogues.ts'
+import { DATABASE, DUMMY_DATABASE } from '../catalogue/names.ts'
 import { noteUnknownFunction } from '../catalogue/unknown-functions.ts'
 import { describeError, WireError } from '../errors.ts'
 import type { WireParts } from '../parts.ts'
@@ -17,14 +18,9 @@ import { createPrepared, cursorsOf, type Portal, waitingValuesOf } from './porta
 import type { SessionState } from './state.ts'
 import { createStatements } from './statements.ts'
 
-type Asking = Pick<CatalogueCaller, 'principal' | 'cursors'>
-
 /** A client that has signed in. */
 export interface SignedIn extends Pick<SessionState, 'settings' | 'isDummy' | 'principal'> {
-  /** Evaluates a statement about the catalogue of the datasets that the caller may use, and about the cursors of the session. */
-  catalogue(caller: Asking, sql: string, givenUp: AbortSignal): ReturnType<Catalogues['evaluate']>
-  /** Describes the columns of such a statement, which is not evaluated. */
-  describeCatalogue(caller: Asking, sql: string, givenUp: AbortSignal): ReturnType<Catalogues['describe']>
+  readonly catalogues: Pick<Catalogues, 'evaluate'>
   /** Aborted once the client has disconnected. */
   readonly left: AbortSignal
   /** The number of values that wait for their clients, in all sessions of the user. */
@@ -48,7 +44,7 @@ const HEADER_BYTES = 4
 /** Creates the session of a client. */
 export function createSession(
   parts: WireParts,
-  { left, waitingValues, ...signedIn }: SignedIn,
+  { catalogues, left, waitingValues, ...signedIn }: SignedIn,
   { inbox, output }: { readonly inbox: Inbox; readonly output: Output },
 ): Session {
   const prepared = createPrepared()
@@ -66,10 +62,11 @@ export function createSession(
 
   const state: SessionState = {
     ...signedIn,
-    catalogue: (principal, ...asked) =>
-      signedIn.catalogue({ principal, cursors: cursorsOf(prepared) }, ...asked),
-    describeCatalogue: (principal, ...asked) =>
-      signedIn.describeCatalogue({ principal, cursors: cursorsOf(prepared) }, ...asked),
+    catalogue(principal, ...asked) {
+      const database = signedIn.isDummy ? DUMMY_DATABASE : DATABASE
+      const session = { database, settings: signedIn.settings.all(), cursors: cursorsOf(prepared) }
+      return catalogues.evaluate({ principal, ...session }, ...asked)
+    },
     status: () => status,
     setStatus(next) {
       status = next

@@ -1,5 +1,5 @@
 import type { Principal } from '../../http/access/principal.ts'
-import type { CatalogueRows } from '../catalogue/evaluator.ts'
+import type { CatalogueRows, Evaluated } from '../catalogue/evaluator.ts'
 import type { TransactionStatus } from '../protocol/backend.ts'
 import type { Settings } from './settings.ts'
 
@@ -23,12 +23,6 @@ export interface SessionState {
   deallocate(name: string | undefined): void
   /** Closes a cursor, or all of them. */
   close(name: string | undefined): void
-  /** Evaluates a statement about the catalogue of the datasets that a principal may use. */
-  catalogue(principal: Principal, sql: string, givenUp: AbortSignal): Promise<CatalogueRows>
-  /** Describes the columns of such a statement, which is not evaluated. */
-  describeCatalogue(
-    principal: Principal,
-    sql: string,
-    givenUp: AbortSignal,
-  ): Promise<CatalogueRows['columns']>
+  /** Evaluates a statement about the session and the catalogue of the datasets that a principal may use. */
+  catalogue(principal: Principal, statement: Evaluated, givenUp: AbortSignal): Promise<CatalogueRows>
 }

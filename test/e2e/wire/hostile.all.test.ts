@@ -192,7 +192,7 @@ test('attack: the process of the catalogue ends with a service that is killed, a
     child.send({ kind: 'open', key: '', setup: ['CREATE TABLE pg_class (oid INTEGER)'] })
     await once(child, 'message')
     const variables = { principal: 'ada', database: 'sotto', settings: [], cursors: [] }
-    child.send({ kind: 'evaluate', key: '', sql: joined(400), variables, describes: true })
+    child.send({ kind: 'evaluate', key: '', statement: { sql: joined(400), describes: true }, variables })
     await setTimeout(1_000)
     // As the end of the service does.
     child.disconnect()
@@ -201,6 +201,8 @@ test('attack: the process of the catalogue ends with a service that is killed, a
     child.kill('SIGKILL')
   }
 })
+
+const ONE = { sql: 'SELECT 1 AS one', describes: false }
 
 test('the process of the catalogue has no options of the service, such as a file with secrets', async () => {
   process.execArgv.push('--env-file=absent')
@@ -212,7 +214,7 @@ test('the process of the catalogue has no options of the service, such as a file
     cursors: [],
   } as const
   try {
-    const { rows } = await catalogues.evaluate(caller, 'SELECT 1 AS one', new AbortController().signal)
+    const { rows } = await catalogues.evaluate(caller, ONE, new AbortController().signal)
     expect(rows).toEqual([[1]])
   } finally {
     process.execArgv.pop()
@@ -232,13 +234,14 @@ test('attack: a statement is described with the variables of its own session, an
   )
   try {
     // A variable that was never set has another type.
-    const columns = await catalogues.describe(callerOf('bob'), `SELECT ${called.join(', ')}`, signal)
+    const described = { sql: `SELECT ${called.join(', ')}`, describes: true }
+    const { columns } = await catalogues.evaluate(callerOf('bob'), described, signal)
     expect(columns.map(({ type }) => type)).toEqual([OID.text, OID.text])
     for (const each of called) {
       // Arguments of functions that return tables are evaluated before they are described, and errors state them.
       const sql = `SELECT * FROM generate_series(1, CAST(${each} AS BIGINT))`
-      const described = catalogues.describe(callerOf('ada'), sql, signal)
-      await expect(described).rejects.toThrow(/'(tool of )?ada'/)
+      const refused = catalogues.evaluate(callerOf('ada'), { sql, describes: true }, signal)
+      await expect(refused).rejects.toThrow(/'(tool of )?ada'/)
     }
   } finally {
     catalogues.close()
@@ -253,7 +256,7 @@ test('a process of the catalogue that cannot be reached is ended, and replaced',
   const catalogues = openCatalogues({ list: () => [] })
   const principal = { name: 'ada', role: 'analyst' } as const
   const caller = { principal, database: 'sotto', settings: [], cursors: [] }
-  const one = () => catalogues.evaluate(caller, 'SELECT 1 AS one', new AbortController().signal)
+  const one = () => catalogues.evaluate(caller, ONE, new AbortController().signal)
   try {
     await one()
     const first = must(started[0], 'a process')
