@@ -5,7 +5,7 @@ import { ExpressionError } from '../../core/planner/language/expressions/parse.t
 import { writtenLiteral, writtenPredicate } from '../../core/planner/language/expressions/written.ts'
 import { planPredicate } from '../../core/planner/language/predicate.ts'
 import { must } from '../../privacy/must.ts'
-import type { Call, Expression } from './parsing/statement.ts'
+import type { Call, Expression, ExpressionOf } from './parsing/statement.ts'
 import { columnOf, numberOf, type Scope } from './scope.ts'
 
 /*
@@ -111,7 +111,7 @@ function requireExactQuotient(scope: Scope, dividend: string | undefined, right:
     )
 }
 
-function writtenCase(scope: Scope, { whens, otherwise }: Extract<Expression, { kind: 'case' }>): string {
+function writtenCase(scope: Scope, { whens, otherwise }: ExpressionOf<'case'>): string {
   const parts = whens.map(({ condition, result }) => {
     const predicate = planPredicate(scope.condition(condition), scope.dataset, 'where')
     const when = writtenPredicate(predicate, (name) => columnFound(scope, name))

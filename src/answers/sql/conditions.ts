@@ -9,7 +9,7 @@ import { entry } from '../../privacy/must.ts'
 import { computedColumn, namesIn, needsComputing } from './computed-columns.ts'
 import { isGroupingFunction } from './grouping.ts'
 import { type CellValues, valuesOfCells } from './keys.ts'
-import type { ComparisonOperator, Expression } from './parsing/statement.ts'
+import type { ComparisonOperator, Expression, ExpressionOf } from './parsing/statement.ts'
 import { isFunction } from './rows/computed.ts'
 import { compileHaving } from './rows/post-processing.ts'
 import { NO_GROUPS, type Slots } from './rows/row-values.ts'
@@ -76,23 +76,20 @@ function predicateOf(context: Context, expression: Expression, truth: boolean): 
     }
     case 'like':
       return overCells(context, expression, truth)
-    case 'distinct': {
-      const same = equality(context, expression)
-      return expression.negated === truth ? same : place({ op: 'not', predicate: same }, at)
-    }
+    case 'same':
+      return opposite(context, equality(context, expression), !truth, at)
     case 'between':
       if (isOfCells(expression.value)) return overCells(context, expression, truth)
-      return between(context, expression, expression.negated ? !truth : truth)
+      return between(context, expression, truth)
     case 'in':
       if (isOfCells(expression.value)) return overCells(context, expression, truth)
-      return membership(context, expression, expression.negated ? !truth : truth)
+      return membership(context, expression, truth)
     case 'isNull': {
       const column = requireColumn(context, expression.value, 'IS NULL')
-      const missing = place({ column: column.name, op: 'isNull' }, at)
-      return expression.negated === truth ? place({ op: 'not', predicate: missing }, at) : missing
+      return opposite(context, place({ column: column.name, op: 'isNull' }, at), !truth, at)
     }
     case 'truth':
-      return truthTest(context, expression, expression.negated ? !truth : truth)
+      return truthTest(context, expression, truth)
     case 'boolean':
       throw scope.unsupported(at, 'a condition is about a column. Leave TRUE and FALSE out.')
     case 'call':
@@ -126,7 +123,7 @@ function sides(context: Context, { left, right, at }: { left: Expression; right:
 
 function comparison(
   context: Context,
-  expression: Extract<Expression, { kind: 'comparison' }>,
+  expression: ExpressionOf<'comparison'>,
   truth: boolean,
 ): QueryPredicate {
   const { scope, place } = context
@@ -136,10 +133,7 @@ function comparison(
 }
 
 /** Two columns are compared by their difference with 0, which is NULL if one of them is. */
-function ofDifference(
-  scope: Scope,
-  expression: Extract<Expression, { kind: 'comparison' }>,
-): Extract<Expression, { kind: 'comparison' }> {
+function ofDifference(scope: Scope, expression: ExpressionOf<'comparison'>): ExpressionOf<'comparison'> {
   const { left, right, at } = expression
   const other = [left, right].map((side) => computedColumn(scope, side)).find((column) => !isGrid(column))
   if (other !== undefined) {
@@ -172,19 +166,20 @@ function onDays(scope: Scope, column: QueryableColumn, constant: Expression, op:
   return { value: day, op: op === '<' || op === '<=' ? ('<=' as const) : ('>' as const) }
 }
 
+/** The opposite of a predicate that is never unknown, if it is wanted. */
+function opposite({ place }: Context, predicate: QueryPredicate, isWanted: boolean, at: number) {
+  return isWanted ? place({ op: 'not', predicate }, at) : predicate
+}
+
 /** IS NOT DISTINCT FROM. */
-function equality(context: Context, expression: Extract<Expression, { kind: 'distinct' }>): QueryPredicate {
+function equality(context: Context, expression: ExpressionOf<'same'>): QueryPredicate {
   const { scope, place } = context
   const { column, constant } = sides(context, expression)
   if (constant.kind === 'null') return place({ column: column.name, op: 'isNull' }, expression.at)
   return place({ column: column.name, op: '=', value: literalOf(scope, column, constant) }, constant.at)
 }
 
-function between(
-  context: Context,
-  expression: Extract<Expression, { kind: 'between' }>,
-  truth: boolean,
-): QueryPredicate {
+function between(context: Context, expression: ExpressionOf<'between'>, truth: boolean): QueryPredicate {
   const { scope, place } = context
   const column = requireColumn(context, expression.value, 'BETWEEN')
   if (column.type === 'date' && [expression.lower, expression.upper].some(isTimestamp)) {
@@ -207,11 +202,7 @@ function between(
   return place(combine('or', outside), expression.at)
 }
 
-function membership(
-  context: Context,
-  expression: Extract<Expression, { kind: 'in' }>,
-  truth: boolean,
-): QueryPredicate {
+function membership(context: Context, expression: ExpressionOf<'in'>, truth: boolean): QueryPredicate {
   const { scope, place } = context
   const column = requireColumn(context, expression.value, 'IN')
   const values = place(
@@ -236,7 +227,7 @@ function membership(
 
 function truthTest(
   context: Context,
-  { is, value, at }: Extract<Expression, { kind: 'truth' }>,
+  { is, value, at }: ExpressionOf<'truth'>,
   truth: boolean,
 ): QueryPredicate {
   const { scope, place } = context
@@ -245,11 +236,9 @@ function truthTest(
     const column = requireColumn(context, value, 'IS UNKNOWN')
     if (column.type !== 'boolean')
       throw scope.misfit(value.at, 'IS UNKNOWN needs a boolean column. Write IS NULL.')
-    const missing = place({ column: column.name, op: 'isNull' }, at)
-    return truth ? missing : place({ op: 'not', predicate: missing }, at)
+    return opposite(context, place({ column: column.name, op: 'isNull' }, at), !truth, at)
   }
-  const holds = predicateOf(context, value, is === 'true')
-  return truth ? holds : place({ op: 'not', predicate: holds }, at)
+  return opposite(context, predicateOf(context, value, is === 'true'), !truth, at)
 }
 
 /** Combines predicates. Parts that are combined in the same way are joined, so that parentheses do not nest. */

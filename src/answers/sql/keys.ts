@@ -19,7 +19,7 @@ import {
   isGroupingFunction,
   MOST_BINS,
 } from './grouping.ts'
-import type { ArithmeticOperator, Expression } from './parsing/statement.ts'
+import type { ArithmeticOperator, Call, Expression, ExpressionOf } from './parsing/statement.ts'
 import { compileValue } from './rows/computed.ts'
 import { type Cell, type CellType, NO_GROUPS, type Slots } from './rows/row-values.ts'
 import { columnOf, numberOf, type Scope } from './scope.ts'
@@ -168,7 +168,7 @@ function mapped(part: Part, change: (exact: Exact) => Exact): Part {
   return { column: part.column, at: (index) => change(part.at(index)) }
 }
 
-function partOfCall(scope: Scope, call: Extract<Expression, { kind: 'call' }>): Part | undefined {
+function partOfCall(scope: Scope, call: Call): Part | undefined {
   const { name, arguments: parts } = call
   const [first, second, third] = parts
   if ((name === 'extract' || name === 'date_part') && third === undefined) {
@@ -209,10 +209,7 @@ function wholeOf(value: bigint, whole: boolean): Exact {
 }
 
 /** Arithmetic of a column and constants. The column is no divisor, because its quotient would turn back at 0. */
-function calculated(
-  scope: Scope,
-  { op, left, right }: Extract<Expression, { kind: 'arithmetic' }>,
-): Part | undefined {
+function calculated(scope: Scope, { op, left, right }: ExpressionOf<'arithmetic'>): Part | undefined {
   const [one, other] = [partOf(scope, left), partOf(scope, right)]
   if (one === undefined || other === undefined) return undefined
   if ('constant' in other) {

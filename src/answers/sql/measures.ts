@@ -112,7 +112,7 @@ export function measureOf(scope: Scope, place: Placing, call: Call): Measure {
   if (call.distinct && kind !== 'minimum' && kind !== 'maximum')
     throw unsupported(at, `DISTINCT is supported in COUNT only. Write ${name}(column).`)
   const [share, besides] = call.arguments
-  if (kind === 'mean' && share?.kind === 'truth' && besides === undefined)
+  if (kind === 'mean' && share !== undefined && isTest(share) && besides === undefined)
     return { kind: 'proportion', of: conditionOf(scope, place, share) }
   const columns = call.arguments.map((argument) => clampedColumn(scope, call, argument))
   const [first, second, third] = columns
@@ -133,6 +133,11 @@ export function measureOf(scope: Scope, place: Placing, call: Call): Measure {
     part,
     ...defined({ clamp }),
   }
+}
+
+/** True for a condition that is never unknown. */
+function isTest(expression: Expression): boolean {
+  return expression.kind === 'truth' || (expression.kind === 'not' && isTest(expression.part))
 }
 
 /** The clamps of two columns, by name. */

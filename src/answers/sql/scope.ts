@@ -6,11 +6,11 @@ import { isSameDecimal } from '../../privacy/decimal.ts'
 import { didYouMean } from '../../privacy/did-you-mean.ts'
 import type { Refusal } from '../../privacy/refusal.ts'
 import { cut, fold } from './identifiers.ts'
-import type { CastType, Expression, Statement } from './parsing/statement.ts'
+import type { CastType, Expression, ExpressionOf, Statement } from './parsing/statement.ts'
 import { refusePart } from './place.ts'
 import { type NamedTables, namedTables } from './tables.ts'
 
-type ColumnName = Extract<Expression, { kind: 'column' }>
+type ColumnName = ExpressionOf<'column'>
 
 /** The statement under translation, and the dataset that it is about. */
 export interface Scope {

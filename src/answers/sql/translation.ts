@@ -16,7 +16,7 @@ import { type GroupingExpression, isGroupingFunction } from './grouping.ts'
 import { keyOf } from './keys.ts'
 import { type Measure, measureOf } from './measures.ts'
 import { notesOf } from './notes.ts'
-import type { Call, Expression, Frame, Select, Statement, Target } from './parsing/statement.ts'
+import type { Call, Expression, ExpressionOf, Frame, Select, Statement, Target } from './parsing/statement.ts'
 import { refusePart } from './place.ts'
 import { rewritten } from './rewriting/rewritten.ts'
 import { resolveTimes } from './rewriting/times.ts'
@@ -180,7 +180,7 @@ function ambiguous({ misfit }: Scope, { at, name }: { readonly at: number; reado
 
 function targetAt<Item>(
   scope: Scope,
-  { text, signed, at }: Extract<Expression, { kind: 'number' }>,
+  { text, signed, at }: ExpressionOf<'number'>,
   targets: readonly Item[],
 ): Item {
   // In PostgreSQL it is a constant, which neither groups nor orders.

@@ -75,7 +75,10 @@ export type ValueType = 'date' | 'timestamp' | 'integer' | 'number' | 'text' | '
 
 export type ArithmeticOperator = '+' | '-' | '*' | '/'
 
-/** An expression of the closed language, with the byte offset of its place in the text. */
+/**
+ * An expression of the closed language, with the byte offset of its place in the text. The opposite of a condition, such as NOT
+ * IN, is `not`.
+ */
 export type Expression = { readonly at: number } & (
   | { readonly kind: 'column'; readonly table?: string; readonly name: string }
   /** A decimal number, as it is spelled. `signed` is true if an operator for a sign is before it. */
@@ -113,45 +116,31 @@ export type Expression = { readonly at: number } & (
       readonly left: Expression
       readonly right: Expression
     }
-  /** IS DISTINCT FROM: a comparison in which NULL is a value. */
-  | {
-      readonly kind: 'distinct'
-      readonly negated: boolean
-      readonly left: Expression
-      readonly right: Expression
-    }
+  /** IS NOT DISTINCT FROM: an equality in which NULL is a value. */
+  | { readonly kind: 'same'; readonly left: Expression; readonly right: Expression }
   | {
       readonly kind: 'between'
-      readonly negated: boolean
       readonly value: Expression
       readonly lower: Expression
       readonly upper: Expression
     }
-  | {
-      readonly kind: 'in'
-      readonly negated: boolean
-      readonly value: Expression
-      readonly list: readonly Expression[]
-    }
+  | { readonly kind: 'in'; readonly value: Expression; readonly list: readonly Expression[] }
   /** LIKE and ILIKE. */
   | {
       readonly kind: 'like'
-      readonly negated: boolean
       readonly anyCase: boolean
       readonly value: Expression
       readonly pattern: Expression
     }
-  | { readonly kind: 'isNull'; readonly negated: boolean; readonly value: Expression }
+  | { readonly kind: 'isNull'; readonly value: Expression }
   /** IS TRUE, IS FALSE and IS UNKNOWN. */
-  | {
-      readonly kind: 'truth'
-      readonly is: 'true' | 'false' | 'unknown'
-      readonly negated: boolean
-      readonly value: Expression
-    }
+  | { readonly kind: 'truth'; readonly is: 'true' | 'false' | 'unknown'; readonly value: Expression }
   | { readonly kind: 'and' | 'or'; readonly parts: readonly Expression[] }
   | { readonly kind: 'not'; readonly part: Expression }
 )
+
+/** An expression of a kind. */
+export type ExpressionOf<Kind extends Expression['kind']> = Extract<Expression, { readonly kind: Kind }>
 
 /** A call of a function or an aggregate. */
 export interface Call {

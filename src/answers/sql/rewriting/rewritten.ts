@@ -1,6 +1,6 @@
 import { defined } from '../../../privacy/defined.ts'
 import { OF_SAMPLES } from '../measures.ts'
-import type { Call, Expression } from '../parsing/statement.ts'
+import type { Call, Expression, ExpressionOf } from '../parsing/statement.ts'
 
 /*
  * Aggregates of constants and of CASE are other spellings of counts, shares, and aggregates with FILTER:
@@ -10,7 +10,7 @@ import type { Call, Expression } from '../parsing/statement.ts'
  *   AVG(CASE WHEN c THEN x END)           AVG(x) FILTER (WHERE c)
  */
 
-type Case = Extract<Expression, { kind: 'case' }>
+type Case = ExpressionOf<'case'>
 
 /**
  * Returns the other spelling of an aggregate; `undefined` for one that has none.
@@ -77,10 +77,10 @@ function countOf(call: Call): Call {
 
 /** A condition that is FALSE where it would be unknown. */
 function isTrue(value: Expression): Expression {
-  return { kind: 'truth', is: 'true', negated: false, value, at: value.at }
+  return { kind: 'truth', is: 'true', value, at: value.at }
 }
 
-function times(factor: Extract<Expression, { kind: 'number' }>, of: Call): Expression {
+function times(factor: ExpressionOf<'number'>, of: Call): Expression {
   if (Number(factor.text) === 1) return of
   return { kind: 'arithmetic', op: '*', left: factor, right: of, at: of.at }
 }

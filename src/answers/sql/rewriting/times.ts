@@ -4,7 +4,7 @@ import { must } from '../../../privacy/must.ts'
 import { divideRoundingDown } from '../../../privacy/rational.ts'
 import type { Refusal } from '../../../privacy/refusal.ts'
 import { isUnit } from '../grouping.ts'
-import type { CastType, Expression, Statement } from '../parsing/statement.ts'
+import type { Call, CastType, Expression, ExpressionOf, Statement } from '../parsing/statement.ts'
 import { instantOf } from '../scope.ts'
 import { mapParts } from './wrappers.ts'
 
@@ -14,7 +14,7 @@ import { mapParts } from './wrappers.ts'
  * therefore another question.
  */
 
-type Text = Extract<Expression, { kind: 'text' }>
+type Text = ExpressionOf<'text'>
 type Refuse = (at: number | undefined, rule: string) => Refusal
 
 interface Clock {
@@ -85,7 +85,7 @@ function nanoOf({ value, type }: Text): bigint | undefined {
 
 const CLOCKS: readonly string[] = ['now', 'statement_timestamp', 'transaction_timestamp', 'clock_timestamp']
 
-function resolvedCall(call: Extract<Expression, { kind: 'call' }>, clock: Clock): Expression {
+function resolvedCall(call: Call, clock: Clock): Expression {
   const { name, at } = call
   const [first, second, third] = call.arguments
   if (first === undefined && CLOCKS.includes(name)) {
@@ -113,12 +113,7 @@ function resolvedCall(call: Extract<Expression, { kind: 'call' }>, clock: Clock)
 const FORMATS: readonly string[] = ['YYYY-MM-DD', 'YYYY-MM-DD HH24:MI:SS', 'YYYY-MM-DD HH24:MI:SS.US']
 
 /** TO_DATE and TO_TIMESTAMP of a constant. */
-function formatted(
-  { name, at }: Extract<Expression, { kind: 'call' }>,
-  text: Text,
-  format: Text,
-  { refuse }: Clock,
-): Expression {
+function formatted({ name, at }: Call, text: Text, format: Text, { refuse }: Clock): Expression {
   const type = name === 'to_date' ? 'date' : 'timestamptz'
   const whole = text.value.replace(/\.0+$/, '')
   const found = FORMATS.includes(format.value.toUpperCase())
@@ -129,7 +124,7 @@ function formatted(
 }
 
 /** A time plus or minus an interval, and a date plus or minus a number of days. */
-function resolvedSum(sum: Extract<Expression, { kind: 'arithmetic' }>, clock: Clock): Expression {
+function resolvedSum(sum: ExpressionOf<'arithmetic'>, clock: Clock): Expression {
   const { op, at } = sum
   const swapped = op === '+' && sum.right.kind === 'text'
   const [left, right] = swapped ? [sum.right, sum.left] : [sum.left, sum.right]
@@ -160,8 +155,8 @@ function written(nano: bigint | undefined, at: number, { refuse }: Clock): bigin
 }
 
 function longer(
-  { months, seconds, at }: Extract<Expression, { kind: 'interval' }>,
-  { text }: Extract<Expression, { kind: 'number' }>,
+  { months, seconds, at }: ExpressionOf<'interval'>,
+  { text }: ExpressionOf<'number'>,
   { refuse }: Clock,
 ): Expression {
   const times = Number(text)

@@ -2,7 +2,15 @@ import { defined } from '../../../privacy/defined.ts'
 import type { Refusal } from '../../../privacy/refusal.ts'
 import { fold } from '../identifiers.ts'
 import { isAggregate } from '../measures.ts'
-import type { Expression, Select, SortKey, Statement, Subquery, Target } from '../parsing/statement.ts'
+import type {
+  Expression,
+  ExpressionOf,
+  Select,
+  SortKey,
+  Statement,
+  Subquery,
+  Target,
+} from '../parsing/statement.ts'
 
 /*
  * Tools wrap what they send: SELECT ... FROM (SELECT ...) AS source, or WITH source AS (SELECT ...). A wrapper is replaced by
@@ -219,7 +227,7 @@ function isColumnOf(columns: Columns, expression: Expression): boolean {
 /** The expression of a column of a wrapped SELECT; that of the table below a `*`. */
 function columnOver(
   { targets, alias, refuse }: Columns,
-  column: Extract<Expression, { kind: 'column' }>,
+  column: ExpressionOf<'column'>,
 ): Expression | undefined {
   const { table, name, at } = column
   if (table !== undefined && table !== alias) return undefined

@@ -1,4 +1,4 @@
-import type { ArithmeticOperator, Expression } from '../parsing/statement.ts'
+import type { ArithmeticOperator, Call, Expression, ExpressionOf } from '../parsing/statement.ts'
 import { numberOf, type Scope } from '../scope.ts'
 import {
   type Cell,
@@ -171,11 +171,7 @@ function changed(of: Computed, type: CellType, change: (value: Cell) => Cell): C
 
 const DATE_LENGTH = 'yyyy-mm-dd'.length
 
-function cast(
-  scope: Scope,
-  { type, digits, at }: Extract<Expression, { kind: 'cast' }>,
-  of: Computed,
-): Computed {
+function cast(scope: Scope, { type, digits, at }: ExpressionOf<'cast'>, of: Computed): Computed {
   const isNumber = of.type === 'number' || of.type === 'integer'
   if (type === of.type && digits === undefined) return of
   if (isNumber && type === 'number')
@@ -210,11 +206,7 @@ export function isFunction(name: string): boolean {
 
 const MOST_DIGITS = 15
 
-function called(
-  scope: Scope,
-  call: Extract<Expression, { kind: 'call' }>,
-  compile: (part: Expression) => Computed,
-): Computed {
+function called(scope: Scope, call: Call, compile: (part: Expression) => Computed): Computed {
   const { name, arguments: parts, at } = call
   const [fewest = 0, most = 0] = FUNCTIONS[name] ?? []
   const [first, second] = parts

@@ -1,6 +1,12 @@
 import { parseInstant } from '../../../core/dataset/iso-time.ts'
 import { entry } from '../../../privacy/must.ts'
-import type { ComparisonOperator, Expression, SortKey, Statement } from '../parsing/statement.ts'
+import type {
+  ComparisonOperator,
+  Expression,
+  ExpressionOf,
+  SortKey,
+  Statement,
+} from '../parsing/statement.ts'
 import { literalOf, numberOf, type Scope } from '../scope.ts'
 import { patternOf } from './pattern.ts'
 import { type Cell, type CellType, type Group, type Slot, type Slots, valueIn } from './row-values.ts'
@@ -33,20 +39,20 @@ export function compileHaving(scope: Scope, slots: Slots, expression: Expression
         lower,
         upper,
       ])
-      const within = combine(false, [compare('>=', ofValue, ofLower), compare('<=', ofValue, ofUpper)])
-      return expression.negated ? negate(within) : within
+      return combine(false, [compare('>=', ofValue, ofLower), compare('<=', ofValue, ofUpper)])
     }
     case 'in': {
       const [ofValue = ABSENT, ...list] = operands(scope, slots, [expression.value, ...expression.list])
-      const equalities = list.map((ofElement) => compare('=', ofValue, ofElement))
-      const member = combine(true, equalities)
-      return expression.negated ? negate(member) : member
+      return combine(
+        true,
+        list.map((ofElement) => compare('=', ofValue, ofElement)),
+      )
     }
     case 'like':
       return like(scope, slots, expression)
     case 'isNull': {
       const slot = slots(expression.value)
-      return (group) => (valueIn(group, slot) === null) !== expression.negated
+      return (group) => valueIn(group, slot) === null
     }
     default:
       throw scope.unsupported(expression.at, HAVING)
@@ -70,11 +76,7 @@ function negate(condition: Condition): Condition {
 }
 
 /** LIKE: % stands for any characters, _ for one, and a backslash makes the next character itself. */
-function like(
-  scope: Scope,
-  slots: Slots,
-  { value, pattern, anyCase, negated }: Extract<Expression, { kind: 'like' }>,
-): Condition {
+function like(scope: Scope, slots: Slots, { value, pattern, anyCase }: ExpressionOf<'like'>): Condition {
   const slot = slots(value)
   if (slot.type !== 'text') throw scope.misfit(value.at, `LIKE needs a text; this is of type ${slot.type}.`)
   if (pattern.kind !== 'text' || pattern.type !== undefined)
@@ -83,7 +85,7 @@ function like(
   const matches = patternOf(spelled(pattern.value))
   return (group) => {
     const text = valueIn(group, slot)
-    return typeof text === 'string' ? matches(spelled(text)) !== negated : null
+    return typeof text === 'string' ? matches(spelled(text)) : null
   }
 }
 
