@@ -1,5 +1,6 @@
 import {
   type DuckDBConnection,
+  DuckDBDateValue,
   DuckDBInstance,
   DuckDBTimestampTZValue,
   DuckDBTimestampValue,
@@ -179,7 +180,7 @@ function catalogueError(error: unknown): WireError {
     ? '42P01'
     : /(Scalar|Table|Aggregate) Function with name .* does not exist/.test(message)
       ? '42883'
-      : /column .* not found/.test(message)
+      : /column .* not found|Column .* referenced that exists/.test(message)
         ? '42703'
         : '0A000'
   return new WireError(sqlState, first.replace(/^\w+( \w+)? Error: /, ''))
@@ -196,6 +197,7 @@ const TYPES: ReadonlyMap<DuckDBTypeId, number> = new Map<DuckDBTypeId, number>([
   [DuckDBTypeId.FLOAT, OID.float8],
   [DuckDBTypeId.DOUBLE, OID.float8],
   [DuckDBTypeId.DECIMAL, OID.float8],
+  [DuckDBTypeId.DATE, OID.date],
   [DuckDBTypeId.TIMESTAMP, OID.timestamptz],
   [DuckDBTypeId.TIMESTAMP_TZ, OID.timestamptz],
 ])
@@ -214,11 +216,23 @@ function typeOf(type: DuckDBType | undefined): number {
   return TYPES.get(type.typeId) ?? OID.text
 }
 
+const MS_PER_DAY = 86_400_000
+const ISO_DATE_LENGTH = 10
+
+/** @throws WireError for a time that ISO 8601 does not write with four digits of the year */
+function isoOf(ms: number): string {
+  const time = new Date(ms)
+  if (!(time.getTime() >= Date.UTC(0) && time.getUTCFullYear() < 10_000))
+    throw new WireError('22008', 'A time of the result is out of range.')
+  return time.toISOString()
+}
+
 function wireValueOf(value: DuckDBValue): WireValue {
   if (value === null || typeof value === 'boolean' || typeof value === 'number') return value
   if (typeof value === 'bigint' || typeof value === 'string') return value
   if (value instanceof DuckDBTimestampValue || value instanceof DuckDBTimestampTZValue)
-    return new Date(Number(value.micros / 1_000n)).toISOString()
+    return isoOf(Number(value.micros / 1_000n))
+  if (value instanceof DuckDBDateValue) return isoOf(value.days * MS_PER_DAY).slice(0, ISO_DATE_LENGTH)
   if (typeof value === 'object' && 'items' in value && Array.isArray(value.items))
     return value.items.map(wireValueOf)
   return String(value)

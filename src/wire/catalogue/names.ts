@@ -5,8 +5,12 @@ export const SERVER_VERSION = '15.18'
 export const DATABASE = 'sotto'
 export const DUMMY_DATABASE = 'sotto_dummy'
 
-/** Schemas of the evaluator. PostgreSQL's own names belong to DuckDB's catalogue. */
-export const SCHEMAS = { pg_catalog: 'catalogue', information_schema: 'information' } as const
+/** Schemas of the evaluator. PostgreSQL's own names belong to DuckDB's catalogue. Tables of `public` have no rows. */
+export const SCHEMAS = {
+  pg_catalog: 'catalogue',
+  information_schema: 'information',
+  public: 'datasets',
+} as const
 
 /** The relation of the catalogue with the declared values of columns, which PostgreSQL does not have. */
 export const DECLARED_VALUES = 'declared_values'

@@ -17,7 +17,7 @@ import { RELATIONS, TYPES } from './postgres-relations.ts'
 
 type Value = string | number | boolean | null
 type Row = Readonly<Record<string, Value>>
-type SchemaName = keyof typeof SCHEMAS
+type SchemaName = Exclude<keyof typeof SCHEMAS, 'public'>
 
 const OWNER = 10
 const NAMESPACES = { pg_catalog: 11, public: 2_200, information_schema: 13_000 } as const
@@ -115,7 +115,7 @@ function readRelation(line: string): Relation {
 
 const EVALUATED: Readonly<Record<string, string>> = {
   ...{ bool: 'BOOLEAN', int2: 'SMALLINT', int4: 'INTEGER', int8: 'BIGINT' },
-  ...{ float4: 'FLOAT', float8: 'DOUBLE', timestamptz: 'TIMESTAMP', interval: 'INTERVAL' },
+  ...{ float4: 'FLOAT', float8: 'DOUBLE', timestamptz: 'TIMESTAMP', interval: 'INTERVAL', date: 'DATE' },
   ...{ oid: 'UINTEGER', xid: 'UINTEGER', regtype: 'UINTEGER', regproc: 'UINTEGER' },
   ...{ int2vector: 'SMALLINT[]', _int2: 'SMALLINT[]', oidvector: 'UINTEGER[]', _oid: 'UINTEGER[]' },
   ...{ _text: 'VARCHAR[]', _name: 'VARCHAR[]', _char: 'VARCHAR[]', _aclitem: 'VARCHAR[]' },
@@ -125,6 +125,25 @@ const EVALUATED: Readonly<Record<string, string>> = {
 /** The evaluator's type for a type of PostgreSQL. */
 function typeIn(type: string): string {
   return EVALUATED[type] ?? 'VARCHAR'
+}
+
+/**
+ * Writes the statement that creates the table of a dataset. It has no rows: statements are described by it. The evaluator tells
+ * no names apart that differ in their case only, and has no table with such columns.
+ */
+function emptyTable(
+  id: string,
+  columns: readonly {
+    readonly column: { readonly name: string }
+    readonly type: { readonly typname: string }
+  }[],
+): string[] {
+  const names = new Set(columns.map(({ column }) => column.name.toLowerCase()))
+  if (names.size < columns.length) return []
+  const written = columns.map(
+    ({ column, type }) => `"${column.name.replaceAll('"', '""')}" ${typeIn(type.typname)}`,
+  )
+  return [`CREATE TABLE ${SCHEMAS.public}."${id}" (${written.join(', ')})`]
 }
 
 /** OIDs that stay the same while others are registered, so that tools can remember them. */
@@ -287,6 +306,7 @@ function tableFacts({ declaration, dataset }: CatalogEntry, oid: number): readon
     type: typeWith(typeOfCompared(column.type)),
   }))
   return [
+    ...emptyTable(id, columns),
     ...insert('pg_class', [
       {
         oid,

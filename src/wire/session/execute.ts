@@ -63,6 +63,10 @@ export async function execute(
       const found = await state.catalogue(principal, { sql: command.sql, describes: false }, run.givenUp)
       return { kind: 'rows', ...found, tag: 'SELECT', notices: [] }
     }
+    case 'without-rows': {
+      const columns = (await columnsOfCommand(parts, state, command, run)) ?? []
+      return { kind: 'rows', columns, rows: [], tag: 'SELECT', notices: [] }
+    }
     case 'set': {
       const { name, values, local, returns } = command
       const value = values?.join(', ')
@@ -119,6 +123,8 @@ export async function columnsOfCommand(
       if (otherwise !== undefined) return columnsOfCommand(parts, state, otherwise, run)
       return (await state.catalogue(principal, { sql: command.sql, describes: true }, givenUp)).columns
     }
+    case 'without-rows':
+      return columnsWithoutRows(parts, state, command, run)
     case 'show':
       return (await show(parts, state, command.name)).columns
     case 'set':
@@ -127,6 +133,23 @@ export async function columnsOfCommand(
       throw new Refusal(...command.refused)
     default:
       return undefined
+  }
+}
+
+/** Describes a statement without rows: as the question that it is otherwise, or by the declaration of its dataset. */
+async function columnsWithoutRows(
+  parts: WireParts,
+  state: SessionState,
+  { tables, question, sql }: Extract<Command, { kind: 'without-rows' }>,
+  run: Omit<Run, 'arrivedAtMs'>,
+): Promise<readonly WireColumn[] | undefined> {
+  try {
+    return await columnsOfCommand(parts, state, question, run)
+  } catch (error) {
+    if (!(error instanceof Refusal) || sql === undefined) throw error
+    const principal = await state.principal()
+    requireTable(parts, principal, tables)
+    return (await state.catalogue(principal, { sql, describes: true }, run.givenUp)).columns
   }
 }
 

@@ -237,8 +237,14 @@ function requireSupported(read: ReadCommand | undefined): void {
 
 /** Requires a question, of data or of the catalogue. EXECUTE and FETCH of themselves would not end. */
 function requireQuery(command: Command | undefined): SimpleCommand {
-  if (command?.kind === 'question' || command?.kind === 'catalogue') return command
-  throw notQuery()
+  switch (command?.kind) {
+    case 'question':
+    case 'catalogue':
+    case 'without-rows':
+      return command
+    default:
+      throw notQuery()
+  }
 }
 
 function notQuery(): WireError {

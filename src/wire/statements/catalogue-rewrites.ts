@@ -310,6 +310,7 @@ function textOf(node: Node | undefined): string | undefined {
 function listOf(argument: Node | undefined): Node | undefined {
   const items = /^\{(.*)\}$/s.exec(textOf(argument) ?? '')?.[1]
   if (items === undefined) return undefined
-  const elements = items === '' ? [] : items.split(',').map((each) => constant(each.replace(/^"|"$/g, '')))
+  const elements =
+    items === '' ? [] : items.split(',').map((each) => constant(each.trim().replace(/^"|"$/g, '')))
   return { A_ArrayExpr: { elements } }
 }

@@ -1,4 +1,4 @@
-import type { Node } from 'libpg-query'
+import type { Node, RangeVar } from 'libpg-query'
 import { deparseSync } from 'pgsql-deparser'
 import { parseText } from '../../answers/sql/parsing/parser.ts'
 import { allOf, eachPart, lastName, nameOf } from '../../answers/sql/parsing/tree.ts'
@@ -18,6 +18,13 @@ export function isAboutCatalogue(tree: Node): boolean {
   )
 }
 
+/** The evaluator's schema of a table. */
+function schemaOf({ schemaname, relname = '' }: RangeVar): string {
+  const named = schemaname ?? (relname.startsWith('pg_') ? 'pg_catalog' : 'public')
+  const known = Object.entries(SCHEMAS).find(([name]) => name === named)
+  return known?.[1] ?? named
+}
+
 /** Names of the common table expressions of a statement. */
 function ownTables(tree: Node): ReadonlySet<string> {
   return new Set(allOf(tree, 'CommonTableExpr').map(({ ctename = '' }) => ctename))
@@ -35,8 +42,9 @@ export function catalogueSql(tree: Node): string {
   const own = ownTables(tree)
   for (const table of allOf(tree, 'RangeVar')) {
     if (table.schemaname === undefined && own.has(table.relname ?? '')) continue
-    table.schemaname =
-      table.schemaname === 'information_schema' ? SCHEMAS.information_schema : SCHEMAS.pg_catalog
+    table.schemaname = schemaOf(table)
+    // All databases have the same catalogue.
+    delete table.catalogname
   }
   rewriteNodes(tree)
   requirePlainNames(tree)

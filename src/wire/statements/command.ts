@@ -8,6 +8,16 @@ export type Command =
   | { readonly kind: 'question'; readonly tables: readonly string[]; readonly statement: Select }
   /** A question about the catalogue and the session, in the dialect of its evaluator. */
   | { readonly kind: 'catalogue'; readonly sql: string; readonly values?: DeclaredValues }
+  /**
+   * A statement that has no rows whatever the data: the question with the same columns, and the same statement in the dialect of
+   * the catalogue's evaluator, which describes what is no question.
+   */
+  | {
+      readonly kind: 'without-rows'
+      readonly tables: readonly string[]
+      readonly question: SimpleCommand
+      readonly sql?: string
+    }
   /** `values` is absent for the default. `local` settings end with their transaction. */
   | {
       readonly kind: 'set'

@@ -17,6 +17,7 @@ import { catalogueSql, isAboutCatalogue } from './catalogue-statement.ts'
 import type { Command, ReadCommand, RefusalParts, SimpleCommand, TransactionAct } from './command.ts'
 import { readValuesOfColumn } from './declared-values.ts'
 import { bindParameters, dropPlainCasts, type Literal, parametersIn } from './parameters.ts'
+import { withoutRows } from './without-rows.ts'
 
 /** Largest length of a text of statements. Tools read the catalogue by long statements. */
 export const MAX_TEXT_LENGTH = 16_384
@@ -105,11 +106,25 @@ function readQuery(text: string, node: Node): SimpleCommand {
   const setting = readSetConfig(node)
   if (setting !== undefined) return setting
   if (isAboutCatalogue(node)) return { kind: 'catalogue', sql: catalogueSql(node) }
+  const columns = withoutRows(node)
+  if (columns !== undefined) return readWithoutRows(text, columns)
   const values = readValuesOfColumn(node)
   if (values === undefined) return readQuestion(text, node)
   const { sql, column } = values
   const otherwise = orRefused(() => readQuestion(text, node))
   return { kind: 'catalogue', sql, values: { tables: tablesIn(node), column, otherwise } }
+}
+
+function readWithoutRows(text: string, node: Node): SimpleCommand {
+  const described = orRefused(
+    (): SimpleCommand => ({ kind: 'catalogue', sql: catalogueSql(structuredClone(node)) }),
+  )
+  const command = {
+    kind: 'without-rows',
+    tables: tablesIn(node),
+    question: orRefused(() => readQuestion(text, node)),
+  } as const
+  return described.kind === 'catalogue' ? { ...command, sql: described.sql } : command
 }
 
 function readQuestion(text: string, node: Node): SimpleCommand {
