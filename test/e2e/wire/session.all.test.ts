@@ -92,6 +92,65 @@ describe('the values of a column', () => {
   })
 })
 
+describe('a statement without rows', () => {
+  /** The columns of a result without rows, with their types. */
+  async function columnsOf(client: Client, sql: string) {
+    const { rows, fields } = await client.query(sql)
+    expect(rows).toEqual([])
+    return fields.map(({ name, dataTypeID }) => [name, dataTypeID])
+  }
+  const [BIGINT, TEXT, DOUBLE] = [20, 25, 701]
+
+  test('tells the columns of a table and of a question, and costs nothing', async () => {
+    const { client, notices } = await spender(0.01)
+    const before = await spent()
+    const all = [
+      ...[
+        ['Sex', TEXT],
+        ['Age', BIGINT],
+        ['Married', TEXT],
+        ['Earnings', BIGINT],
+        ['Occupation', TEXT],
+      ],
+    ]
+    expect(await columnsOf(client, 'SELECT * FROM "census" AS "q01" WHERE (0 = 1)')).toEqual(all)
+    expect(await columnsOf(client, 'SELECT c.* FROM sotto.public.census c LIMIT 0 OFFSET 5')).toEqual(all)
+    const some = 'SELECT "Earnings", age + 0.5 AS older FROM census WHERE "Sex" = \'M\' AND FALSE'
+    expect(await columnsOf(client, some)).toEqual([
+      ['Earnings', BIGINT],
+      ['older', DOUBLE],
+    ])
+    const grouped = 'SELECT "Sex", COUNT(*) AS n FROM census GROUP BY 1'
+    for (const sql of [`${grouped} LIMIT 0`, `SELECT * FROM (${grouped}) AS q WHERE 1 <> 1`])
+      expect(await columnsOf(client, sql)).toEqual([
+        ['Sex', TEXT],
+        ['n', DOUBLE],
+      ])
+    await client.query('BEGIN; DECLARE empty CURSOR FOR SELECT * FROM census LIMIT 0')
+    expect(await columnsOf(client, 'FETCH ALL FROM empty')).toEqual(all)
+    await client.query('COMMIT')
+    expect(notices).toEqual([])
+    expect(await spent()).toEqual(before)
+  })
+
+  test.each([
+    // An aggregate of all rows has one row also for none.
+    ['0A000', 'SELECT COUNT(*) FROM census WHERE 1 = 0'],
+    ['0A000', 'SELECT COUNT(*) FROM census WHERE FALSE GROUP BY GROUPING SETS (())'],
+    ['0A000', 'SELECT 1 FROM census WHERE FALSE HAVING TRUE'],
+    ['0A000', 'SELECT * FROM census WHERE 1 = 1'],
+    ['0A000', 'SELECT * FROM census WHERE FALSE OR "Age" > 5'],
+    ['0A000', 'SELECT * FROM census LIMIT 1'],
+    ['0A000', 'SELECT (SELECT COUNT(*) FROM census) FROM census WHERE FALSE'],
+    ['42703', 'SELECT nothing FROM census LIMIT 0'],
+    ['42P01', 'SELECT * FROM nothing LIMIT 0'],
+    ['42P01', 'SELECT * FROM pg_class, nothing LIMIT 0'],
+  ])('is not taken for one (%s): %s', async (code, sql) => {
+    const { client } = await spender(0.01)
+    expect(await errorOf(client.query(sql))).toMatchObject({ code })
+  })
+})
+
 describe('a question', () => {
   test('has the values of the JSON answer, which is replayed', async () => {
     const { client, notices } = await spender(0.01)
@@ -530,7 +589,8 @@ describe('a session', () => {
     const derived = `SELECT column_name, data_type, is_nullable, col_description('public.shared'::regclass, ordinal_position)
       FROM information_schema.columns WHERE column_name = 'Adult'`
     expect(await names(derived)).toEqual(['Adult', 'boolean', 'NO', 'Of age; Age >= 18; boolean'])
-    expect(await errorOf(client.query('SELECT COUNT(*) FROM census'))).toMatchObject({ code: '42P01' })
+    for (const sql of ['SELECT COUNT(*) FROM census', 'SELECT * FROM census, shared LIMIT 0'])
+      expect(await errorOf(client.query(sql))).toMatchObject({ code: '42P01' })
     // The type of a parameter would tell that of a column.
     const compared = 'SELECT COUNT(*) FROM census WHERE Age = $1'
     expect(await errorOf(client.query(compared, ['x']))).toMatchObject({ code: '42P01' })
