@@ -137,11 +137,21 @@ export function isUnit(unit: string): unit is Unit {
   return (UNITS as readonly string[]).includes(unit)
 }
 
+/** The other units of date_trunc, in seconds. Queries have bins of these lengths. */
+export const SHORT_UNITS: ReadonlyMap<string, bigint> = new Map([
+  ['minute', 60n],
+  ['second', 1n],
+])
+
 const SECONDS_PER_DAY = 86_400n
 
 function truncated(scope: Scope, call: Call): GroupingExpression {
   const { unit, column, at } = calendarArguments(scope, call)
-  if (!isUnit(unit)) throw scope.unsupported(at, `the unit of date_trunc must be one of ${UNITS.join(', ')}.`)
+  if (!isUnit(unit))
+    throw scope.unsupported(
+      at,
+      `the unit of date_trunc must be one of ${UNITS.join(', ')}, or minute or second of a timestamp.`,
+    )
   const { name, type } = column
   const cellOf = (label: CellLabel): Cell => {
     const period = typeof label === 'string' ? parsePeriod(unit, label) : undefined
@@ -252,16 +262,18 @@ function thresholdsOf(
 
 /**
  * Groups by bins of a column.
- * @param starts the first grid index of each bin, increasing; the last bin ends at the upper bound of the column
+ * @param starts the first grid index of each bin, increasing
+ * @param end the last grid index of the last bin
  */
 export function binned(
   column: GridColumn,
   starts: readonly bigint[],
   values: readonly number[],
   type: CellType,
+  end: bigint = column.upperIndex,
 ): GroupingExpression {
   const { name } = column
-  const edges = [...starts, column.upperIndex].map((index) => valueOfIndex(column, index))
+  const edges = [...starts, end].map((index) => valueOfIndex(column, index))
   const valueOfEdge = new Map(values.map((value, bin) => [edges[bin], value]))
   const cellOf = (label: CellLabel): Cell =>
     typeof label === 'object' && label !== null ? (valueOfEdge.get(label.lower) ?? null) : null

@@ -1,4 +1,5 @@
 import { type GridColumn, isGrid, isNumeric, isTemporal } from '../../core/dataset/dataset.ts'
+import { dateText, instantText, parseInstant } from '../../core/dataset/iso-time.ts'
 import {
   type Fraction,
   fraction,
@@ -18,11 +19,12 @@ import {
   groupingOfColumn,
   isGroupingFunction,
   MOST_BINS,
+  SHORT_UNITS,
 } from './grouping.ts'
 import type { ArithmeticOperator, Call, Expression, ExpressionOf } from './parsing/statement.ts'
-import { compileValue } from './rows/computed.ts'
+import { compileValue, withoutPlace } from './rows/computed.ts'
 import { type Cell, type CellType, NO_GROUPS, type Slots } from './rows/row-values.ts'
-import { columnOf, numberOf, type Scope } from './scope.ts'
+import { columnOf, instantOf, numberOf, type Scope } from './scope.ts'
 
 /*
  * Expressions by which rows are grouped or compared: a function of the cells into which a column is divided, such as
@@ -35,18 +37,53 @@ import { columnOf, numberOf, type Scope } from './scope.ts'
  */
 export function keyOf(scope: Scope, expression: Expression): GroupingExpression {
   if (expression.kind === 'column' || (expression.kind === 'call' && isGroupingFunction(expression.name)))
-    return groupingOf(scope, expression)
+    return groupOf(scope, expression)
   if (needsComputing(expression))
     return groupingOfColumn(scope, computedColumn(scope, expression), expression.at)
   const steps = stepsOf(scope, expression)
   return steps === undefined ? functionOfCells(scope, expression) : cellsOfSteps(scope, expression, steps)
 }
 
+function groupOf(scope: Scope, expression: Expression): GroupingExpression {
+  return periodsOf(scope, expression) ?? groupingOf(scope, expression)
+}
+
+const DAY = 86_400n
+const WEEK = 7n * DAY
+/** The first Monday since 1970. */
+const MONDAY = 4n * DAY
+/** Periods of equal length: weeks that begin some days from Monday, minutes and seconds. They are named by their begin. */
+function periodsOf(scope: Scope, expression: Expression): GroupingExpression | undefined {
+  if (expression.kind !== 'call' || expression.name !== 'date_trunc') return undefined
+  const [unit, named, from] = expression.arguments
+  if (named?.kind !== 'column' || unit?.kind !== 'text') return undefined
+  const column = columnOf(scope, named)
+  if (!isGrid(column) || !isTemporal(column)) return undefined
+  const isDate = column.type === 'date'
+  const moved = from?.kind === 'interval' ? MONDAY + BigInt(from.seconds) : undefined
+  const [length, first] = [
+    moved === undefined ? SHORT_UNITS.get(unit.value.toLowerCase()) : WEEK,
+    moved ?? 0n,
+  ]
+  if (length === undefined || (isDate && moved === undefined)) return undefined
+  const at = (index: bigint): Exact => {
+    const seconds = floor(unitsOf(column, index, false, isDate ? DAY : 1n).value)
+    return wholeOf(divideRoundingDown(seconds - first, length) * length + first, true)
+  }
+  const periods = cellsOfSteps(scope, expression, { column, at })
+  const cellOf: GroupingExpression['cellOf'] = (label) => {
+    const begin = periods.cellOf(label)
+    if (typeof begin !== 'number') return null
+    return isDate ? dateText(BigInt(begin) / DAY) : instantText(BigInt(begin))
+  }
+  return { ...periods, type: column.type, cellOf }
+}
+
 /** A function of the cells of one column. It must not join cells, because the query answers each. */
 function functionOfCells(scope: Scope, expression: Expression): GroupingExpression {
   const found: GroupingExpression[] = []
   const slots: Slots = (part) => {
-    const base = groupingOf(scope, part)
+    const base = groupOf(scope, part)
     const [known] = found
     if (known !== undefined && JSON.stringify(known.column) !== JSON.stringify(base.column))
       throw scope.unsupported(part.at, 'a group is a function of one column.')
@@ -92,10 +129,6 @@ export function valuesOfCells(scope: Scope, expression: Expression): CellValues 
     const grouping = cellsOf(scope, key, expression.at)
     return { grouping, type: key.type, values: grouping.labels.map(key.cellOf) }
   })
-}
-
-function withoutPlace(name: string, part: unknown): unknown {
-  return name === 'at' ? undefined : part
 }
 
 function cellsOf(scope: Scope, { column, name }: GroupingExpression, at: number): Grouping {
@@ -157,7 +190,6 @@ function partOf(scope: Scope, expression: Expression): Part | undefined {
 }
 
 const FRACTION_DIGITS = 9
-const SECONDS_PER_DAY = 86_400n
 
 function unitsOf({ stepNano }: GridColumn, index: bigint, whole: boolean, factor = 1n): Exact {
   return { value: fraction(index * stepNano * factor, ONE_NANO), whole }
@@ -176,7 +208,7 @@ function partOfCall(scope: Scope, call: Call): Part | undefined {
       return undefined
     const column = columnOf(scope, second)
     if (!isGrid(column) || !isTemporal(column)) return undefined
-    const factor = column.type === 'date' ? SECONDS_PER_DAY : 1n
+    const factor = column.type === 'date' ? DAY : 1n
     return { column, at: (index) => unitsOf(column, index, false, factor) }
   }
   if (!STEP_FUNCTIONS.includes(name) || first === undefined || second !== undefined) return undefined
@@ -238,23 +270,42 @@ function calculate(op: ArithmeticOperator, one: Exact, other: Exact): Exact {
   }
 }
 
-/** The cells of steps: a bin for each value, whose ends are found by halving. */
-function cellsOfSteps(scope: Scope, { at }: Expression, { column, at: valueAt }: Steps): GroupingExpression {
+interface Bins {
+  readonly starts: readonly bigint[]
+  readonly values: readonly number[]
+  readonly end: bigint
+}
+
+/**
+ * The cells of steps: a bin for each value. Those of a column with too many are only the ones that the condition of the statement
+ * leaves, because rows outside of all bins are left out.
+ */
+function cellsOfSteps(scope: Scope, { at }: Expression, steps: Steps): GroupingExpression {
+  const { column } = steps
+  const whole = { lower: column.lowerIndex, upper: column.upperIndex }
+  const bins = binsOf(steps, whole) ?? binsOf(steps, rangeOf(scope, column, scope.where))
+  if (bins === undefined) {
+    const rule = `this has more than ${MOST_BINS} values. Group by wider steps, such as FLOOR(${column.name} / 1000.0) * 1000, or state a range of ${column.name} in WHERE.`
+    throw scope.misfit(at, rule)
+  }
+  const { starts, values, end } = bins
+  return binned(column, starts, values, values.every(Number.isInteger) ? 'integer' : 'number', end)
+}
+
+/** The bins of steps within a range, whose ends are found by halving; undefined for too many. */
+function binsOf({ at: valueAt }: Steps, { lower, upper }: Range): Bins | undefined {
   const isSame = (one: Exact, other: Exact) =>
     one.value.numerator === other.value.numerator && one.value.denominator === other.value.denominator
   const [starts, values]: [bigint[], number[]] = [[], []]
-  let [start, width] = [column.lowerIndex, 1n]
-  while (start <= column.upperIndex) {
+  let [start, width] = [lower, 1n]
+  while (start <= upper) {
     const here = valueAt(start)
     starts.push(start)
     values.push(Number(here.value.numerator) / Number(here.value.denominator))
-    if (starts.length > MOST_BINS) {
-      const rule = `this has more than ${MOST_BINS} values. Group by wider steps, such as FLOOR(${column.name} / 1000.0) * 1000.`
-      throw scope.misfit(at, rule)
-    }
+    if (starts.length > MOST_BINS) return undefined
     // Steps are mostly as wide as the one before, so the search begins at its end.
     const probes = [start + width - 1n, start + width]
-    let [last, beyond] = [start, column.upperIndex + 1n]
+    let [last, beyond] = [start, upper + 1n]
     while (beyond - last > 1n) {
       const probe = probes.pop() ?? (last + beyond) / 2n
       if (probe <= last || probe >= beyond) continue
@@ -264,5 +315,61 @@ function cellsOfSteps(scope: Scope, { at }: Expression, { column, at: valueAt }:
     width = beyond - start
     start = beyond
   }
-  return binned(column, starts, values, values.every(Number.isInteger) ? 'integer' : 'number')
+  return { starts, values, end: upper }
+}
+
+/** Indices on the grid of a column, inclusive. */
+interface Range {
+  readonly lower: bigint
+  readonly upper: bigint
+}
+
+/** A range that contains all rows for which a condition holds. */
+function rangeOf(scope: Scope, column: GridColumn, condition: Expression | undefined): Range {
+  const whole = { lower: column.lowerIndex, upper: column.upperIndex }
+  const isColumn = (part: Expression) => part.kind === 'column' && columnOf(scope, part) === column
+  // The grid rounds, so that rows of a constant can be at the next index.
+  const between = (from: bigint | undefined, to: bigint | undefined) =>
+    overlap(whole, {
+      lower: from === undefined ? whole.lower : from - 1n,
+      upper: to === undefined ? whole.upper : to + 2n,
+    })
+  switch (condition?.kind) {
+    case 'and':
+      return condition.parts.map((part) => rangeOf(scope, column, part)).reduce(overlap, whole)
+    case 'between': {
+      const { value, lower, upper } = condition
+      return !isColumn(value) ? whole : between(indexOf(column, lower), indexOf(column, upper))
+    }
+    case 'comparison': {
+      const { op, left, right } = condition
+      if (!isColumn(left)) return whole
+      const index = indexOf(column, right)
+      if (op === '>' || op === '>=') return between(index, undefined)
+      return op === '<' || op === '<=' ? between(undefined, index) : whole
+    }
+    default:
+      return whole
+  }
+}
+
+/** The range of both; one index of them for none. */
+function overlap(one: Range, other: Range): Range {
+  const lower = one.lower > other.lower ? one.lower : other.lower
+  const upper = one.upper < other.upper ? one.upper : other.upper
+  return lower <= upper ? { lower, upper } : { lower: one.lower, upper: one.lower }
+}
+
+/** The greatest index up to a constant that a column is compared with; undefined for one that is not understood. */
+function indexOf(column: GridColumn, constant: Expression): bigint | undefined {
+  const nano = nanoOf(column, constant)
+  return nano === undefined ? undefined : divideRoundingDown(nano, column.stepNano)
+}
+
+function nanoOf({ type }: GridColumn, constant: Expression): bigint | undefined {
+  if (constant.kind === 'number') return decimalFromNumber(Number(constant.text), FRACTION_DIGITS)
+  if (constant.kind !== 'text') return undefined
+  const instant = instantOf(constant.value, constant.type === 'date' ? undefined : constant.type)
+  const nano = instant === undefined ? undefined : parseInstant(instant)
+  return type === 'date' && nano !== undefined ? divideRoundingDown(nano, DAY) : nano
 }

@@ -18,6 +18,8 @@ export interface Scope {
   readonly dataset: Dataset
   /** What may be before a column, such as `v` in `v.age`. */
   readonly tables: NamedTables
+  /** The condition on the rows of the statement. */
+  readonly where: Expression | undefined
   /** Translates a condition to the rows where it is TRUE. */
   readonly condition: (expression: Expression) => QueryPredicate
   /**
@@ -52,6 +54,7 @@ export function openScope(
   let computed = 0
   const known = new Map<string, unknown>()
   const scope: Scope = {
+    where: statement.where,
     condition: (expression) => conditionOf(scope, expression),
     once: <Result>(name: string, compute: () => Result) => {
       if (!known.has(name)) known.set(name, compute())
@@ -125,6 +128,13 @@ export function columnOf(scope: Scope, column: ColumnName): QueryableColumn {
 /** Returns true if a name is that of a column of the dataset. */
 export function isColumn(scope: Scope, column: ColumnName): boolean {
   return namesMeant(scope, column).length > 0
+}
+
+/** Returns the type of a column of dates or timestamps; undefined for another name. */
+export function temporalTypeOf(scope: Scope, column: ColumnName): 'date' | 'timestamp' | undefined {
+  const [name, other] = namesMeant(scope, column)
+  const found = name === undefined || other !== undefined ? undefined : columnNamed(scope.dataset, name)
+  return found?.type === 'date' || found?.type === 'timestamp' ? found.type : undefined
 }
 
 /** The declared name of a column, or the name as it is written if there is no such column. */

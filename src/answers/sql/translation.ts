@@ -18,6 +18,7 @@ import { type Measure, measureOf } from './measures.ts'
 import { notesOf } from './notes.ts'
 import type { Call, Expression, ExpressionOf, Frame, Select, Statement, Target } from './parsing/statement.ts'
 import { refusePart } from './place.ts'
+import { plainCalendar } from './rewriting/calendar.ts'
 import { rewritten } from './rewriting/rewritten.ts'
 import { resolveTimes } from './rewriting/times.ts'
 import { contains, hasAggregate, isWindow, nameOf, unwrapped } from './rewriting/wrappers.ts'
@@ -37,7 +38,7 @@ import {
   valueIn,
 } from './rows/row-values.ts'
 import { compileWindow } from './rows/windows.ts'
-import { columnOf, declaredName, isColumn, openScope, type Scope } from './scope.ts'
+import { columnOf, declaredName, isColumn, openScope, type Scope, temporalTypeOf } from './scope.ts'
 
 /** A statement as queries, and its rows as post-processing of their answers. */
 export interface Translation {
@@ -64,13 +65,16 @@ export interface Translation {
  */
 export function translate(text: string, select: Select, dataset: Dataset, nowMs: number): Translation {
   const refuse = (at: number | undefined, rule: string) => refusePart(text, at, 'sql-not-supported', rule)
-  const groupsIn = (statement: Statement) => {
-    const scope = openScope(text, statement, dataset, unplaced)
+  const withScope = (written: Statement) => {
+    const scope = openScope(text, written, dataset, unplaced)
+    return { scope, statement: plainCalendar(written, (column) => temporalTypeOf(scope, column)) }
+  }
+  const groupsIn = (inner: Statement) => {
+    const { scope, statement } = withScope(inner)
     return statement.groupBy.map((written) => groupedExpression(scope, written, statement.targets))
   }
   const times = resolveTimes(unwrapped(select, { refuse, groupsOf: groupsIn }), nowMs, refuse)
-  const { statement } = times
-  const scope = openScope(text, statement, dataset, unplaced)
+  const { scope, statement } = withScope(times.statement)
   const placed: Places = new WeakMap()
   const place: Placing = (part, at) => {
     placed.set(part, at)

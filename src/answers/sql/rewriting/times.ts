@@ -3,7 +3,7 @@ import { periodAt, startOf } from '../../../core/planner/language/calendar.ts'
 import { must } from '../../../privacy/must.ts'
 import { divideRoundingDown } from '../../../privacy/rational.ts'
 import type { Refusal } from '../../../privacy/refusal.ts'
-import { isUnit } from '../grouping.ts'
+import { isUnit, SHORT_UNITS } from '../grouping.ts'
 import type { Call, CastType, Expression, ExpressionOf, Statement } from '../parsing/statement.ts'
 import { instantOf } from '../scope.ts'
 import { mapParts } from './wrappers.ts'
@@ -102,6 +102,9 @@ function resolvedCall(call: Call, clock: Clock): Expression {
   if (name === 'date_trunc') {
     const nano = nanoOf(second)
     const unit = first.value.toLowerCase()
+    const short = SHORT_UNITS.get(unit)
+    if (nano !== undefined && short !== undefined)
+      return timeOf(divideRoundingDown(nano, short * ONE_SECOND) * short * ONE_SECOND, 'timestamptz', at)
     if (nano === undefined || !isUnit(unit)) return call
     const period = periodAt(unit, divideRoundingDown(nano, ONE_SECOND))
     return timeOf(startOf(unit, period) * ONE_SECOND, 'timestamptz', at)
