@@ -43,7 +43,7 @@ const parsers = {
 /** A value as statements show it. Midnight is written as the date. */
 function shown(value: Cell): Cell {
   if (typeof value === 'number') return Number(value.toFixed(9))
-  return typeof value === 'string' ? value.replace(/[ T]00:00:00(Z|\+00)$/, '') : value
+  return typeof value === 'string' ? value.replace(/[ T]00:00:00(Z|\+00)?$/, '') : value
 }
 
 const shownRows = (rows: readonly (readonly Cell[])[]) => rows.map((cells) => cells.map(shown))

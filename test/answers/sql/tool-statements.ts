@@ -1,10 +1,34 @@
-/* Statements as tools send them, by their own documentation, over the columns of the demo and two columns of time. */
+/*
+ * Statements of the shapes that tools send, in words of our own, over the columns of the demo and two columns of time. They were
+ * checked against the sources of the tools, as the comments name them, and otherwise against their documentation.
+ */
 
 /** The number of queries that a statement means, or what its refusal for privacy advises. */
 type Outcome = number | string
 
 export const STATEMENTS: Readonly<Record<string, readonly (readonly [sql: string, outcome: Outcome])[]>> = {
+  // src/metabase/driver/postgres.clj and src/metabase/driver/sql/query_processor.clj, August 2026.
   Metabase: [
+    // Weeks begin on Sunday, unless an administrator changes that.
+    [
+      `SELECT CAST(CAST(DATE_TRUNC('week', CAST("public"."census"."Joined" + INTERVAL '1 day' AS date)) AS date) + INTERVAL '-1 day' AS date) AS "Joined",
+       COUNT(*) AS "count" FROM "public"."census" GROUP BY
+       CAST(CAST(DATE_TRUNC('week', CAST("public"."census"."Joined" + INTERVAL '1 day' AS date)) AS date) + INTERVAL '-1 day' AS date)`,
+      1,
+    ],
+    [
+      `SELECT CAST("public"."census"."Seen" AS date) AS "Seen", AVG("public"."census"."Age") AS "avg" FROM "public"."census"
+       WHERE CAST("public"."census"."Seen" AS date) BETWEEN DATE '2026-11-05' AND DATE '2026-11-12'
+       GROUP BY CAST("public"."census"."Seen" AS date) ORDER BY CAST("public"."census"."Seen" AS date) ASC`,
+      1,
+    ],
+    [
+      `SELECT FLOOR(("public"."census"."Age" - 5.0) / 20.0) * 20.0 + 5.0 AS "Age", CAST(SUM("public"."census"."Earnings") AS DOUBLE PRECISION)
+       / CASE WHEN COUNT(*) = 0 THEN NULL ELSE COUNT(*) END AS "each" FROM "public"."census"
+       WHERE ("public"."census"."Sex" <> 'M' OR "public"."census"."Sex" IS NULL)
+       GROUP BY FLOOR(("public"."census"."Age" - 5.0) / 20.0) * 20.0 + 5.0`,
+      1,
+    ],
     [
       `SELECT "public"."census"."Sex" AS "Sex", COUNT(*) AS "count" FROM "public"."census"
        GROUP BY "public"."census"."Sex" ORDER BY "public"."census"."Sex" ASC`,
@@ -65,7 +89,15 @@ export const STATEMENTS: Readonly<Record<string, readonly (readonly [sql: string
       1,
     ],
   ],
+  // superset/db_engine_specs/postgres.py.
   Superset: [
+    [
+      `SELECT DATE_TRUNC('minute', "Seen") AS "Seen", COUNT(*) AS count FROM public.census
+       WHERE "Seen" >= TO_TIMESTAMP('2026-11-05 00:00:00.000000', 'YYYY-MM-DD HH24:MI:SS.US')
+       AND "Seen" < TO_TIMESTAMP('2026-11-05 06:00:00.000000', 'YYYY-MM-DD HH24:MI:SS.US')
+       GROUP BY DATE_TRUNC('minute', "Seen") ORDER BY count DESC LIMIT 1000`,
+      1,
+    ],
     [
       `SELECT "Sex" AS "Sex", COUNT(*) AS count, AVG("Earnings") AS "AVG(Earnings)" FROM public.census
        GROUP BY "Sex" ORDER BY count DESC LIMIT 100`,
@@ -102,7 +134,18 @@ export const STATEMENTS: Readonly<Record<string, readonly (readonly [sql: string
       1,
     ],
   ],
+  // pkg/tsdb/grafana-postgresql-datasource/macros.go and packages/grafana-sql/src/utils/sql.utils.ts.
   Grafana: [
+    // The column has more than 1,000 minutes. Those of the time range are the groups.
+    [
+      `SELECT floor(extract(epoch from "Seen")/60)*60 AS "time", count(*) AS value FROM census
+       WHERE "Seen" BETWEEN '2026-11-20T06:00:00.123Z' AND '2026-11-20T12:00:00.123Z' GROUP BY 1 ORDER BY 1`,
+      1,
+    ],
+    [
+      `SELECT AVG("Age") AS "age", "Sex" FROM census WHERE ("Sex" = 'M' AND "Age" >= 18) GROUP BY "Sex" LIMIT 50`,
+      1,
+    ],
     [
       `SELECT floor(extract(epoch from "Seen")/3600)*3600 AS "time", count(*) AS value FROM census
        WHERE "Seen" BETWEEN '2026-11-20T00:00:00Z' AND '2026-11-21T00:00:00Z' GROUP BY 1 ORDER BY 1`,
@@ -132,6 +175,43 @@ export const STATEMENTS: Readonly<Record<string, readonly (readonly [sql: string
       1,
     ],
   ],
+  // samples/plugins/postgres_jdbc/dialect.tdd of tableau/connector-plugin-sdk, of August 2025.
+  Tableau: [
+    ['SELECT COUNT(1) AS "cnt:census:ok" FROM "public"."census" "census" HAVING (COUNT(1) > 0)', 1],
+    [
+      `SELECT "census"."Married" AS "Married", SUM(1) AS "n", AVG(CAST("census"."Earnings" AS DOUBLE PRECISION)) AS "mean"
+       FROM "public"."census" "census" WHERE ("census"."Married" IN ('M', 'S')) GROUP BY 1`,
+      1,
+    ],
+    [
+      `SELECT DATE_TRUNC('MONTH', CAST("census"."Joined" AS TIMESTAMP)) AS "month", COUNT(DISTINCT "census"."Occupation") AS "kinds"
+       FROM "public"."census" "census" WHERE ("census"."Joined" >= (DATE '2024-01-01')) AND ("census"."Joined" <= (DATE '2024-12-31'))
+       GROUP BY 1`,
+      1,
+    ],
+    [
+      `SELECT CAST(DATE_TRUNC('DAY', CAST("census"."Joined" AS DATE)) + (-EXTRACT(DOW FROM "census"."Joined") * INTERVAL '1 DAY') AS DATE)
+       AS "week", SUM("census"."Earnings") AS "sum" FROM "public"."census" "census" GROUP BY 1`,
+      1,
+    ],
+    [
+      `SELECT CAST(TRUNC(EXTRACT(YEAR FROM "census"."Joined")) AS INTEGER) AS "year", (1 + CAST(EXTRACT(DOW FROM "census"."Seen") AS INTEGER))
+       AS "weekday", COUNT(1) AS "n" FROM "public"."census" "census" GROUP BY 1, 2`,
+      1,
+    ],
+    [
+      `SELECT (CASE WHEN ("census"."Age" >= 18) THEN 'adult' WHEN NOT ("census"."Age" >= 18) THEN 'child' ELSE NULL END) AS "who",
+       COUNT(1) AS "n" FROM "public"."census" "census"
+       WHERE ("census"."Seen" >= (TIMESTAMP '2026-11-10 00:00:00.000')) GROUP BY 1`,
+      1,
+    ],
+    [
+      `SELECT "Custom SQL Query"."Sex" AS "Sex", SUM("Custom SQL Query"."n") AS "n" FROM (SELECT "Sex", COUNT(*) AS n FROM census GROUP BY 1)
+       "Custom SQL Query" GROUP BY 1`,
+      'groups cannot be aggregated again',
+    ],
+  ],
+  // plugins/org.jkiss.dbeaver.ext.postgresql and the model of data views.
   DBeaver: [
     ['SELECT count(*) FROM public.census', 1],
     ['SELECT t.* FROM public.census t LIMIT 200', 'COUNT(*)'],
@@ -190,7 +270,18 @@ export const STATEMENTS: Readonly<Record<string, readonly (readonly [sql: string
       2,
     ],
   ],
+  // R/backend-postgres.R of dbplyr 2.6.0.
   R: [
+    [
+      `SELECT "Occupation", COUNT(*) AS "n", ROUND((AVG("Earnings"))::numeric, 2) AS "mean" FROM "census"
+       WHERE ("Age" > 18.0) AND (NOT(("Occupation" IS NULL))) GROUP BY "Occupation" HAVING (COUNT(*) > 1.0)`,
+      1,
+    ],
+    [
+      `SELECT "year", COUNT(*) AS "n" FROM (SELECT "census".*, EXTRACT(YEAR FROM "Joined") AS "year" FROM "census") AS "q01"
+       GROUP BY "year" ORDER BY "year"`,
+      1,
+    ],
     ['SELECT "Sex", COUNT(*) AS "n" FROM "census" GROUP BY "Sex"', 1],
     [
       `SELECT "Occupation", AVG("Earnings") AS "mean", COUNT(*) AS "n" FROM (SELECT "census".* FROM "census" WHERE ("Age" >= 18.0)) AS "q01"

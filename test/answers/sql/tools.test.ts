@@ -53,8 +53,24 @@ test.each(rows)('%s: %s', (_, sql, outcome) => {
   expect(refused.errors[0]?.rule).toContain(outcome)
 })
 
-test('of each tool there are five statements at least, and 50 of all', () => {
+test('groups by steps of a column with too many are those of the range in WHERE', () => {
+  const edgesOf = (where: string) => {
+    const sql = `SELECT floor(extract(epoch from "Seen")/60)*60 AS t, count(*) FROM census WHERE ${where} GROUP BY 1`
+    return JSON.stringify(queriesOf(sql, { epsilon: 1 }, census))
+  }
+  const minutes = ['11:59', '12:00', '12:01', '12:02', '12:03'].map((time) => `"2026-11-20T${time}:00Z"`)
+  const edges = `"edges":[${[...minutes, minutes.at(-1)].join()}]`
+  const range = `"Seen" >= '2026-11-20T12:00:00Z' AND "Sex" = 'M' AND "Seen" < '2026-11-20 12:01:30Z'`
+  expect(edgesOf(range)).toContain(edges)
+  expect(edgesOf(`"Seen" BETWEEN '2026-11-20T12:00:00Z' AND '2026-11-20 12:01:59.5Z'`)).toContain(edges)
+  // No row is in this range.
+  expect(edgesOf(`"Seen" > '2026-11-20' AND "Seen" < '2026-11-10'`)).toMatch(/"edges":\["[^"]+","[^"]+"\]/)
+  for (const where of ['"Age" > 5', `"Seen" > '2026-11-20' OR "Age" > 5`, `NOT "Seen" < '2026-11-29'`])
+    expect(() => edgesOf(where)).toThrow(Refusal)
+})
+
+test('of each tool there are five statements at least, and 65 of all', () => {
   for (const [tool, statements] of Object.entries(STATEMENTS))
     expect(statements.length, tool).toBeGreaterThan(4)
-  expect(rows).toHaveLength(50)
+  expect(rows).toHaveLength(65)
 })

@@ -339,6 +339,10 @@ describe('several queries', () => {
 describe('groups', () => {
   const steps = (lower: number, upper: number) =>
     Array.from({ length: upper - lower + 1 }, (_, place) => lower + place)
+  const SATURDAYS = {
+    column: 'seen',
+    edges: ['2024-02-27T00:00:00Z', '2024-03-02T00:00:00Z', '2024-03-02T23:00:00Z'],
+  }
   test.each([
     ['Region', 'Region'],
     ['age', { column: 'age', edges: [...steps(0, 20), 20] }],
@@ -369,6 +373,17 @@ describe('groups', () => {
       },
     ],
     ["CAST(date_trunc('month', day) AS date)", { column: 'day', by: 'month' }],
+    ["date_trunc('month', CAST(CAST(day AS date) AS timestamp))", { column: 'day', by: 'month' }],
+    ["date_trunc('hour', CAST(seen AS timestamptz))", { column: 'seen', by: 'hour' }],
+    ['CAST(seen AS date)', { column: 'seen', by: 'day' }],
+    ['DATE(seen)', { column: 'seen', by: 'day' }],
+    ['day::date', { column: 'day', by: 'day' }],
+    ['EXTRACT(month FROM CAST(seen AS date))', { column: 'seen', by: 'monthOfYear' }],
+    ["date_trunc('week', seen + interval '2 days') - interval '2 days'", SATURDAYS],
+    [
+      "CAST(date_trunc('week', CAST(seen + interval '2 days' AS date)) AS date) + interval '-2 days'",
+      SATURDAYS,
+    ],
     ['upper(Region)', 'Region'],
     ['width_bucket(cost, -2, 2, 3)', { column: 'cost', edges: [-5, -2, -0.5, 0.75, 2, 5] }],
   ])('by %s', (key, column) => {
@@ -463,6 +478,7 @@ describe('rows', () => {
     expect(namesOf(rest)).toEqual(names)
   })
 
+  const SUNDAYS = ['2024-01-21', '2024-01-28']
   test.each([
     ["date_trunc('day', seen)", "= '2024-02-29'", ['2024-02-29T00:00:00Z']],
     ["date_trunc('day', seen)", "= TIMESTAMPTZ '2024-02-29 01:00+01'", ['2024-02-29T00:00:00Z']],
@@ -473,6 +489,13 @@ describe('rows', () => {
       ['2024-03-02T00:00:00Z'],
     ],
     ["date_trunc('month', day)", "> '2024-01-31'", ['2024-02-01', '2024-03-01']],
+    ['CAST(seen AS date)', "= '2024-02-29'", ['2024-02-29']],
+    ["date_trunc('week', day + interval '1 day') - interval '1 day'", "< '2024-02-01'", SUNDAYS],
+    [
+      "CAST(date_trunc('day', day) + (-EXTRACT(dow FROM day) * interval '1 day') AS date)",
+      "< '2024-02-01'",
+      SUNDAYS,
+    ],
     ['member', '> FALSE', [true]],
     ['EXTRACT(dow FROM day)', 'BETWEEN 5 AND 9.5', [5, 6]],
   ])('HAVING %s %s compares values of the type of the group', (key, comparison, values) => {
