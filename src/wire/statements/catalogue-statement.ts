@@ -5,7 +5,7 @@ import { allOf, eachPart, lastName, nameOf } from '../../answers/sql/parsing/tre
 import { Refusal } from '../../privacy/refusal.ts'
 import { SCHEMAS } from '../catalogue/names.ts'
 import { isOfEvaluator, rewriteNodes, showNames } from './catalogue-rewrites.ts'
-import { nameColumns } from './column-names.ts'
+import { groupByColumns, nameColumns } from './column-names.ts'
 
 /** True for a statement that names no table, or only those of the catalogue. */
 export function isAboutCatalogue(tree: Node): boolean {
@@ -38,6 +38,7 @@ function ownTables(tree: Node): ReadonlySet<string> {
 export function catalogueSql(tree: Node): string {
   requireSupported(tree)
   nameColumns(tree)
+  groupByColumns(tree)
   showNames(tree)
   const own = ownTables(tree)
   for (const table of allOf(tree, 'RangeVar')) {
@@ -48,9 +49,18 @@ export function catalogueSql(tree: Node): string {
   }
   rewriteNodes(tree)
   requirePlainNames(tree)
-  const printed = deparseSync(tree)
+  const printed = printedSql(tree)
   requireAllowed(printed)
   return printed
+}
+
+/** @throws Refusal for the syntax that the printer does not know */
+function printedSql(tree: Node): string {
+  try {
+    return deparseSync(tree)
+  } catch {
+    throw new Refusal('sql-not-supported', NOT_SUPPORTED)
+  }
 }
 
 const NOT_SUPPORTED = 'This syntax is not supported about the catalogue.'

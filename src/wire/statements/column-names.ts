@@ -12,6 +12,27 @@ export function nameColumns(tree: Node): void {
     }
 }
 
+/**
+ * Groups by the column of the result where a table has its name too: the evaluator would take the name for the rows of the
+ * table. The columns of the result have their names.
+ */
+export function groupByColumns(tree: Node): void {
+  for (const { targetList = [], groupClause = [], fromClause } of allOf(tree, 'SelectStmt')) {
+    const tables = new Set(
+      allOf(fromClause, 'RangeVar').map(({ alias, relname }) => alias?.aliasname ?? relname),
+    )
+    for (const subselect of allOf(fromClause, 'RangeSubselect')) tables.add(subselect.alias?.aliasname)
+    for (const [place, group] of groupClause.entries()) {
+      const { fields = [] } = fieldsOf(group, 'ColumnRef') ?? {}
+      const name = fields.length === 1 ? nameOf(fields[0]) : undefined
+      const target = targetList.find((each) => fieldsOf(each, 'ResTarget')?.name === name)
+      const value = target && fieldsOf(target, 'ResTarget')?.val
+      if (name !== undefined && tables.has(name) && value !== undefined)
+        groupClause[place] = structuredClone(value)
+    }
+  }
+}
+
 /** Name of a column of a SELECT list; undefined for `*`. */
 function columnName({ name, val }: ResTarget): string | undefined {
   if (name !== undefined) return name
