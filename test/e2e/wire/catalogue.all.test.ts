@@ -10,8 +10,9 @@ import { describeOwnPostgres } from '../../servers/postgres.ts'
 import { testService } from '../service.ts'
 
 /*
- * What tools and drivers send to begin a session and to read the catalogue, as their sources and documentation have it. A file is
- * a tool, and a paragraph is one text. The values of its parameters follow `$` in the comment before it. `:census` is the OID of
+ * What tools and drivers send to begin a session and to read the catalogue: statements in words of our own with the settings,
+ * relations, columns, functions, operators and casts of theirs. The first comment of a file names the source that it was checked
+ * against. A file is a tool, and a paragraph is one text. The values of its parameters follow `$` in the comment before it. `:census` is the OID of
  * the table.
  */
 const folder = path.join(import.meta.dirname, 'statements')

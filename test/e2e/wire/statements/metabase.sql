@@ -1,9 +1,11 @@
--- Session
+-- In words of our own, checked against src/metabase/driver/postgres.clj, sql_jdbc/execute.clj and sql_jdbc/sync of August 2026. Session
 SET extra_float_digits = 3
 
 SET application_name = 'Metabase v0.56 [test]'
 
 SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY
+
+SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ UNCOMMITTED
 
 SET SESSION TIMEZONE TO 'UTC';
 
@@ -15,89 +17,57 @@ show timezone;
 
 COMMIT
 
--- Schemas
-SELECT nspname AS TABLE_SCHEM, NULL AS TABLE_CATALOG FROM pg_catalog.pg_namespace
-WHERE nspname <> 'pg_toast' AND (nspname !~ '^pg_temp_' OR nspname = (pg_catalog.current_schemas(true))[1])
-AND (nspname !~ '^pg_toast_temp_' OR nspname = replace((pg_catalog.current_schemas(true))[1], 'pg_temp_', 'pg_toast_temp_'))
-ORDER BY TABLE_SCHEM
+-- Schemas, as pgjdbc lists them
+SELECT NULL AS TABLE_CATALOG, nspname AS TABLE_SCHEM FROM pg_catalog.pg_namespace WHERE nspname <> 'pg_toast'
+AND (nspname = (pg_catalog.current_schemas(true))[1] OR nspname !~ '^pg_temp_') AND (nspname !~ '^pg_toast_temp_' OR nspname = replace((pg_catalog.current_schemas(true))[1], 'pg_temp_', 'x'))
 
--- Tables $ ["public"]
-SELECT "n"."nspname" AS "schema", "c"."relname" AS "name",
-CASE "c"."relkind" WHEN 'r' THEN 'TABLE' WHEN 'p' THEN 'PARTITIONED TABLE' WHEN 'v' THEN 'VIEW' WHEN 'f' THEN 'FOREIGN TABLE' WHEN 'm' THEN 'MATERIALIZED VIEW' ELSE NULL END AS "type",
-"d"."description" AS "description", "stat"."n_live_tup" AS "estimated_row_count"
-FROM "pg_catalog"."pg_class" AS "c"
-INNER JOIN "pg_catalog"."pg_namespace" AS "n" ON "c"."relnamespace" = "n"."oid"
-LEFT JOIN "pg_catalog"."pg_description" AS "d" ON ("c"."oid" = "d"."objoid") AND ("d"."objsubid" = 0) AND ("d"."classoid" = 'pg_class'::regclass)
-LEFT JOIN "pg_stat_user_tables" AS "stat" ON ("n"."nspname" = "stat"."schemaname") AND ("c"."relname" = "stat"."relname")
-WHERE ("c"."relnamespace" = "n"."oid") AND ("n"."nspname" !~ '^pg_') AND ("n"."nspname" <> 'information_schema')
-AND c.relkind in ('r', 'p', 'v', 'f', 'm') AND ("n"."nspname" IN ($1))
-ORDER BY "type" ASC, "schema" ASC, "name" ASC
+-- Tables $ ["public", "census"]
+SELECT "t"."relname" AS "name", "s"."nspname" AS "schema", CASE "t"."relkind" WHEN 'r' THEN 'TABLE' WHEN 'v' THEN 'VIEW' WHEN 'f' THEN 'FOREIGN TABLE' ELSE NULL END AS "kind",
+  "seen"."n_live_tup" AS "rows", "note"."description" AS "note"
+FROM "pg_catalog"."pg_class" AS "t" INNER JOIN "pg_catalog"."pg_namespace" AS "s" ON "s"."oid" = "t"."relnamespace"
+LEFT JOIN "pg_stat_user_tables" AS "seen" ON ("t"."relname" = "seen"."relname") AND ("s"."nspname" = "seen"."schemaname")
+LEFT JOIN "pg_catalog"."pg_description" AS "note" ON ("note"."objoid" = "t"."oid") AND ("note"."classoid" = 'pg_class'::regclass) AND ("note"."objsubid" = 0)
+WHERE t.relkind in ('r', 'p', 'v', 'f', 'm') AND ("s"."nspname" !~ '^pg_') AND ("s"."nspname" IN ($1)) AND ("t"."relname" IN ($2)) ORDER BY "kind" ASC, "name" ASC
 
 -- Privileges
-with table_privileges as (
- select NULL as role, t.schemaname as schema, t.objectname as table,
-   pg_catalog.has_any_column_privilege(current_user, '"' || replace(t.schemaname, '"', '""') || '"' || '.' || '"' || replace(t.objectname, '"', '""') || '"', 'update') as update,
-   pg_catalog.has_any_column_privilege(current_user, '"' || replace(t.schemaname, '"', '""') || '"' || '.' || '"' || replace(t.objectname, '"', '""') || '"', 'select') as select,
-   pg_catalog.has_any_column_privilege(current_user, '"' || replace(t.schemaname, '"', '""') || '"' || '.' || '"' || replace(t.objectname, '"', '""') || '"', 'insert') as insert,
-   pg_catalog.has_table_privilege(current_user, '"' || replace(t.schemaname, '"', '""') || '"' || '.' || '"' || replace(t.objectname, '"', '""') || '"', 'delete') as delete
- from (select schemaname, tablename as objectname from pg_catalog.pg_tables
-   union select schemaname, viewname as objectname from pg_catalog.pg_views
-   union select schemaname, matviewname as objectname from pg_catalog.pg_matviews) t
- where t.schemaname !~ '^pg_' and t.schemaname <> 'information_schema' and pg_catalog.has_schema_privilege(current_user, t.schemaname, 'usage')
-)
-select t.* from table_privileges t
+WITH rights AS (SELECT found.sch AS schema, found.name AS table,
+  pg_catalog.has_any_column_privilege(current_user, '"' || replace(found.sch, '"', '""') || '"' || '.' || '"' || replace(found.name, '"', '""') || '"', 'select') AS select,
+  pg_catalog.has_any_column_privilege(current_user, '"' || found.sch || '"."' || found.name || '"', 'insert') AS insert,
+  pg_catalog.has_table_privilege(current_user, '"' || found.sch || '"."' || found.name || '"', 'delete') AS delete
+  FROM (SELECT schemaname AS sch, matviewname AS name FROM pg_catalog.pg_matviews UNION SELECT schemaname, viewname FROM pg_catalog.pg_views UNION SELECT schemaname, tablename FROM pg_catalog.pg_tables) AS found
+  WHERE found.sch !~ '^pg_' AND found.sch <> 'information_schema' AND pg_catalog.has_schema_privilege(current_user, found.sch, 'usage'))
+SELECT rights.* FROM rights
 
--- Columns $ ["public", "census", "public", "census"]
-SELECT "c"."column_name" AS "name",
-CASE WHEN "c"."udt_schema" IN ('public', 'pg_catalog') THEN FORMAT('%s', "c"."udt_name") ELSE FORMAT('"%s"."%s"', "c"."udt_schema", "c"."udt_name") END AS "database-type",
-"c"."ordinal_position" - 1 AS "database-position", "c"."table_schema" AS "table-schema", "c"."table_name" AS "table-name",
-"pk"."column_name" IS NOT NULL AS "pk?",
-COL_DESCRIPTION(CAST(CAST(FORMAT('%I.%I', CAST("c"."table_schema" AS TEXT), CAST("c"."table_name" AS TEXT)) AS REGCLASS) AS OID), "c"."ordinal_position") AS "field-comment",
-(("column_default" IS NULL) OR (LOWER("column_default") = 'null')) AND ("is_nullable" = 'NO')
-  AND NOT ((("column_default" IS NOT NULL) AND ("column_default" LIKE '%nextval(%')) OR ("is_identity" <> 'NO')) AS "database-required",
-(("column_default" IS NOT NULL) AND ("column_default" LIKE '%nextval(%')) OR ("is_identity" <> 'NO') AS "database-is-auto-increment"
-FROM "information_schema"."columns" AS "c"
-LEFT JOIN (SELECT "tc"."table_schema", "tc"."table_name", "kc"."column_name" FROM "information_schema"."table_constraints" AS "tc"
-  INNER JOIN "information_schema"."key_column_usage" AS "kc" ON ("tc"."constraint_name" = "kc"."constraint_name")
-  AND ("tc"."table_schema" = "kc"."table_schema") AND ("tc"."table_name" = "kc"."table_name")
-  WHERE "tc"."constraint_type" = 'PRIMARY KEY') AS "pk"
-ON ("c"."table_schema" = "pk"."table_schema") AND ("c"."table_name" = "pk"."table_name") AND ("c"."column_name" = "pk"."column_name")
-WHERE c.table_schema !~ '^information_schema|catalog_history|pg_' AND ("c"."table_schema" IN ($1)) AND ("c"."table_name" IN ($2))
-UNION ALL
-SELECT "pa"."attname" AS "name",
-CASE WHEN "ptn"."nspname" IN ('public', 'pg_catalog') THEN FORMAT('%s', "pt"."typname") ELSE FORMAT('"%s"."%s"', "ptn"."nspname", "pt"."typname") END AS "database-type",
-"pa"."attnum" - 1 AS "database-position", "pn"."nspname" AS "table-schema", "pc"."relname" AS "table-name",
-FALSE AS "pk?", NULL AS "field-comment", FALSE AS "database-required", FALSE AS "database-is-auto-increment"
-FROM "pg_catalog"."pg_class" AS "pc"
-INNER JOIN "pg_catalog"."pg_namespace" AS "pn" ON "pn"."oid" = "pc"."relnamespace"
-INNER JOIN "pg_catalog"."pg_attribute" AS "pa" ON "pa"."attrelid" = "pc"."oid"
-INNER JOIN "pg_catalog"."pg_type" AS "pt" ON "pt"."oid" = "pa"."atttypid"
-INNER JOIN "pg_catalog"."pg_namespace" AS "ptn" ON "ptn"."oid" = "pt"."typnamespace"
-WHERE ("pc"."relkind" = 'm') AND ("pa"."attnum" >= 1) AND ("pn"."nspname" IN ($3)) AND ("pc"."relname" IN ($4))
-ORDER BY "table-schema" ASC, "table-name" ASC, "database-position" ASC
+-- Whether a foreign table can be read
+SELECT TRUE AS "_" FROM "public"."census" WHERE 1 <> 1 LIMIT 0
 
-SELECT nspname, typname FROM pg_type t JOIN pg_namespace n ON n.oid = t.typnamespace WHERE t.oid IN (SELECT DISTINCT enumtypid FROM pg_enum e)
+-- Fields $ ["public", "census", "public"]
+SELECT "col"."column_name" AS "name", "col"."ordinal_position" - 1 AS "place",
+  CASE WHEN "col"."udt_schema" IN ('pg_catalog', 'public') THEN FORMAT('%s', "col"."udt_name") ELSE FORMAT('"%s"."%s"', "col"."udt_schema", "col"."udt_name") END AS "database-type",
+  "key"."column_name" IS NOT NULL AS "key?", (("column_default" IS NOT NULL) AND ("column_default" LIKE '%nextval(%')) OR ("is_identity" <> 'NO') AS "counts",
+  (("column_default" IS NULL) OR (LOWER("column_default") = 'null')) AND ("is_nullable" = 'NO') AND NOT ("is_identity" <> 'NO') AS "required",
+  COL_DESCRIPTION(CAST(CAST(FORMAT('%I.%I', CAST("col"."table_schema" AS TEXT), CAST("col"."table_name" AS TEXT)) AS REGCLASS) AS OID), "col"."ordinal_position") AS "note"
+FROM "information_schema"."columns" AS "col" LEFT JOIN (SELECT "used"."table_name", "used"."column_name" FROM "information_schema"."key_column_usage" AS "used"
+  INNER JOIN "information_schema"."table_constraints" AS "con" ON ("con"."constraint_name" = "used"."constraint_name") AND ("con"."table_schema" = "used"."table_schema")
+  WHERE "con"."constraint_type" = 'PRIMARY KEY') AS "key" ON ("key"."table_name" = "col"."table_name") AND ("key"."column_name" = "col"."column_name")
+WHERE col.table_schema !~ '^information_schema|pg_' AND ("col"."table_schema" IN ($1)) AND ("col"."table_name" IN ($2))
+UNION ALL SELECT "a"."attname" AS "name", "a"."attnum" - 1 AS "place", FORMAT('%s', "t"."typname") AS "database-type", FALSE AS "key?", FALSE AS "counts", FALSE AS "required", NULL AS "note"
+FROM "pg_catalog"."pg_class" AS "m" INNER JOIN "pg_catalog"."pg_attribute" AS "a" ON "a"."attrelid" = "m"."oid" INNER JOIN "pg_catalog"."pg_type" AS "t" ON "t"."oid" = "a"."atttypid"
+INNER JOIN "pg_catalog"."pg_namespace" AS "s" ON "s"."oid" = "m"."relnamespace" WHERE ("m"."relkind" = 'm') AND ("a"."attnum" >= 1) AND ("s"."nspname" IN ($3))
+ORDER BY "place" ASC
 
--- Foreign keys $ ["public"]
-SELECT "fk_ns"."nspname" AS "fk-table-schema", "fk_table"."relname" AS "fk-table-name", "fk_column"."attname" AS "fk-column-name",
-"pk_ns"."nspname" AS "pk-table-schema", "pk_table"."relname" AS "pk-table-name", "pk_column"."attname" AS "pk-column-name"
-FROM "pg_constraint" AS "c"
-INNER JOIN "pg_class" AS "fk_table" ON "c"."conrelid" = "fk_table"."oid"
-INNER JOIN "pg_namespace" AS "fk_ns" ON "c"."connamespace" = "fk_ns"."oid"
-INNER JOIN "pg_attribute" AS "fk_column" ON "c"."conrelid" = "fk_column"."attrelid"
-INNER JOIN "pg_class" AS "pk_table" ON "c"."confrelid" = "pk_table"."oid"
-INNER JOIN "pg_namespace" AS "pk_ns" ON "pk_table"."relnamespace" = "pk_ns"."oid"
-INNER JOIN "pg_attribute" AS "pk_column" ON "c"."confrelid" = "pk_column"."attrelid"
-WHERE fk_ns.nspname !~ '^information_schema|catalog_history|pg_' AND ("c"."contype" = 'f'::char)
-AND ("fk_column"."attnum" = ANY(c.conkey)) AND ("pk_column"."attnum" = ANY(c.confkey)) AND ("fk_ns"."nspname" IN ($1))
-ORDER BY "fk-table-schema" ASC, "fk-table-name" ASC
+-- Enumerations
+SELECT t.typname, s.nspname FROM pg_namespace s JOIN pg_type t ON t.typnamespace = s.oid WHERE t.oid IN (SELECT DISTINCT enumtypid FROM pg_enum e)
+
+-- Foreign keys $ ["public", "census"]
+SELECT "one"."attname" AS "from-column", "other"."attname" AS "to-column", "there"."relname" AS "to-table" FROM "pg_constraint" AS "con" INNER JOIN "pg_class" AS "here" ON "here"."oid" = "con"."conrelid"
+INNER JOIN "pg_class" AS "there" ON "con"."confrelid" = "there"."oid" INNER JOIN "pg_namespace" AS "s" ON "con"."connamespace" = "s"."oid"
+INNER JOIN "pg_attribute" AS "one" ON "one"."attrelid" = "con"."conrelid" INNER JOIN "pg_attribute" AS "other" ON "other"."attrelid" = "con"."confrelid"
+WHERE s.nspname !~ '^information_schema|pg_' AND ("con"."contype" = 'f'::char) AND ("one"."attnum" = ANY(con.conkey)) AND ("other"."attnum" = ANY(con.confkey))
+AND ("s"."nspname" IN ($1)) AND ("here"."relname" IN ($2)) ORDER BY "from-column" ASC
 
 -- Indexes $ ["public"]
-SELECT "tmp"."table-schema", "tmp"."table-name", TRIM(BOTH '"' FROM PG_CATALOG.PG_GET_INDEXDEF("tmp"."ci_oid", "tmp"."pos", FALSE)) AS "field-name"
-FROM (SELECT "n"."nspname" AS "table-schema", "ct"."relname" AS "table-name", "ci"."oid" AS "ci_oid", (INFORMATION_SCHEMA._PG_EXPANDARRAY("i"."indkey"))."n" AS "pos"
-  FROM "pg_catalog"."pg_class" AS "ct"
-  INNER JOIN "pg_catalog"."pg_namespace" AS "n" ON "ct"."relnamespace" = "n"."oid"
-  INNER JOIN "pg_catalog"."pg_index" AS "i" ON "ct"."oid" = "i"."indrelid"
-  INNER JOIN "pg_catalog"."pg_class" AS "ci" ON "ci"."oid" = "i"."indexrelid"
-  WHERE (PG_CATALOG.PG_GET_EXPR("i"."indpred", "i"."indrelid") IS NULL) AND n.nspname !~ '^information_schema|catalog_history|pg_' AND ("n"."nspname" IN ($1))) AS "tmp"
-WHERE "tmp"."pos" = 1
+SELECT "each"."table", TRIM(BOTH '"' FROM PG_CATALOG.PG_GET_INDEXDEF("each"."index", "each"."place", FALSE)) AS "field"
+FROM (SELECT "t"."relname" AS "table", "x"."indexrelid" AS "index", (INFORMATION_SCHEMA._PG_EXPANDARRAY("x"."indkey"))."n" AS "place" FROM "pg_catalog"."pg_index" AS "x"
+  INNER JOIN "pg_catalog"."pg_class" AS "t" ON "x"."indrelid" = "t"."oid" INNER JOIN "pg_catalog"."pg_namespace" AS "s" ON "s"."oid" = "t"."relnamespace"
+  WHERE (PG_CATALOG.PG_GET_EXPR("x"."indpred", "x"."indrelid") IS NULL) AND ("s"."nspname" IN ($1))) AS "each" WHERE "each"."place" = 1

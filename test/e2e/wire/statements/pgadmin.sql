@@ -1,22 +1,21 @@
--- Session
+-- In words of our own, checked against web/pgadmin/utils/driver/psycopg3 and the SQL templates of pgAdmin 9.17. Session
 SET DateStyle=ISO; SET client_min_messages=notice; SELECT set_config('bytea_output','hex',false) FROM pg_show_all_settings() WHERE name = 'bytea_output'; SET client_encoding='UTF8';
 
 SELECT version()
 
 -- Database
-SELECT db.oid as did, db.datname, db.datallowconn, pg_encoding_to_char(db.encoding) AS serverencoding, has_database_privilege(db.oid, 'CREATE') as cancreate, datistemplate
-FROM pg_catalog.pg_database db WHERE db.datname = current_database()
+SELECT base.datname, pg_encoding_to_char(base.encoding) AS encoding, has_database_privilege(base.oid, 'CREATE') as may_create, datistemplate, base.datallowconn
+FROM pg_catalog.pg_database base WHERE current_database() = base.datname
 
-SELECT gss_authenticated, encrypted FROM pg_catalog.pg_stat_gssapi WHERE pid = pg_backend_pid()
+SELECT encrypted, gss_authenticated FROM pg_catalog.pg_stat_gssapi WHERE pid = pg_backend_pid()
 
--- Role
-SELECT roles.oid as id, roles.rolname as name, roles.rolsuper as is_superuser,
-CASE WHEN roles.rolsuper THEN true ELSE roles.rolcreaterole END as can_create_role, CASE WHEN roles.rolsuper THEN true ELSE roles.rolcreatedb END as can_create_db,
-CASE WHEN 'pg_signal_backend'=ANY(ARRAY(WITH RECURSIVE cte AS (SELECT pg_roles.oid,pg_roles.rolname FROM pg_roles WHERE pg_roles.oid = roles.oid
-  UNION ALL SELECT m.roleid,pgr.rolname FROM cte cte_1 JOIN pg_auth_members m ON m.member = cte_1.oid JOIN pg_roles pgr ON pgr.oid = m.roleid) SELECT rolname FROM cte)) THEN True ELSE False END as can_signal_backend
-FROM pg_catalog.pg_roles as roles WHERE rolname = current_user
+-- Role, and the roles that it has by others
+SELECT who.rolname as name, who.rolsuper, CASE WHEN who.rolsuper THEN true ELSE who.rolcreatedb END as may_create,
+  CASE WHEN 'pg_signal_backend'=ANY(ARRAY(WITH RECURSIVE has AS (SELECT pg_roles.oid,pg_roles.rolname FROM pg_roles WHERE who.oid = pg_roles.oid
+    UNION ALL SELECT link.roleid,other.rolname FROM has upper_role JOIN pg_auth_members link ON upper_role.oid = link.member JOIN pg_roles other ON other.oid = link.roleid) SELECT rolname FROM has)) THEN True ELSE False END as may_signal
+FROM pg_catalog.pg_roles as who WHERE who.rolname = current_user
 
--- What its browser asks for, in statements of our own with the same relations, functions and syntax. Databases
+-- What its browser asks for. Databases
 SELECT datname, datdba, has_database_privilege(oid, 'CREATE') AS may_create FROM pg_catalog.pg_database WHERE oid > 16383::OID ORDER BY datname;
 
 SELECT datname, pg_catalog.pg_database_size(datid) AS size, numbackends FROM pg_catalog.pg_stat_database WHERE datid > 16383::OID

@@ -1,4 +1,4 @@
--- Session
+-- In words of our own, checked against connection.c and info.c of psqlODBC 18.00.0002. Session
 SHOW DateStyle;
 
 SET DateStyle = 'ISO';SET extra_float_digits = 2;show transaction_isolation
@@ -7,84 +7,79 @@ set client_encoding to 'UTF8'
 
 show max_identifier_length
 
-select oid, typbasetype from pg_type where typname = 'lo'
+select typbasetype, oid from pg_type where typname = 'lo'
 
 select current_schema()
+
+SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL SERIALIZABLE
 
 SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED
 
 BEGIN;SAVEPOINT _per_query_svp_;SELECT 1;RELEASE _per_query_svp_;ROLLBACK
 
--- Tables
-select NULL, NULL, relkind from (select 'r' as relkind union select 'v' union select 'm' union select 'f' union select 'p') as a
+-- SQLTables: kinds, schemas and tables
+select kind, NULL from (select 'v' as kind union select 'r' union select 'm') as kinds
 
-select NULL, nspname, NULL from pg_catalog.pg_namespace n where true
+select nspname, NULL, NULL from pg_catalog.pg_namespace sch where true
 
-select relname, nspname, relkind from pg_catalog.pg_class c, pg_catalog.pg_namespace n
-where relkind in ('r', 'v', 'm', 'f', 'p') and nspname not in ('pg_catalog', 'information_schema', 'pg_toast', 'pg_temp_1')
-and has_table_privilege(c.oid, 'select') and n.oid = relnamespace order by nspname, relname
+select nspname, relname, relkind from pg_catalog.pg_namespace sch, pg_catalog.pg_class tab where sch.oid = relnamespace and relkind in ('r', 'v', 'm', 'f', 'p')
+and has_table_privilege(tab.oid, 'select') and nspname not in ('pg_toast', 'pg_catalog', 'information_schema') and relname like E'cen%' order by relname, nspname
 
--- Columns
-select n.nspname, c.relname, a.attname, a.atttypid, t.typname, a.attnum, a.attlen, a.atttypmod, a.attnotnull, c.relhasrules, c.relkind, c.oid,
-pg_get_expr(d.adbin, d.adrelid), case t.typtype when 'd' then t.typbasetype else 0 end, t.typtypmod, 0, attidentity, c.relhassubclass
-from (((pg_catalog.pg_class c inner join pg_catalog.pg_namespace n on n.oid = c.relnamespace and c.relname like E'census' and n.nspname like E'public')
-inner join pg_catalog.pg_attribute a on (not a.attisdropped) and a.attnum operator(pg_catalog.>) 0 and a.attrelid operator(pg_catalog.=) c.oid)
-inner join pg_catalog.pg_type t on t.oid operator(pg_catalog.=) a.atttypid)
-left outer join pg_attrdef d on a.atthasdef and d.adrelid operator(pg_catalog.=) a.attrelid and d.adnum operator(pg_catalog.=) a.attnum
-order by n.nspname, c.relname, attnum
+-- SQLColumns
+select tab.relname, col.attname, col.attnum, col.attlen, col.atttypmod, col.attnotnull, attidentity, typ.typname, typ.typtypmod, pg_get_expr(def.adbin, def.adrelid), tab.relhasrules, tab.relhassubclass,
+case typ.typtype when 'd' then typ.typbasetype else 0 end, 0
+from ((pg_catalog.pg_attribute col inner join pg_catalog.pg_class tab on (not col.attisdropped) and tab.oid operator(pg_catalog.=) col.attrelid and col.attnum operator(pg_catalog.>) 0)
+inner join (pg_catalog.pg_namespace sch inner join pg_catalog.pg_class named on named.relnamespace = sch.oid and named.relname like E'census' and sch.nspname like E'public') on named.oid operator(pg_catalog.=) tab.oid
+inner join pg_catalog.pg_type typ on col.atttypid operator(pg_catalog.=) typ.oid)
+left outer join pg_attrdef def on col.atthasdef and def.adnum operator(pg_catalog.=) col.attnum and def.adrelid operator(pg_catalog.=) col.attrelid order by tab.relname, attnum
 
--- Special columns
-select c.relhasrules, c.relkind, 0 as relhasoids from pg_catalog.pg_namespace u, pg_catalog.pg_class c
-where u.oid operator(pg_catalog.=) c.relnamespace and c.relname = 'census' and u.nspname = 'public'
+-- SQLSpecialColumns
+select tab.relkind, tab.relhasrules, 0 as relhasoids from pg_catalog.pg_class tab, pg_catalog.pg_namespace sch where tab.relname = 'census' and sch.nspname = 'public' and tab.relnamespace operator(pg_catalog.=) sch.oid
 
-select NULL as "SCOPE",a.attname AS "COLUMN_NAME",t.typname AS "DATA_TYPE",t.typname AS "TYPE_NAME",t.typlen AS "COLUMN_SIZE",a.attlen AS "BUFFER_LENGTH",
-case when t.typname = 'numeric' then case when a.atttypmod > -1 then 6 else a.atttypmod::int4 end else 0 end AS "DECIMAL_DIGITS",1 AS "PSEUDO_COLUMN"
-FROM pg_class c INNER JOIN pg_namespace n ON n.oid = c.relnamespace INNER JOIN pg_attribute a ON a.attrelid = c.oid INNER JOIN pg_type t on a.atttypid = t.oid
-LEFT JOIN pg_index i ON i.indrelid = c.oid AND a.attnum = ANY (i.indkey[0:(i.indnkeyatts - 1)])
-WHERE i.indisprimary and a.attnum > 0 and c.relname='census' and n.nspname = 'public'
+select col.attname AS "COLUMN_NAME", NULL as "SCOPE", typ.typlen AS "COLUMN_SIZE", case when typ.typname = 'numeric' then case when col.atttypmod > -1 then 6 else col.atttypmod::int4 end else 0 end AS "DECIMAL_DIGITS"
+FROM pg_attribute col INNER JOIN pg_class tab ON tab.oid = col.attrelid INNER JOIN pg_type typ on typ.oid = col.atttypid
+LEFT JOIN pg_index ind ON ind.indrelid = tab.oid AND col.attnum = ANY (ind.indkey[0:(ind.indnkeyatts - 1)]) WHERE ind.indisprimary and col.attnum > 0 and tab.relname='census'
 
--- Statistics
-select c.relname, i.indkey, i.indisunique, i.indisclustered, a.amname, c.relhasrules, n.nspname, c.oid, 0, i.indoption
-from pg_catalog.pg_index i, pg_catalog.pg_class c, pg_catalog.pg_class d, pg_catalog.pg_am a, pg_catalog.pg_namespace n
-where d.relname = 'census' and n.nspname = 'public' and n.oid operator(pg_catalog.=) d.relnamespace and d.oid operator(pg_catalog.=) i.indrelid
-and i.indexrelid operator(pg_catalog.=) c.oid and c.relam operator(pg_catalog.=) a.oid order by i.indisprimary desc, i.indisunique, n.nspname, c.relname
+-- SQLStatistics and SQLPrimaryKeys
+select own.relname, ind.indkey, ind.indoption, ind.indisunique, ind.indisclustered, way.amname from pg_catalog.pg_am way, pg_catalog.pg_index ind, pg_catalog.pg_class own, pg_catalog.pg_class tab
+where tab.relname = 'census' and tab.oid operator(pg_catalog.=) ind.indrelid and own.oid operator(pg_catalog.=) ind.indexrelid and own.relam operator(pg_catalog.=) way.oid
+order by ind.indisprimary desc, ind.indisunique, own.relname
 
--- Keys
-select ta.attname, ia.attnum, ic.relname, n.nspname, tc.relname
-from pg_catalog.pg_attribute ta, pg_catalog.pg_attribute ia, pg_catalog.pg_class tc, pg_catalog.pg_index i, pg_catalog.pg_namespace n, pg_catalog.pg_class ic
-where tc.relname = 'census' AND n.nspname = 'public' AND tc.oid operator(pg_catalog.=) i.indrelid AND n.oid operator(pg_catalog.=) tc.relnamespace
-AND i.indisprimary operator(pg_catalog.=) 't' AND ia.attrelid operator(pg_catalog.=) i.indexrelid AND ta.attrelid operator(pg_catalog.=) i.indrelid
-AND ta.attnum operator(pg_catalog.=) i.indkey[ia.attnum-1] AND (NOT ta.attisdropped) AND (NOT ia.attisdropped) AND ic.oid operator(pg_catalog.=) i.indexrelid
-AND ia.attnum operator(pg_catalog.<=) i.indnkeyatts order by ia.attnum
+select col.attname, part.attnum from pg_catalog.pg_index ind, pg_catalog.pg_attribute part, pg_catalog.pg_attribute col, pg_catalog.pg_class tab
+where tab.relname = 'census' AND tab.oid operator(pg_catalog.=) ind.indrelid AND part.attrelid operator(pg_catalog.=) ind.indexrelid AND col.attrelid operator(pg_catalog.=) ind.indrelid
+AND col.attnum operator(pg_catalog.=) ind.indkey[part.attnum-1] AND ind.indisprimary operator(pg_catalog.=) 't' AND part.attnum operator(pg_catalog.<=) ind.indnkeyatts AND (NOT col.attisdropped) order by part.attnum
 
-select ref.conname as "FK_NAME", cn.conname as "PK_NAME",
-case ref.confdeltype when 'c' then 0::int2 when 'n' then 2::int2 else 3::int2 end as "DELETE_RULE"
-from ((((((( (select cn.oid, conrelid, conkey, confrelid, confkey, generate_series(array_lower(conkey, 1), array_upper(conkey, 1)) as i, confupdtype, confdeltype, conname, condeferrable, condeferred
-  from pg_catalog.pg_constraint cn, pg_catalog.pg_class c, pg_catalog.pg_namespace n
-  where contype operator(pg_catalog.=) 'f' and conrelid operator(pg_catalog.=) c.oid and relname = 'census' and n.oid operator(pg_catalog.=) c.relnamespace and n.nspname = 'public') ref
- inner join pg_catalog.pg_class c1 on c1.oid operator(pg_catalog.=) ref.conrelid)
- inner join pg_catalog.pg_namespace n1 on n1.oid operator(pg_catalog.=) c1.relnamespace)
- inner join pg_catalog.pg_attribute a1 on a1.attrelid operator(pg_catalog.=) c1.oid and a1.attnum operator(pg_catalog.=) conkey[i])
- inner join pg_catalog.pg_class c2 on c2.oid operator(pg_catalog.=) ref.confrelid)
- inner join pg_catalog.pg_namespace n2 on n2.oid operator(pg_catalog.=) c2.relnamespace)
- inner join pg_catalog.pg_attribute a2 on a2.attrelid operator(pg_catalog.=) c2.oid and a2.attnum operator(pg_catalog.=) confkey[i])
- left outer join pg_catalog.pg_constraint cn on cn.conrelid operator(pg_catalog.=) ref.confrelid and cn.contype operator(pg_catalog.=) 'p')
- order by ref.oid, ref.i
+select attname from pg_attribute where attrelid operator(pg_catalog.=) :census and attnum operator(pg_catalog.=) 2
 
--- Procedures
-select proname, proretset, prorettype, pronargs, proargtypes, nspname, p.oid, atttypid, attname, proargnames, proargmodes, proallargtypes
-from ((pg_catalog.pg_namespace n inner join pg_catalog.pg_proc p on p.pronamespace operator(pg_catalog.=) n.oid)
-inner join pg_type t on t.oid operator(pg_catalog.=) p.prorettype) left outer join pg_attribute a on a.attrelid operator(pg_catalog.=) t.typrelid and attnum operator(pg_catalog.>) 0 and not attisdropped
-where has_function_privilege(p.oid, 'EXECUTE') and nspname like 'public' order by nspname, proname, p.oid, attnum
+select pg_get_indexdef(1, 1, true)
 
-select ''::varchar as PROCEDURE_CAT, nspname as PROCEDURE_SCHEM, proname as PROCEDURE_NAME, ''::varchar as NUM_INPUT_PARAMS, ''::varchar as NUM_OUTPUT_PARAMS, ''::varchar as NUM_RESULT_SETS, ''::varchar as REMARKS,
-case when prorettype = 0 then 1::int2 else 2::int2 end as PROCEDURE_TYPE from pg_catalog.pg_namespace, pg_catalog.pg_proc where pg_proc.pronamespace = pg_namespace.oid and nspname like 'public'
+-- SQLForeignKeys
+select one.attname as "FKCOLUMN_NAME", place::int2 as "KEY_SEQ", 'sotto'::name as "FKTABLE_CAT", case fk.confupdtype when 'c' then 0::int2 else 3::int2 end as "UPDATE_RULE",
+case when fk.condeferrable then case when fk.condeferred then 5::int2 else 6::int2 end else 7::int2 end as "DEFERRABILITY", pk.conname as "PK_NAME"
+from ((( (select con.oid, conrelid, conkey, confrelid, confkey, confupdtype, condeferrable, condeferred, generate_series(array_lower(conkey, 1), array_upper(conkey, 1)) as place
+    from pg_catalog.pg_class tab, pg_catalog.pg_constraint con where relname = 'census' and tab.oid operator(pg_catalog.=) conrelid and contype operator(pg_catalog.=) 'f') fk
+  inner join pg_catalog.pg_class there on fk.confrelid operator(pg_catalog.=) there.oid)
+  inner join pg_catalog.pg_attribute one on one.attrelid operator(pg_catalog.=) fk.conrelid and one.attnum operator(pg_catalog.=) conkey[place])
+  left outer join pg_catalog.pg_constraint pk on pk.contype operator(pg_catalog.=) 'p' and pk.conrelid operator(pg_catalog.=) fk.confrelid)
+where there.relname = 'census' order by fk.oid, fk.place
 
--- Privileges
-select relname, usename, relacl, nspname from pg_catalog.pg_namespace, pg_catalog.pg_class , pg_catalog.pg_user
-where nspname = 'public' and relname = 'census' and pg_namespace.oid operator(pg_catalog.=) relnamespace and relkind in ('r', 'v', 'm', 'f', 'p') and pg_user.usesysid operator(pg_catalog.=) relowner
+select act.tgargs, act.tgnargs, act.tgdeferrable, act.tginitdeferred, act.tgname, func.proname from pg_catalog.pg_trigger act, pg_catalog.pg_proc func, pg_catalog.pg_class tab
+where act.tgrelid operator(pg_catalog.=) tab.oid and act.tgfoid operator(pg_catalog.=) func.oid and func.proname Like '%ins' and func.proname not like '%check%' and act.tgconstrrelid operator(pg_catalog.=) tab.oid order by act.tgname
 
-select usename, usesysid, usesuper from pg_user
+-- SQLProcedures and SQLProcedureColumns
+select func.oid, proname, proretset, prorettype, pronargs, proargtypes, proargnames, proargmodes, proallargtypes, attname
+from ((pg_catalog.pg_proc func inner join pg_type typ on func.prorettype operator(pg_catalog.=) typ.oid) inner join pg_catalog.pg_namespace sch on sch.oid operator(pg_catalog.=) func.pronamespace)
+left outer join pg_attribute col on attnum operator(pg_catalog.>) 0 and not attisdropped and col.attrelid operator(pg_catalog.=) typ.typrelid
+where nspname like 'public' and has_function_privilege(func.oid, 'EXECUTE') order by proname, func.oid, attnum
 
-select table_catalog as TABLE_CAT, table_schema as TABLE_SCHEM, table_name, column_name, grantor, grantee, privilege_type as PRIVILEGE, is_grantable
-from information_schema.column_privileges where true and table_schema = 'public' and table_name = 'census' and column_name like '%'
+select proname as PROCEDURE_NAME, ''::varchar as REMARKS, case when prorettype = 0 then 1::int2 else 2::int2 end as PROCEDURE_TYPE from pg_catalog.pg_proc, pg_catalog.pg_namespace
+where pg_namespace.oid = pg_proc.pronamespace and nspname like 'public'
+
+-- SQLTablePrivileges and SQLColumnPrivileges
+select relacl, relname, usename from pg_catalog.pg_user, pg_catalog.pg_class where relname = 'census' and relkind in ('r', 'v') and relowner operator(pg_catalog.=) pg_user.usesysid
+
+select usesuper, usename, usesysid from pg_user
+
+select grolist from pg_group where groname = 'sotto'
+
+select column_name, grantee, privilege_type as PRIVILEGE, table_catalog as TABLE_CAT, is_grantable from information_schema.column_privileges where true and table_name = 'census' and column_name like '%'
