@@ -1,4 +1,4 @@
-import { deflateSync } from 'node:zlib'
+import { constants, deflateRawSync, deflateSync } from 'node:zlib'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { packAnswer, packedBytes, unpackAnswer } from '../../../src/ledger/stores/packed-answer.ts'
@@ -25,8 +25,23 @@ test('bytes that are not a packed answer are refused', () => {
 })
 
 test('attack: decompression is bounded', () => {
-  // 300 MB of one character take 0.3 MB. No answer of this size is ever packed.
-  const bomb = deflateSync(Buffer.alloc(300_000_000, 'x'))
+  expect(unpackAnswer({ deflated: deflatedMegabytes(3) })).toBe('x'.repeat(3_000_000))
+  // No answer of this size is ever packed.
+  const bomb = deflatedMegabytes(300)
   expect(bomb.length).toBeLessThan(400_000)
   expect(() => unpackAnswer({ deflated: bomb })).toThrow(TypeError)
 })
+
+/** Compresses megabytes of one character. They are compressed once: each has the same blocks, which refer to nothing before them. */
+function deflatedMegabytes(megabytes: number): Buffer {
+  const flushed = { finishFlush: constants.Z_FULL_FLUSH }
+  const blocks = deflateRawSync(Buffer.alloc(1_000_000, 'x'), flushed)
+  const header = Buffer.from([0x78, 0x9c])
+  // Adler-32 of a repeated character (RFC 1950).
+  const [length, character] = [BigInt(megabytes) * 1_000_000n, BigInt('x'.charCodeAt(0))]
+  const checksum = Buffer.alloc(4)
+  checksum.writeUInt16BE(Number((length + (character * length * (length + 1n)) / 2n) % 65_521n), 0)
+  checksum.writeUInt16BE(Number((1n + character * length) % 65_521n), 2)
+  const parts = Array.from({ length: megabytes }, () => blocks)
+  return Buffer.concat([header, ...parts, deflateRawSync(Buffer.alloc(0)), checksum])
+}
