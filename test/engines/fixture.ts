@@ -132,20 +132,29 @@ export function openTestEngine(folder: string, options: Partial<DuckDbEngineOpti
   })
 }
 
+/** The instance of {@link withDuckDb}. The start of one takes longer than most statements of tests. */
+let shared: Promise<DuckDBInstance> | undefined
+let attached = 0
+
 /** Runs statements in a separate DuckDB, over a file or none, and returns the rows of the last one. */
 export async function withDuckDb(
   path: string,
   ...statements: readonly string[]
 ): Promise<readonly DuckDBValue[][]> {
-  const instance = await DuckDBInstance.create(path)
-  const connection = await instance.connect()
+  shared ??= DuckDBInstance.create(':memory:')
+  const connection = await (await shared).connect()
+  attached += 1
+  const database = `attached_${attached}`
   try {
+    await connection.run(`ATTACH '${path}' AS ${database}`)
+    await connection.run(`USE ${database}`)
     let rows: readonly DuckDBValue[][] = []
     for (const statement of statements) rows = (await connection.runAndReadAll(statement)).getRows()
     return rows
   } finally {
+    await connection.run('USE memory')
+    await connection.run(`DETACH DATABASE IF EXISTS ${database}`)
     connection.disconnectSync()
-    instance.closeSync()
   }
 }
 
