@@ -70,8 +70,8 @@ describe('metrics in alerts and in the dashboard', () => {
     const connections =
       '{"warehouse": {"engine": "postgres", "host": "127.0.0.1", "port": 9, "user": "u", "database": "d"}}'
     service = await startTestService(
-      { SOTTO_DEMO: 'true', SOTTO_METRICS_KEY: 'key-of-the-operator', SOTTO_CONNECTIONS: 'connections.json' },
-      { files: { 'connections.json': connections } },
+      { SOTTO_METRICS_KEY: 'key-of-the-operator', SOTTO_CONNECTIONS: 'connections.json' },
+      { census: true, files: { 'connections.json': connections } },
     )
     const ask = (epsilon: number) => service.ask('census', { kind: 'count', epsilon })
     const population = { id: 'staff', privacyUnit: 'row', budget: { epsilon: 3 } }

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { createKey } from '../../api-key.ts'
 import { testService } from '../service.ts'
 
-const service = testService({ SOTTO_DEMO: 'true' })
+const service = testService({}, { census: true })
 
 const COUNT = { kind: 'count', epsilon: 0.01 }
 

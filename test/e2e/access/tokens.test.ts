@@ -8,13 +8,15 @@ let provider: LocalProvider
 let service: TestService
 beforeAll(async () => {
   provider = await startLocalProvider()
-  service = await startTestService({
-    SOTTO_DEMO: 'true',
-    SOTTO_OIDC_ISSUER: provider.issuer,
-    SOTTO_OIDC_AUDIENCE: AUDIENCE,
-    SOTTO_OIDC_DATASETS_CLAIM: 'datasets',
-    SOTTO_OIDC_CLIENT_ID: 'swagger-ui',
-  })
+  service = await startTestService(
+    {
+      SOTTO_OIDC_ISSUER: provider.issuer,
+      SOTTO_OIDC_AUDIENCE: AUDIENCE,
+      SOTTO_OIDC_DATASETS_CLAIM: 'datasets',
+      SOTTO_OIDC_CLIENT_ID: 'swagger-ui',
+    },
+    { census: true },
+  )
 })
 afterAll(async () => {
   await service.close()

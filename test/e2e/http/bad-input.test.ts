@@ -5,7 +5,7 @@ import type { Problem } from '../../../src/http/problem.ts'
 import { PROBLEMS } from '../../../src/privacy/problems.ts'
 import { testService } from '../service.ts'
 
-const service = testService({ SOTTO_DEMO: 'true' })
+const service = testService({}, { census: true })
 
 const QUERIES = '/v1/datasets/census/queries'
 const spent = async () =>

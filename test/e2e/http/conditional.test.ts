@@ -4,7 +4,7 @@ import type { Role } from '../../../src/http/access/principal.ts'
 import { must } from '../../../src/privacy/must.ts'
 import { testService } from '../service.ts'
 
-const service = testService({ SOTTO_DEMO: 'true', SOTTO_AUDIT: 'true' })
+const service = testService({ SOTTO_AUDIT: 'true' }, { census: true })
 
 let release = ''
 beforeAll(async () => {

@@ -3,7 +3,7 @@ import { setTimeout } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { testService } from '../service.ts'
 
-const service = testService({ SOTTO_DEMO: 'true' })
+const service = testService({}, { census: true })
 
 const API_POLICY = "default-src 'none';base-uri 'none';form-action 'none';frame-ancestors 'none'"
 

@@ -7,7 +7,7 @@ import type { Role } from '../../../src/http/access/principal.ts'
 import { testService } from '../service.ts'
 import { operationsOf, ROLE_OF_SCHEME, schemaOf } from './operations.ts'
 
-const service = testService({ SOTTO_DEMO: 'true' })
+const service = testService({}, { census: true })
 let served = ''
 let document: OpenAPIV3_1.Document
 beforeAll(async () => {

@@ -2,7 +2,7 @@ import type supertest from 'supertest'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { testService } from '../service.ts'
 
-const service = testService({ SOTTO_DEMO: 'true', SOTTO_AUDIT: 'true' })
+const service = testService({ SOTTO_AUDIT: 'true' }, { census: true })
 
 beforeAll(async () => {
   const custodian = service.as('custodian')

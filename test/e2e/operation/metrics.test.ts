@@ -88,7 +88,7 @@ describe('metrics', () => {
   })
 
   test('show operators charges, denials, what is left, the queue and the disk, by public facts alone', async () => {
-    service = await startTestService({ SOTTO_DEMO: 'true', SOTTO_METRICS_KEY: KEY })
+    service = await startTestService({ SOTTO_METRICS_KEY: KEY }, { census: true })
     const ask = (epsilon: number) => service.ask('census', { kind: 'count', epsilon })
     const population = { id: 'staff', privacyUnit: 'row', budget: { epsilon: 3 } }
     await service.as('custodian').post('/v1/populations').send(population).expect(201)

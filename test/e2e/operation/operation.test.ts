@@ -19,7 +19,7 @@ test('a nearly full disk makes the service report that it is not ready, while th
 
 test('damage that the verification in the background finds makes the service report that it is not ready, for good', async () => {
   // Every ledger counts as long, and is verified from its checkpoint before the start ends.
-  const service = await startTestService({ SOTTO_DEMO: 'true' }, { parts: { completeUpTo: 0 } })
+  const service = await startTestService({}, { census: true, parts: { completeUpTo: 0 } })
   const ready = async () => {
     const response = await fetch(`${service.url}/readyz`)
     return { status: response.status, body: await response.json() }

@@ -5,7 +5,7 @@ import { testService } from '../service.ts'
 
 const METRICS_KEY = 'a-metrics-key-of-sufficient-length'
 
-const service = testService({ SOTTO_DEMO: 'true', SOTTO_METRICS_KEY: METRICS_KEY })
+const service = testService({ SOTTO_METRICS_KEY: METRICS_KEY }, { census: true })
 
 interface Line {
   readonly route: string

@@ -9,7 +9,7 @@ const ids = { table: '', median: '', batch: '', session: '' }
 const TABLE = { kind: 'contingency', columns: ['Sex', 'Married'], mechanism: 'laplace', epsilon: 0.1 }
 
 beforeAll(async () => {
-  service = await startTestService({ SOTTO_DEMO: 'true' })
+  service = await startTestService({}, { census: true })
   const post = async (path: string, body: object) =>
     (await service.as('analyst').post(`/v1/datasets/census/${path}`).send(body)).body.id
   const median = { kind: 'median', column: 'Age', epsilon: 0.1 }

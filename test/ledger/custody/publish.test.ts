@@ -111,12 +111,14 @@ test('queries do not wait for a URL that never answers, and a stop waits at most
   const keyFolder = await mkdtemp(path.join(tmpdir(), 'sotto-publish-'))
   onTestFinished(() => rm(keyFolder, { recursive: true }))
   await createSigningKey(path.join(keyFolder, 'key.pem'))
-  const service = await startTestService({
-    SOTTO_DEMO: 'true',
-    SOTTO_LEDGER_SIGNING_KEY: path.join(keyFolder, 'key.pem'),
-    SOTTO_HEADS_PUBLISH: url,
-    SOTTO_HEADS_PUBLISH_SECONDS: '1',
-  })
+  const service = await startTestService(
+    {
+      SOTTO_LEDGER_SIGNING_KEY: path.join(keyFolder, 'key.pem'),
+      SOTTO_HEADS_PUBLISH: url,
+      SOTTO_HEADS_PUBLISH_SECONDS: '1',
+    },
+    { census: true },
+  )
   try {
     await expect.poll(() => asked).toBe(1)
     await service.ask('census', { kind: 'count', epsilon: 0.1 }).expect(200)
