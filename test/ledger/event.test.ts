@@ -94,6 +94,8 @@ it('the text of an event is its canonical JSON (RFC 8785), in any order of its f
       expect(canonicalEvent(each)).toBe(canonicalJson(each))
       expect(JSON.parse(canonicalEvent(each))).toEqual(each)
     }),
-    { numRuns: 2_000 },
+    // A field that is left out, or out of place beside one other, escapes with a probability below 1e-11: an event has two
+    // given fields in a given order with a probability of at least 1/8.
+    { numRuns: 200 },
   )
 })

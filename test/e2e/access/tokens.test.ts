@@ -1,6 +1,5 @@
 import supertest from 'supertest'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { parse } from 'yaml'
 import { AUDIENCE, type LocalProvider, startLocalProvider } from '../../http/access/local-provider.ts'
 import { startTestService, type TestService, wholeText } from '../service.ts'
 
@@ -86,7 +85,7 @@ test('a refused token gets 401, without a role 403, and nothing of it appears in
 })
 
 test('the OpenAPI document and Swagger UI offer the provider', async () => {
-  const document = parse(await (await fetch(`${service.url}/openapi.yaml`)).text())
+  const document = JSON.parse(await (await fetch(`${service.url}/openapi.json`)).text())
   expect(document.components.securitySchemes.accessToken).toMatchObject({
     type: 'openIdConnect',
     openIdConnectUrl: `${provider.issuer}/.well-known/openid-configuration`,

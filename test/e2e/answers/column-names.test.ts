@@ -113,12 +113,11 @@ async function ask(query: object) {
 test('a column can be queried under any printable name', async () => {
   for (const [i, name] of names.entries()) {
     const where = { column: name, op: '=', value: 'yes' }
-    expect(await ask({ kind: 'count', where, epsilon })).toEqual({ value: i })
     const cells = [
-      { key: Object.fromEntries([[name, 'no']]), value: ROWS - i },
+      { key: Object.fromEntries([[name, 'no']]), value: 0 },
       { key: Object.fromEntries([[name, 'yes']]), value: i },
     ]
-    expect(await ask({ kind: 'histogram', column: name, epsilon })).toEqual({ cells })
+    expect(await ask({ kind: 'histogram', column: name, where, epsilon })).toEqual({ cells })
   }
 })
 

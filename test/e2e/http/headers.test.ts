@@ -1,6 +1,7 @@
 import { connect } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import { expect, test } from 'vitest'
+import { linkTo } from '../../../schemas/studies/plots.ts'
 import { testService } from '../service.ts'
 
 const service = testService({}, { census: true })
@@ -12,7 +13,7 @@ test.each([
   ['a document of a dataset', '/v1/datasets/census', 200, true, 'private, no-cache'],
   ['a refusal without a key', '/v1/datasets/census', 401, false, 'no-store'],
   ['an unknown path', '/nowhere', 404, true, 'no-store'],
-  ['the OpenAPI document', '/openapi.yaml', 200, false, 'no-cache'],
+  ['the OpenAPI document', '/openapi.json', 200, false, 'no-cache'],
   ['readiness', '/readyz', 200, false, 'no-store'],
 ])('has strict headers and is never used again unasked: %s', async (_, path, status, hasKey, kept) => {
   const headers = hasKey ? { authorization: `Bearer ${service.keyOf('analyst')}` } : {}
@@ -53,9 +54,7 @@ test('Swagger UI may load and run its own files only, and is never framed', asyn
 })
 
 test('a picture may be shown by other pages, and runs nothing', async () => {
-  const plots = 'answer-distribution'
-  const document = await (await fetch(`${service.url}/openapi.yaml`)).text()
-  const link = document.match(new RegExp(`/v1/plots/${plots}\\?[^)"\\\\ ]+`))?.[0] ?? ''
+  const link = /\((\/v1\/plots[^)]*)\)/.exec(linkTo('risk', 'risk'))?.[1] ?? ''
   const response = await fetch(service.url + link)
   expect(response.status).toBe(200)
   expect(response.headers.get('content-security-policy')).toContain("default-src 'none'")

@@ -15,12 +15,14 @@ const quick = JSON.stringify({
   released: 3,
   query: { kind: 'mean' },
 })
+const sumOf = (people: number) =>
+  JSON.stringify({
+    universe: { days: Array.from({ length: people }, (_, index) => (index * 7919) % 3001) },
+    released: people / 2,
+    query: { kind: 'sum' },
+  })
 /** A computation that takes seconds, the longest that the limits allow. */
-const slow = JSON.stringify({
-  universe: { days: Array.from({ length: 100 }, (_, index) => (index * 7919) % 3001) },
-  released: 50,
-  query: { kind: 'sum' },
-})
+const slow = sumOf(100)
 /** The beginning of a report. */
 const done = '{"released":'
 
@@ -30,7 +32,7 @@ describe('a pool of computations', () => {
     const turning = setInterval(() => {
       turns += 1
     }, 1)
-    const report = JSON.parse(await pool.run('risk', slow, patient()))
+    const report = JSON.parse(await pool.run('risk', sumOf(50), patient()))
     clearInterval(turning)
     expect(report.columns[0].ways.answers).toBe('structure')
     expect(turns).toBeGreaterThan(10)
@@ -121,10 +123,12 @@ describe('a pool of computations', () => {
     try {
       // The start of a thread takes longer than the wait. If it did not count, none would ever start on a slow machine.
       expect(await impatient.run('risk', quick, patient())).toContain(done)
-      const first = impatient.run('risk', slow, patient()).catch(() => undefined)
+      const leaving = new AbortController()
+      const first = rejectedRefusal(impatient.run('risk', slow, { ...patient(), givenUp: leaving.signal }))
       const second = await rejectedRefusal(impatient.run('risk', quick, patient()))
       expect(second).toMatchObject({ code: 'unavailable', facts: { retryAfterSeconds: 1 } })
       expect(second.message).toContain('did not start within')
+      leaving.abort()
       await first
     } finally {
       await impatient.close()
