@@ -39,6 +39,9 @@ function inMemory(): Record<string, string> {
   }
 }
 
+// Most objects of the fast tests are short-lived. With more memory for young objects, the collector takes less time.
+const YOUNG_MEMORY = '--max-semi-space-size=64'
+
 /** Ends a test that hangs; far above what any test takes on a slow machine. */
 const timeoutMs = process.env.SOTTO_TEST_ROUNDS === undefined ? 600_000 : 14_400_000
 
@@ -66,9 +69,13 @@ export default defineConfig({
           exclude: [ALL, LONG, ...REPLACES_MODULES],
           isolate: false,
           env: inMemory(),
+          execArgv: [YOUNG_MEMORY],
         },
       },
-      { extends: true, test: { name: 'fast-isolated', include: REPLACES_MODULES, env: inMemory() } },
+      {
+        extends: true,
+        test: { name: 'fast-isolated', include: REPLACES_MODULES, env: inMemory(), execArgv: [YOUNG_MEMORY] },
+      },
       {
         extends: true,
         test: { name: 'all', include: [ALL], exclude: [BROWSER], globalSetup: POSTGRES },
