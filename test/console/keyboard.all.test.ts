@@ -123,6 +123,8 @@ async function expectFocus(target: Locator): Promise<void> {
 /** Presses the tab key until an element has the focus, which must be visible. */
 async function tabTo(page: Page, target: Locator): Promise<void> {
   await target.waitFor()
+  // The focus passes over a button that is disabled while the service is asked.
+  await expect.poll(() => target.isEnabled()).toBe(true)
   for (let presses = 0; !(await isFocused(target)); presses += 1) {
     if (presses === MOST_PRESSES) throw new Error(`the tab key does not lead to ${target}`)
     await page.keyboard.press('Tab')

@@ -15,7 +15,7 @@ import { temporaryFolder } from '../../folders.ts'
 import { startTestService, testService } from '../service.ts'
 import { cancelPacket, int32, message, rawConnection, signIn, startPacket } from './hostile.ts'
 
-const DEADLINE_MS = 600
+const DEADLINE_MS = 2_000
 
 const service = testService({ SOTTO_PG_PORT: '0' })
 const port = () => must(service.pgPort, "the port of PostgreSQL's protocol")

@@ -125,7 +125,7 @@ describeOwnPostgres('PostgreSQL', { settings: { max_connections: '12' } }, (own)
       process.kill(await backend(), 'SIGKILL')
     })
     expect(failures).toEqual(['EngineInterrupted', 'EngineUnavailable'])
-    await expect.poll(() => counted(tables).catch(() => undefined), { timeout: 20_000 }).toEqual(right)
+    await expect.poll(() => counted(tables).catch(() => undefined)).toEqual(right)
   })
 
   it.each([

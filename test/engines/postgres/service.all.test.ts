@@ -175,7 +175,7 @@ describeOwnPostgres('the service over a table of PostgreSQL', {}, (own) => {
       failures[dataset] = (failures[dataset] ?? 0) + (counted ? 1 : 0)
       const state = await service.as('custodian').get(`/v1/datasets/${dataset}/suspension`).expect(200)
       expect(state.body, `fault ${i}`).toMatchObject({ suspended: false, failures: failures[dataset] })
-      await expect.poll(async () => (await ask(dataset, epsilon)).status, { timeout: 10_000 }).toBe(200)
+      await expect.poll(async () => (await ask(dataset, epsilon)).status).toBe(200)
       const { body } = await ask(dataset, epsilon).expect(200)
       if (chargeId !== undefined) expect(body.id).toBe(chargeId)
       expect(Math.abs(body.result.value - PATIENTS)).toBeLessThan(2)

@@ -173,7 +173,7 @@ export function testService(trino: Trino): void {
       if (chargeId !== undefined) problems.push(problem)
       await mend()
       const again = () => service.ask('visits', { ...PEOPLE, epsilon })
-      await expect.poll(async () => (await again()).status, { timeout: 20_000 }).toBe(200)
+      await expect.poll(async () => (await again()).status).toBe(200)
       const { body } = await again().expect(200)
       if (chargeId !== undefined) expect(body.id).toBe(chargeId)
       near(body.result.value, 103)
