@@ -7,12 +7,12 @@ import {
 } from '../../schemas/studies/mechanisms.ts'
 import { linkTo } from '../../schemas/studies/plots.ts'
 import { jsonText } from '../../schemas/values.ts'
-import type { Workload } from '../../src/core/mechanisms/compare.ts'
 import { EVERYONE } from '../../src/http/access/roles.ts'
 import { sendAnswer, termsOf } from '../../src/http/caller.ts'
 import { decimalFromNumber } from '../../src/privacy/decimal.ts'
 import { deltaFromWire, epsilonFromWire } from '../../src/privacy/loss.ts'
 import { refuseField } from '../../src/privacy/refusal.ts'
+import type { Workload } from '../../src/studies/plots/compare.ts'
 import type { StudyPool } from '../../src/studies/pools.ts'
 
 interface MechanismsOptions {

@@ -1,5 +1,5 @@
 import { type Dataset, earlierVersions } from '../core/dataset/dataset.ts'
-import { drawThresholdNoise, sparseVectorMechanism } from '../core/mechanisms/selection/sparse-vector.ts'
+import { compareWithThreshold, drawThresholdNoise } from '../core/mechanisms/selection/sparse-vector.ts'
 import { normalSession } from '../core/planner/identity/normal-form.ts'
 import { normalPredicate } from '../core/planner/identity/normal-predicate.ts'
 import type { Aggregate, Predicate } from '../core/planner/language/aggregate.ts'
@@ -256,9 +256,7 @@ async function answerNext(
     await trace.step('wait', turn.takePlace)
     const value = await trace.step('read', () => count(engine, dataset, aggregate))
     const compared = { threshold, thresholdNoise, positivesFound, value }
-    const answer = await trace.step('noise', () =>
-      sparseVectorMechanism.release(measurement, compared, noiseSource),
-    )
+    const answer = await trace.step('noise', () => compareWithThreshold(measurement, compared, noiseSource))
     const document = {
       session: session.id,
       question,

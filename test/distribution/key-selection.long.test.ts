@@ -4,11 +4,11 @@ import {
   calibrateKeyCounts,
   calibrateKeyPresence,
   keepProbability,
-  keyCountMass,
+  keyPresenceSampler,
   releaseKeyCounts,
-  releaseKeys,
 } from '../../src/core/mechanisms/selection/key-selection.ts'
 import { deltaAtto, type EpsilonNano, epsilonNano } from '../../src/privacy/loss.ts'
+import { keyCountMass } from '../core/mechanisms/selection/masses.ts'
 import { ROW_OF_ONE_VALUE } from '../core/mechanisms/support.ts'
 import { kolmogorovTail } from './goodness-of-fit.ts'
 
@@ -50,7 +50,7 @@ describe.each(['add-remove', 'change-one'] as const)('under %s', (neighbours) =>
 
   it('keys alone follow their distribution, and differ from that of another epsilon', () => {
     const measure = (asked: EpsilonNano) => calibrateKeyPresence(ROW_OF_ONE_VALUE[neighbours], asked, delta)
-    const kept = new Set(releaseKeys(measure(epsilonNano(epsilon)), counts, source))
+    const kept = new Set(keyPresenceSampler(measure(epsilonNano(epsilon)), counts)(source))
     const samples = Array.from(counts, (_, key) => (kept.has(key) ? 1n : 0n))
     const tail = (asked: EpsilonNano) => {
       const dropped = 1 - keepProbability(measure(asked), ROWS)

@@ -2,7 +2,6 @@ import type { Measurement } from '../../src/core/mechanisms/measurement.ts'
 import {
   type KeySelectionMeasurement,
   keepProbability,
-  keyCountMass,
 } from '../../src/core/mechanisms/selection/key-selection.ts'
 import type { NoisyMaxMeasurement } from '../../src/core/mechanisms/selection/noisy-max.ts'
 import type { QuantileMeasurement } from '../../src/core/mechanisms/selection/quantile.ts'
@@ -17,6 +16,7 @@ import {
   type PrivacyLoss,
 } from '../../src/privacy/loss.ts'
 import { numberFromRational, type Rational } from '../../src/privacy/rational.ts'
+import { keyCountMass } from '../core/mechanisms/selection/masses.ts'
 import {
   aggregateRows,
   countCellIndexesOf,

@@ -158,8 +158,8 @@ const MISTAKES: readonly Mistake[] = [
     mutations: [
       {
         file: 'core/planner/plans/quantile.ts',
-        find: 'epsilonNano: entry(shares, part)',
-        replace: 'epsilonNano: loss.epsilonNano',
+        find: 'upperIndex }, entry(shares, part))',
+        replace: 'upperIndex }, loss.epsilonNano)',
       },
     ],
     seenBy: [{ ...PERCENTILE, p: [20, 50, 62.5] }],
@@ -185,7 +185,7 @@ const MISTAKES: readonly Mistake[] = [
     mutations: [
       {
         file: 'core/mechanisms/selection/noisy-max.ts',
-        find: 'return BigInt(k) * scoreSpread(',
+        find: 'return BigInt(setting.k) * scoreSpread(',
         replace: 'return scoreSpread(',
       },
     ],

@@ -1,8 +1,7 @@
-import type { PrivacyLoss, RhoPico } from '../../privacy/loss.ts'
+import type { PrivacyLoss } from '../../privacy/loss.ts'
 import { entry } from '../../privacy/must.ts'
 import { numberFromRational, type Rational } from '../../privacy/rational.ts'
 import type { Sensitivity } from '../../privacy/sensitivity.ts'
-import type { Mechanism } from './contract.ts'
 import { discreteGaussianSampler } from './samplers/discrete-gaussian.ts'
 import { discreteLaplaceSampler } from './samplers/discrete-laplace.ts'
 import type { UniformSource } from './samplers/uniform-source.ts'
@@ -47,17 +46,6 @@ export interface Accuracy {
   readonly halfWidth: number
   readonly expectedAbsoluteError: number
   readonly standardDeviation: number
-}
-
-/**
- * A mechanism that adds independent noise to each entry of a vector. Inputs are in grid units, outputs in output units.
- */
-export interface AdditiveMechanism<Parameters = never>
-  extends Mechanism<Parameters, Measurement, Sensitivity, readonly bigint[], readonly bigint[]> {
-  readonly zeroConcentratedMap: (measurement: Measurement, sensitivity: Sensitivity) => RhoPico
-  readonly accuracy: (measurement: Measurement, confidence: number) => Accuracy
-  /** Probability that the noise of one entry is this many output units, never for sampling. */
-  readonly mass: (measurement: Measurement, noise: bigint) => number
 }
 
 /** Converts a sensitivity from grid units to output units, exactly. */

@@ -13,10 +13,13 @@ import {
 import { refuseField } from '../../privacy/refusal.ts'
 import type { Dataset } from '../dataset/dataset.ts'
 import {
+  calibrateSparseVector,
   LEAST_SPARSE_VECTOR_EPSILON_NANO,
   type SparseVectorMeasurement,
+  sparseVectorGapAccuracy,
   sparseVectorMargin,
-  sparseVectorMechanism,
+  sparseVectorPrivacyMap,
+  sparseVectorRho,
   sparseVectorShares,
   type ThresholdAnswer,
 } from '../mechanisms/selection/sparse-vector.ts'
@@ -86,9 +89,8 @@ export function planSession(
   const contribution = contributionReport(bounding, () =>
     quotient(shape.sensitivity, sensitivityOf({ of, bounding: ONE_ROW_PER_PERSON }).sensitivity),
   )
-  const loss = { ...NO_LOSS, epsilonNano: whole }
-  const measurement = sparseVectorMechanism.calibrate(shape, loss)
-  const gapHalfWidth = () => sparseVectorMechanism.accuracy(measurement, DEFAULT_CONFIDENCE).halfWidth
+  const measurement = calibrateSparseVector(shape, whole)
+  const gapHalfWidth = () => sparseVectorGapAccuracy(measurement, DEFAULT_CONFIDENCE).halfWidth
   requireHalfWidthWithin(gapHalfWidth, dataset.queryLimits, 'epsilon')
   return {
     dataset,
@@ -101,8 +103,7 @@ export function planSession(
 
 /** Price of the whole session, for any questions: the loss of the threshold and of all answers together. */
 export function priceOfSession({ dataset, measurement }: SessionPlan): Amount {
-  const rho = sparseVectorMechanism.zeroConcentratedMap(measurement, measurement)
-  return priceOf({ loss: measurement.loss, rho }, dataset.accounting)
+  return priceOf({ loss: measurement.loss, rho: sparseVectorRho(measurement) }, dataset.accounting)
 }
 
 /**
@@ -152,7 +153,7 @@ export function sessionUnderTerms(
     questionScale: BigInt(terms.questionScale),
     loss: { ...NO_LOSS, epsilonNano: epsilonNano(BigInt(terms.epsilonNano)) },
   }
-  if (!coversLoss(measurement.loss, sparseVectorMechanism.privacyMap(measurement, measurement)))
+  if (!coversLoss(measurement.loss, sparseVectorPrivacyMap(measurement)))
     throw new Error('the terms of a session do not fit what was charged for it')
   return { threshold: BigInt(terms.threshold), counted: terms.counted, measurement }
 }
@@ -165,7 +166,7 @@ export function sessionReport({ dataset, threshold, counted, measurement, contri
   const { positives, sensitivity, monotonic, thresholdScale, questionScale, fractionBits } = measurement
   const granularity = 2 ** -fractionBits
   const shares = sparseVectorShares(measurement)
-  const gap = sparseVectorMechanism.accuracy(measurement, DEFAULT_CONFIDENCE)
+  const gap = sparseVectorGapAccuracy(measurement, DEFAULT_CONFIDENCE)
   return {
     dataset: dataset.id,
     datasetVersion: dataset.version,

@@ -1,12 +1,4 @@
-import {
-  type ComparedMechanism,
-  type Criterion,
-  compareMechanisms,
-  measurementOf,
-  type Workload,
-} from '../../core/mechanisms/compare.ts'
 import { accuracy } from '../../core/mechanisms/mechanism.ts'
-import { noiseDistribution } from '../../core/mechanisms/noise/noise-distribution.ts'
 import type { UniformSource } from '../../core/mechanisms/samplers/uniform-source.ts'
 import { defined } from '../../privacy/defined.ts'
 import { lossNumbers } from '../../privacy/loss.ts'
@@ -15,6 +7,14 @@ import { evaluateQuery } from '../evaluation/evaluation.ts'
 import type { EvaluationInput } from '../evaluation/input.ts'
 import type { EvaluatedQuery } from '../evaluation/report.ts'
 import { type AcceptedRisk, type ColumnsQuestion, epsilonOfColumns } from '../risk/columns.ts'
+import {
+  type ComparedMechanism,
+  type Criterion,
+  compareMechanisms,
+  measurementOf,
+  type Workload,
+} from './compare.ts'
+import { noiseDistribution } from './noise-distribution.ts'
 import {
   type AnswerDistributionPlot,
   MOST_CELLS,

@@ -1,5 +1,5 @@
-import type { ComparedMechanism, Criterion } from '../../core/mechanisms/compare.ts'
 import type { CurvePoint } from '../risk/bounds.ts'
+import type { ComparedMechanism, Criterion } from './compare.ts'
 import type { SeriesPoint } from './time-series.ts'
 
 /** Background of a plot. */

@@ -231,8 +231,12 @@ const SELECTION_MUTANTS: readonly Mutant[] = [
     'const noisy = scores.map((score) => (score << BigInt(fractionBits)) + sample())',
     'const noise = sample()\n  const noisy = scores.map((score) => (score << BigInt(fractionBits)) + noise)',
   ),
-  noisyMax('one release paid, k made', 'BigInt(k) * scoreSpread', 'scoreSpread'),
-  noisyMax('k releases paid, one made', 'BigInt(k) * scoreSpread', 'BigInt(k) ** 2n * scoreSpread'),
+  noisyMax('one release paid, k made', 'BigInt(setting.k) * scoreSpread', 'scoreSpread'),
+  noisyMax(
+    'k releases paid, one made',
+    'BigInt(setting.k) * scoreSpread',
+    'BigInt(setting.k) ** 2n * scoreSpread',
+  ),
   noisyMax(
     'scale and exponent confused',
     '{ numerator: scale.denominator, denominator: scale.numerator }',

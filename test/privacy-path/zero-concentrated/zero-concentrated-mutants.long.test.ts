@@ -73,7 +73,7 @@ const MISTAKES: readonly Mistake[] = [
   [
     "Laplace noise at the exponential mechanism's price",
     'core/mechanisms/selection/noisy-max.ts',
-    'return pureRho(epsilonNano, 1n, sensitivity.sensitivity << BigInt(measurement.fractionBits))',
+    'return pureRho(epsilonNano, 1n, measurement.sensitivity << BigInt(measurement.fractionBits))',
     'return boundedRangeRho(epsilonNano)',
     [rivalry('laplace')],
   ],
@@ -118,8 +118,8 @@ const MISTAKES: readonly Mistake[] = [
   [
     'one percentile of three',
     'core/planner/plans/quantile.ts',
-    'rhoTogether(rhos)',
-    'rhoTogether(rhos.slice(0, 1))',
+    'rhoTogether(measurements.map(exponentialRho))',
+    'rhoTogether(measurements.slice(0, 1).map(exponentialRho))',
     [{ kind: 'percentile', column: 'Balance', p: [20, 50, 62.5], epsilon: 1 }],
   ],
 ]

@@ -3,7 +3,7 @@ import { discreteLaplaceMass } from '../../../src/core/mechanisms/samplers/discr
 import { noisyMaxRho } from '../../../src/core/mechanisms/selection/noisy-max.ts'
 import {
   type SparseVectorMeasurement,
-  sparseVectorZeroConcentratedMap,
+  sparseVectorRho,
 } from '../../../src/core/mechanisms/selection/sparse-vector.ts'
 import type { NoisyMaxPlan } from '../../../src/core/planner/plans/noisy-max.ts'
 import type { Plan } from '../../../src/core/planner/plans/plan-kinds.ts'
@@ -107,7 +107,7 @@ function onCoarseGrid(planned: Plan): NoisyMaxPlan {
     fractionBits: 0,
     scale: rational(scale.numerator, scale.denominator * grain),
   }
-  return { ...planned, measurement, rho: noisyMaxRho(measurement, measurement) }
+  return { ...planned, measurement, rho: noisyMaxRho(measurement) }
 }
 
 /** Gaps up to a distance beyond which the mass is negligible. */
@@ -169,7 +169,7 @@ describeOnce('sessions of the sparse vector technique', () => {
   }
 
   function share(measurement: SparseVectorMeasurement, moves: readonly number[]): number {
-    const rho = rhoNumber(sparseVectorZeroConcentratedMap(measurement))
+    const rho = rhoNumber(sparseVectorRho(measurement))
     const values = [-3, 0, -8]
     const one = distribution(measurement, values)
     const other = distribution(

@@ -1,5 +1,5 @@
-import { type Criterion, compareMechanisms } from '../../../src/core/mechanisms/compare.ts'
 import { deltaAtto, epsilonNano } from '../../../src/privacy/loss.ts'
+import { type Criterion, compareMechanisms } from '../../../src/studies/plots/compare.ts'
 import type {
   AnswerDistributionPlot,
   NoiseComparisonPlot,

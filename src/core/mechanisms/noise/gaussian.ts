@@ -24,14 +24,11 @@ import { epsilonOfRho } from '../../../privacy/zcdp-conversion.ts'
 import { discreteGaussianRho } from '../../../privacy/zero-concentrated.ts'
 import {
   type Accuracy,
-  type AdditiveMechanism,
-  addNoise,
   type GaussianCalibration,
   type Measurement,
   sensitivityInOutputUnits,
 } from '../measurement.ts'
 import { requireConfidence, requireEpsilon, requireSensitivity, requireWithin } from '../preconditions.ts'
-import { discreteGaussianMass } from '../samplers/discrete-gaussian.ts'
 
 /**
  * The Gaussian mechanism: discrete Gaussian noise on a grid that is much finer than the noise. It protects as well as
@@ -275,12 +272,6 @@ export function gaussianZeroConcentratedMap(measurement: Measurement, sensitivit
   return discreteGaussianRho(gaussianSigma(measurement), inOutputUnits)
 }
 
-/** Probability that the noise of one entry is this many output units. */
-export function gaussianMass(measurement: Measurement, noise: bigint): number {
-  const sigma = gaussianSigma(measurement)
-  return discreteGaussianMass(noise, { numerator: sigma * sigma, denominator: 1n })
-}
-
 /**
  * Error bounds of the noise. For the discrete tail P(Y >= m) <= P(sigma N >= m - 1) for whole m above 0, so the
  * half-width is sigma z rounded up to an output unit, z the two-sided quantile of the standard normal distribution. The
@@ -318,17 +309,3 @@ function gaussianSigma({ noise }: Pick<Measurement, 'noise'>): bigint {
     throw new RangeError('this measurement has no discrete Gaussian noise')
   return noise.sigma
 }
-
-/** The Gaussian mechanism under the contract of all mechanisms. */
-export const gaussianMechanism = {
-  calibrate: ({ sensitivity, calibration }, { epsilonNano, deltaAtto: delta }) =>
-    calibrateGaussian(sensitivity, epsilonNano, delta, calibration),
-  privacyMap: gaussianPrivacyMap,
-  zeroConcentratedMap: gaussianZeroConcentratedMap,
-  release: addNoise,
-  accuracy: gaussianAccuracy,
-  mass: gaussianMass,
-} as const satisfies AdditiveMechanism<{
-  readonly sensitivity: Sensitivity
-  readonly calibration: GaussianCalibration
-}>

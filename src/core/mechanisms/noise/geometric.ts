@@ -9,15 +9,8 @@ import {
 import { divideRoundingUp, numberFromRational, type Rational, rational } from '../../../privacy/rational.ts'
 import type { Sensitivity } from '../../../privacy/sensitivity.ts'
 import { discreteLaplaceRho } from '../../../privacy/zero-concentrated.ts'
-import {
-  type Accuracy,
-  type AdditiveMechanism,
-  addNoise,
-  type Measurement,
-  sensitivityInOutputUnits,
-} from '../measurement.ts'
+import { type Accuracy, type Measurement, sensitivityInOutputUnits } from '../measurement.ts'
 import { requireConfidence, requireEpsilon, requireSensitivity, requireWithin } from '../preconditions.ts'
-import { discreteLaplaceMass } from '../samplers/discrete-laplace.ts'
 
 /**
  * The geometric mechanism: discrete Laplace noise on the aggregate's own grid.
@@ -79,11 +72,6 @@ export function laplaceZeroConcentratedMap(measurement: Measurement, sensitivity
   return discreteLaplaceRho(laplaceScale(measurement), inOutputUnits)
 }
 
-/** Probability that the noise of one entry is this many output units. */
-export function laplaceMass(measurement: Measurement, noise: bigint): number {
-  return discreteLaplaceMass(noise, laplaceScale(measurement))
-}
-
 /**
  * Parameter of the geometric distribution of which discrete Laplace noise of this scale, in units of the noise, is the
  * difference of two independent draws: the probability of success 1 - exp(-1 / scale), as a double, never for sampling.
@@ -118,13 +106,3 @@ function laplaceScale({ noise }: Measurement): Rational {
     throw new RangeError('this measurement has no discrete Laplace noise')
   return noise.scale
 }
-
-/** The geometric mechanism under the contract of all mechanisms. */
-export const geometricMechanism = {
-  calibrate: ({ sensitivity }, { epsilonNano }) => calibrateGeometric(sensitivity, epsilonNano),
-  privacyMap: laplacePrivacyMap,
-  zeroConcentratedMap: laplaceZeroConcentratedMap,
-  release: addNoise,
-  accuracy: laplaceAccuracy,
-  mass: laplaceMass,
-} as const satisfies AdditiveMechanism<{ readonly sensitivity: Sensitivity }>

@@ -2,9 +2,9 @@ import { type EpsilonNano, NO_LOSS, ONE_EPSILON_NANO } from '../../../privacy/lo
 import { divideRoundingUp, rational } from '../../../privacy/rational.ts'
 import type { Sensitivity } from '../../../privacy/sensitivity.ts'
 import { fineFractionBits } from '../fine-grid.ts'
-import type { AdditiveMechanism, Measurement } from '../measurement.ts'
+import type { Measurement } from '../measurement.ts'
 import { requireEpsilon, requireSensitivity, requireWithin } from '../preconditions.ts'
-import { geometricMechanism, laplacePrivacyMap } from './geometric.ts'
+import { laplacePrivacyMap } from './geometric.ts'
 
 /**
  * The Laplace mechanism: discrete Laplace noise on a grid that is much finer than the noise. The distribution equals the
@@ -49,9 +49,3 @@ export function calibrateLaplace(
   requireWithin(laplacePrivacyMap(measurement, sensitivity), measurement.loss)
   return measurement
 }
-
-/** The Laplace mechanism under the contract of all mechanisms. Only its grid differs from the geometric mechanism's. */
-export const laplaceMechanism = {
-  ...geometricMechanism,
-  calibrate: ({ sensitivity }, { epsilonNano }) => calibrateLaplace(sensitivity, epsilonNano),
-} as const satisfies AdditiveMechanism<{ readonly sensitivity: Sensitivity }>

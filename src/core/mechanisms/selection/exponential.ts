@@ -41,19 +41,11 @@ import { type UniformSource, untilAccepted } from '../samplers/uniform-source.ts
 
 /** The exponential mechanism bound to the sensitivity of its scores. */
 export interface ExponentialMeasurement extends ScoreSensitivity {
-  readonly mechanism: 'exponential'
   /** Number of outcomes, multiplicities counted: a public figure. */
   readonly outcomes: bigint
   /** P(outcome) is proportional to exp(-exponent * distance). */
   readonly exponent: Rational
   readonly loss: PrivacyLoss
-}
-
-/** Bound on the distance of the chosen outcome from the best. */
-export interface SelectionAccuracy {
-  readonly confidence: number
-  /** In score units unless stated otherwise. */
-  readonly halfWidth: number
 }
 
 /**
@@ -69,9 +61,9 @@ export function calibrateExponential(
   requireEpsilon(epsilonNano)
   if (outcomes < 1n) throw new RangeError('there is nothing to choose from')
   const exponent = rational(epsilonNano, scoreSpread(setting) * ONE_EPSILON_NANO)
-  const loss: PrivacyLoss = { ...NO_LOSS, epsilonNano }
-  requireWithin(exponentialPrivacyMap({ exponent }, setting), loss)
-  return { mechanism: 'exponential', sensitivity, monotonic, outcomes, exponent, loss }
+  const measurement = { sensitivity, monotonic, outcomes, exponent, loss: { ...NO_LOSS, epsilonNano } }
+  requireWithin(exponentialPrivacyMap(measurement), measurement.loss)
+  return measurement
 }
 
 /** @throws RangeError for a sensitivity of 0, for which there would be no noise. */
@@ -84,41 +76,38 @@ export function scoreSpread({ sensitivity, monotonic }: ScoreSensitivity): bigin
   return monotonic ? sensitivity : 2n * sensitivity
 }
 
-/** Loss of one choice where scores have this sensitivity: epsilon = exponent * spread, rounded up to 1e-9. */
-export function exponentialPrivacyMap(
-  { exponent }: Pick<ExponentialMeasurement, 'exponent'>,
-  sensitivity: ScoreSensitivity,
-): PrivacyLoss {
+/** An exponent, and the sensitivity of the scores that it is applied to. */
+type Priced = Omit<ExponentialMeasurement, 'outcomes' | 'loss'>
+
+/** Loss of one choice: epsilon = exponent * spread, rounded up to 1e-9. */
+export function exponentialPrivacyMap({ exponent, ...sensitivity }: Priced): PrivacyLoss {
   const spread = scoreSpread(sensitivity)
   const epsilon = divideRoundingUp(spread * exponent.numerator * ONE_EPSILON_NANO, exponent.denominator)
   return { ...NO_LOSS, epsilonNano: brandEpsilon(epsilon) }
 }
 
 /** Price of one choice in zCDP: that of a bounded range, rounded up to 1e-12. */
-export function exponentialRho(
-  measurement: Pick<ExponentialMeasurement, 'exponent'>,
-  sensitivity: ScoreSensitivity,
-): RhoPico {
-  return boundedRangeRho(exponentialPrivacyMap(measurement, sensitivity).epsilonNano)
+export function exponentialRho(measurement: Priced): RhoPico {
+  return boundedRangeRho(exponentialPrivacyMap(measurement).epsilonNano)
 }
 
 /**
- * Bounds the distance of the chosen outcome from the best. With m outcomes besides the best, P(distance > t) is
+ * Returns a bound of the distance of the chosen outcome from the best, in score units. With m outcomes besides the best, P(distance > t) is
  * largest where all of them are at t + 1: m q / (1 + m q), q = exp(-exponent (t + 1)). The half-width is the smallest
  * whole t for which that is at most 1 - confidence.
  *
  * @throws RangeError for a confidence outside (0, 1).
  */
-export function exponentialAccuracy(
+export function exponentialHalfWidth(
   { exponent, outcomes }: Pick<ExponentialMeasurement, 'exponent' | 'outcomes'>,
   confidence: number,
-): SelectionAccuracy {
+): number {
   requireConfidence(confidence)
   const others = Number(outcomes - 1n)
   // The summand covers the roundings of this line: they can overstate the half-width, never understate it.
   const successor =
     (Math.log((others * confidence) / (1 - confidence)) + 2 ** -40) / numberFromRational(exponent)
-  return { confidence, halfWidth: Math.max(0, Math.ceil(successor) - 1) }
+  return Math.max(0, Math.ceil(successor) - 1)
 }
 
 /** Probability of each entry, to within a few roundings of a double. */

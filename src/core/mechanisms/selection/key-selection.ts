@@ -11,11 +11,10 @@ import { entry } from '../../../privacy/must.ts'
 import { divideRoundingUp, numberFromRational, type Rational, rational } from '../../../privacy/rational.ts'
 import { refuseField } from '../../../privacy/refusal.ts'
 import type { KeySensitivity } from '../../../privacy/sensitivity.ts'
-import type { Mechanism } from '../contract.ts'
 import type { Accuracy } from '../measurement.ts'
 import { calibrateGeometric, laplaceAccuracy } from '../noise/geometric.ts'
 import { requireConfidence, requireEpsilon, requireWithin } from '../preconditions.ts'
-import { discreteLaplaceMass, discreteLaplaceSampler } from '../samplers/discrete-laplace.ts'
+import { discreteLaplaceSampler } from '../samplers/discrete-laplace.ts'
 import { type Bounds, exponentialBounds, shiftRoundingUp } from '../samplers/exponential-bounds.ts'
 import type { UniformSource } from '../samplers/uniform-source.ts'
 
@@ -81,8 +80,7 @@ export interface NoisyKey {
 }
 
 /** Accuracy of a selection of keys, computed without data. */
-export interface KeySelectionAccuracy {
-  readonly confidence: number
+interface KeySelectionAccuracy {
   /** Least number of people with which a key is kept with at least this confidence. */
   readonly countForConfidence: number
   /**
@@ -160,10 +158,7 @@ export function calibrateKeyPresence(
  * p)^rising with p = P(1 + Y >= threshold), even if as many other keys change in the other direction.
  * @throws RangeError for a sensitivity that the proof does not cover.
  */
-export function keyCountsPrivacyMap(
-  { scale, threshold, sensitivity: own }: KeyCountMeasurement,
-  sensitivity: KeySensitivity = own,
-): PrivacyLoss {
+export function keyCountsPrivacyMap({ scale, threshold, sensitivity }: KeyCountMeasurement): PrivacyLoss {
   requireKeySensitivity(sensitivity)
   const epsilon = sensitivity.l1 * ONE_EPSILON_NANO * scale.denominator
   const { one, q, power } = powers(reciprocal(scale), threshold - 1n, FIRST_PRECISION)
@@ -180,10 +175,7 @@ export function keyCountsPrivacyMap(
  * Loss of releasing keys without counts, rounded up: epsilon and delta of each key that changes.
  * @throws RangeError for a sensitivity that the proof does not cover.
  */
-export function keyPresencePrivacyMap(
-  { exponent, delta, sensitivity: own }: KeyPresenceMeasurement,
-  sensitivity: KeySensitivity = own,
-): PrivacyLoss {
+export function keyPresencePrivacyMap({ exponent, delta, sensitivity }: KeyPresenceMeasurement): PrivacyLoss {
   requireKeySensitivity(sensitivity)
   const keys = sensitivity.l0
   return {
@@ -217,21 +209,9 @@ export function releaseKeyCounts(
 }
 
 /**
- * Releases the positions of keys alone, each kept with its exact probability.
- * @param counts the people of each key, as in {@link releaseKeyCounts}.
- * @throws RangeError for a count that is not a whole number from 0 to 2^53 - 1; and any error of the source.
- */
-export function releaseKeys(
-  measurement: KeyPresenceMeasurement,
-  counts: ArrayLike<number>,
-  source: UniformSource,
-): number[] {
-  return keyPresenceSampler(measurement, counts)(source)
-}
-
-/**
- * A sampler of {@link releaseKeys} for repeated releases of the same counts. The probabilities are bounded once, when
- * they are first needed: computing the bounds takes far longer than drawing the coins.
+ * A sampler of the positions of keys alone, each kept with its exact probability, for repeated releases of the same counts.
+ * The probabilities are bounded once, when they are first needed: computing the bounds takes far longer than drawing the
+ * coins.
  * @param counts the people of each key; they must not change between draws.
  * @throws RangeError for a count that is not a whole number from 0 to 2^53 - 1.
  */
@@ -285,15 +265,6 @@ export function keepProbability(measurement: KeySelectionMeasurement, count: num
   return outcome(measurement, count).kept
 }
 
-/** Probability, as a double, that a key of `count` people is released with this noisy count: never for sampling. */
-export function keyCountMass(
-  { scale, threshold }: KeyCountMeasurement,
-  count: number,
-  noisyCount: bigint,
-): number {
-  return count === 0 || noisyCount < threshold ? 0 : discreteLaplaceMass(noisyCount - BigInt(count), scale)
-}
-
 /**
  * Number of people that a key needs to be kept with this confidence, and error bounds of noisy counts.
  * @throws RangeError for a confidence outside (0, 1).
@@ -306,7 +277,7 @@ export function keySelectionAccuracy(
   // The factor covers the roundings of doubles: they can overstate the number, never understate it.
   const rare = (1 - confidence) / (1 + 16 * Number.EPSILON)
   const least = smallest((count) => outcome(measurement, Number(count)).dropped <= rare)
-  const accuracy = { confidence, countForConfidence: Number(least) }
+  const accuracy = { countForConfidence: Number(least) }
   if (measurement.mechanism === 'near-truncated-geometric') return accuracy
   const { sensitivity, loss } = measurement
   const geometric = calibrateGeometric(sensitivity, loss.epsilonNano)
@@ -526,35 +497,3 @@ function requireCounts(counts: ArrayLike<number>): void {
   }
   if (!sound) throw new RangeError('the number of people of a key must be a whole number')
 }
-
-type KeyParameters = { readonly sensitivity: KeySensitivity }
-
-/** Keys with noisy counts under the contract of all mechanisms. The mechanism has no price in rho. */
-export const keyCountsMechanism = {
-  calibrate: ({ sensitivity }, loss) => calibrateKeyCounts(sensitivity, loss.epsilonNano, loss.deltaAtto),
-  privacyMap: keyCountsPrivacyMap,
-  zeroConcentratedMap: undefined,
-  release: releaseKeyCounts,
-  accuracy: keySelectionAccuracy,
-} as const satisfies Mechanism<
-  KeyParameters,
-  KeyCountMeasurement,
-  KeySensitivity,
-  ArrayLike<number>,
-  readonly NoisyKey[]
->
-
-/** Keys alone under the contract of all mechanisms: positions of the keys kept. The mechanism has no price in rho. */
-export const keyPresenceMechanism = {
-  calibrate: ({ sensitivity }, loss) => calibrateKeyPresence(sensitivity, loss.epsilonNano, loss.deltaAtto),
-  privacyMap: keyPresencePrivacyMap,
-  zeroConcentratedMap: undefined,
-  release: releaseKeys,
-  accuracy: keySelectionAccuracy,
-} as const satisfies Mechanism<
-  KeyParameters,
-  KeyPresenceMeasurement,
-  KeySensitivity,
-  ArrayLike<number>,
-  readonly number[]
->

@@ -11,7 +11,6 @@ import { divideRoundingUp, numberFromRational, type Rational, rational } from '.
 import { refuseField, refuseQuery } from '../../../privacy/refusal.ts'
 import type { ScoreSensitivity } from '../../../privacy/sensitivity.ts'
 import { boundedRangeRho, pureRho } from '../../../privacy/zero-concentrated.ts'
-import type { Mechanism } from '../contract.ts'
 import { fineFractionBits } from '../fine-grid.ts'
 import { requireConfidence, requireEpsilon, requireWithin } from '../preconditions.ts'
 import { discreteLaplaceSampler } from '../samplers/discrete-laplace.ts'
@@ -21,7 +20,6 @@ import {
   chooseByScores,
   exponentialMasses,
   requireScoreSensitivity,
-  type SelectionAccuracy,
   scoreSpread,
 } from './exponential.ts'
 import { permuteAndFlip, permuteAndFlipMasses, permuteAndFlipRho } from './permute-and-flip.ts'
@@ -97,7 +95,7 @@ export interface Selected {
 export function calibrateNoisyMax(setting: NoisyMaxSetting, epsilonNano: EpsilonNano): NoisyMaxMeasurement {
   requireSetting(setting)
   requireEpsilon(epsilonNano)
-  const shiftNano = noiseShift(setting, setting) * ONE_EPSILON_NANO
+  const shiftNano = noiseShift(setting) * ONE_EPSILON_NANO
   let fractionBits = 0
   let scale = rational(shiftNano, epsilonNano)
   if (setting.noise === 'laplace') {
@@ -106,7 +104,7 @@ export function calibrateNoisyMax(setting: NoisyMaxSetting, epsilonNano: Epsilon
   }
   const loss: PrivacyLoss = { ...NO_LOSS, epsilonNano }
   const measurement: NoisyMaxMeasurement = { ...setting, mechanism: 'noisy-max', fractionBits, scale, loss }
-  requireWithin(noisyMaxPrivacyMap(measurement, setting), loss)
+  requireWithin(noisyMaxPrivacyMap(measurement), loss)
   return measurement
 }
 
@@ -129,17 +127,14 @@ function requireSetting({ candidates, k, gap, noise, sensitivity }: NoisyMaxSett
 }
 
 /** Largest total shift of the noise that makes up for a neighbour, in score units. */
-function noiseShift({ k }: NoisyMaxSetting, sensitivity: ScoreSensitivity): bigint {
-  return BigInt(k) * scoreSpread(sensitivity)
+function noiseShift(setting: NoisyMaxSetting): bigint {
+  return BigInt(setting.k) * scoreSpread(setting)
 }
 
-/** Loss of a selection where scores have this sensitivity: epsilon = k spread / scale, rounded up to 1e-9. */
-export function noisyMaxPrivacyMap(
-  measurement: NoisyMaxMeasurement,
-  sensitivity: ScoreSensitivity,
-): PrivacyLoss {
+/** Loss of a selection: epsilon = k spread / scale, rounded up to 1e-9. */
+export function noisyMaxPrivacyMap(measurement: NoisyMaxMeasurement): PrivacyLoss {
   const { scale } = measurement
-  const shift = noiseShift(measurement, sensitivity) << BigInt(measurement.fractionBits)
+  const shift = noiseShift(measurement) << BigInt(measurement.fractionBits)
   return {
     ...NO_LOSS,
     epsilonNano: brandEpsilon(
@@ -149,13 +144,13 @@ export function noisyMaxPrivacyMap(
 }
 
 /** Price of a selection in zCDP, rounded up to 1e-12. */
-export function noisyMaxRho(measurement: NoisyMaxMeasurement, sensitivity: ScoreSensitivity): RhoPico {
-  const { epsilonNano } = noisyMaxPrivacyMap(measurement, sensitivity)
+export function noisyMaxRho(measurement: NoisyMaxMeasurement): RhoPico {
+  const { epsilonNano } = noisyMaxPrivacyMap(measurement)
   const k = BigInt(measurement.k)
   switch (measurement.noise) {
     case 'laplace':
       // Scores of neighbours are joined by steps of one output unit.
-      return pureRho(epsilonNano, 1n, sensitivity.sensitivity << BigInt(measurement.fractionBits))
+      return pureRho(epsilonNano, 1n, measurement.sensitivity << BigInt(measurement.fractionBits))
     case 'exponential':
       return permuteAndFlipRho(epsilonNano, k)
     case 'gumbel':
@@ -327,7 +322,7 @@ function laplaceDistribution(x: number): number {
  * @returns the half-width in score units.
  * @throws RangeError for a confidence outside (0, 1).
  */
-export function noisyMaxAccuracy(measurement: NoisyMaxMeasurement, confidence: number): SelectionAccuracy {
+export function noisyMaxHalfWidth(measurement: NoisyMaxMeasurement, confidence: number): number {
   requireConfidence(confidence)
   const { candidates, k, scale, fractionBits } = measurement
   const pairs = k * candidates - (k * (k + 1)) / 2
@@ -341,13 +336,7 @@ export function noisyMaxAccuracy(measurement: NoisyMaxMeasurement, confidence: n
     else low = middle
   }
   const successor = (high + ROUNDING) * numberFromRational(scale) * 2 ** -fractionBits
-  return { confidence, halfWidth: Math.max(0, Math.ceil(successor) - 1) }
-}
-
-/** Accuracy of the gaps of a selection, in score units. The half-width holds for all gaps together. */
-export interface NoisyMaxGapAccuracy extends SelectionAccuracy {
-  /** Upper bound of the expected absolute error of each gap. */
-  readonly expectedAbsoluteErrorBound: number
+  return Math.max(0, Math.ceil(successor) - 1)
 }
 
 /**
@@ -369,7 +358,7 @@ export interface NoisyMaxGapAccuracy extends SelectionAccuracy {
 export function noisyMaxGapAccuracy(
   { gap, candidates, scale, fractionBits }: NoisyMaxMeasurement,
   confidence: number,
-): NoisyMaxGapAccuracy {
+): { readonly halfWidth: number; readonly expectedAbsoluteErrorBound: number } {
   requireConfidence(confidence)
   if (!gap) throw new RangeError('this measurement releases no gaps')
   const scaleNumber = numberFromRational(scale)
@@ -379,7 +368,6 @@ export function noisyMaxGapAccuracy(
   for (let candidate = candidates; candidate >= 1; candidate -= 1) harmonic += 1 / candidate
   const largestTwo = scaleNumber * (2 * harmonic - 1) * (1 + ROUNDING)
   return {
-    confidence,
     halfWidth: Math.max(1, 2 * Math.ceil(successor) - 1) * 2 ** -fractionBits,
     expectedAbsoluteErrorBound: (largestTwo + 3) * 2 ** -fractionBits,
   }
@@ -405,18 +393,3 @@ function differenceTail({ noise, scale }: NoisyMaxMeasurement, scales: number): 
       return 1 / (1 + Math.exp(scales))
   }
 }
-
-/** Report noisy max under the contract of all mechanisms. Its accuracy is that of the selection, in score units. */
-export const noisyMaxMechanism = {
-  calibrate: (setting, { epsilonNano }) => calibrateNoisyMax(setting, epsilonNano),
-  privacyMap: noisyMaxPrivacyMap,
-  zeroConcentratedMap: noisyMaxRho,
-  release: selectNoisyMax,
-  accuracy: noisyMaxAccuracy,
-} as const satisfies Mechanism<
-  NoisyMaxSetting,
-  NoisyMaxMeasurement,
-  ScoreSensitivity,
-  readonly bigint[],
-  readonly Selected[]
->

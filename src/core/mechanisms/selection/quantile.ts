@@ -1,18 +1,13 @@
 import type { EpsilonNano } from '../../../privacy/loss.ts'
 import { entry } from '../../../privacy/must.ts'
 import { rational } from '../../../privacy/rational.ts'
-import type { ScoreSensitivity } from '../../../privacy/sensitivity.ts'
-import type { Mechanism } from '../contract.ts'
 import type { UniformSource } from '../samplers/uniform-source.ts'
 import {
   calibrateExponential,
   type ExponentialMeasurement,
-  exponentialAccuracy,
   exponentialAttempt,
+  exponentialHalfWidth,
   exponentialMasses,
-  exponentialPrivacyMap,
-  exponentialRho,
-  type SelectionAccuracy,
 } from './exponential.ts'
 
 /**
@@ -188,10 +183,9 @@ export function quantileMass(measurement: QuantileMeasurement, values: ValueCoun
  * @returns the half-width in rows.
  * @throws RangeError for a confidence outside (0, 1).
  */
-export function quantileAccuracy(measurement: QuantileMeasurement, confidence: number): SelectionAccuracy {
-  const { score } = measurement
-  const { halfWidth } = exponentialAccuracy(measurement, confidence)
-  return { confidence, halfWidth: halfWidth / Number(score.below - score.above) }
+export function quantileHalfWidth(measurement: QuantileMeasurement, confidence: number): number {
+  const { below, above } = measurement.score
+  return exponentialHalfWidth(measurement, confidence) / Number(below - above)
 }
 
 /**
@@ -211,8 +205,7 @@ export function extremeRank(
   confidence: number,
 ): bigint {
   const setting = { sensitivity, monotonic: false, outcomes: points }
-  const measurement = calibrateExponential(setting, epsilonNano)
-  return BigInt(exponentialAccuracy(measurement, confidence).halfWidth) + 1n
+  return BigInt(exponentialHalfWidth(calibrateExponential(setting, epsilonNano), confidence)) + 1n
 }
 
 /** Grid points in order, in runs of equal distance: the number of points before each run and in it, and the distance. */
@@ -310,18 +303,3 @@ function requireRank(rank: bigint): void {
 function magnitude(value: bigint): bigint {
   return value < 0n ? -value : value
 }
-
-/** Quantiles under the contract of all mechanisms. The mechanism releases one grid index. */
-export const quantileMechanism = {
-  calibrate: (setting, { epsilonNano }) => calibrateQuantile(setting, epsilonNano),
-  privacyMap: exponentialPrivacyMap,
-  zeroConcentratedMap: exponentialRho,
-  release: selectQuantile,
-  accuracy: quantileAccuracy,
-} as const satisfies Mechanism<
-  Pick<QuantileMeasurement, 'score' | 'sensitivity' | 'lowerIndex' | 'upperIndex'>,
-  QuantileMeasurement,
-  ScoreSensitivity,
-  ValueCounts,
-  bigint
->

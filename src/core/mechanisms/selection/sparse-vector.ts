@@ -9,7 +9,6 @@ import {
 import { divideRoundingUp, rational } from '../../../privacy/rational.ts'
 import type { ScoreSensitivity } from '../../../privacy/sensitivity.ts'
 import { pureRho } from '../../../privacy/zero-concentrated.ts'
-import type { Mechanism } from '../contract.ts'
 import { fineFractionBits } from '../fine-grid.ts'
 import type { Accuracy } from '../measurement.ts'
 import { requireConfidence, requireWithin } from '../preconditions.ts'
@@ -129,19 +128,15 @@ function thresholdShare(shape: SparseVectorShape, epsilonNano: EpsilonNano): big
 }
 
 /**
- * Loss of answering a whole sequence of questions whose values have this sensitivity: sensitivity / threshold scale + k
- * positives sensitivity / question scale, exact, rounded up to 1e-9.
+ * Loss of answering a whole sequence of questions: sensitivity / threshold scale + k positives sensitivity / question
+ * scale, exact, rounded up to 1e-9.
  * @throws RangeError for scales below 1.
  */
-export function sparseVectorPrivacyMap(
-  measurement: SparseVectorMeasurement,
-  { sensitivity, monotonic }: ScoreSensitivity = measurement,
-): PrivacyLoss {
-  const { thresholdScale, questionScale, fractionBits, positives } = measurement
-  const shape = { positives, sensitivity, monotonic }
-  requireShape(shape)
+export function sparseVectorPrivacyMap(measurement: SparseVectorMeasurement): PrivacyLoss {
+  const { sensitivity, thresholdScale, questionScale, fractionBits } = measurement
+  requireShape(measurement)
   if (thresholdScale < 1n || questionScale < 1n) throw new RangeError('the scale of noise must be above 0')
-  const dividend = sensitivity * questionScale + questionDistance(shape) * thresholdScale
+  const dividend = sensitivity * questionScale + questionDistance(measurement) * thresholdScale
   return {
     ...NO_LOSS,
     epsilonNano: brandEpsilon(
@@ -151,11 +146,8 @@ export function sparseVectorPrivacyMap(
 }
 
 /** Price of a whole sequence in zCDP: that of any mechanism of its epsilon. */
-export function sparseVectorZeroConcentratedMap(
-  measurement: SparseVectorMeasurement,
-  sensitivity: ScoreSensitivity = measurement,
-): RhoPico {
-  return pureRho(sparseVectorPrivacyMap(measurement, sensitivity).epsilonNano)
+export function sparseVectorRho(measurement: SparseVectorMeasurement): RhoPico {
+  return pureRho(sparseVectorPrivacyMap(measurement).epsilonNano)
 }
 
 /** Shares of the loss for the two noises, in nano-epsilons, rounded up. */
@@ -190,30 +182,6 @@ export function compareWithThreshold(
   const distance = (value - threshold) << BigInt(measurement.fractionBits)
   const gap = distance + questionNoise - thresholdNoise
   return gap >= 0n ? { above: true, gap } : { above: false }
-}
-
-/**
- * Probability, over both noises, that a question whose value lies `distance` output units above the threshold is answered
- * "above" with this gap (in output units), as a double: for tests and for people.
- *
- * With p = exp(-1 / a), q = exp(-1 / b) for scales a <= b, the difference of the noises is n with probability
- * tanh(1 / (2 a)) tanh(1 / (2 b)) ((p^m + q^m) p q / (1 - p q) + (q^(m + 1) - p^(m + 1)) / (q - p)), m = |n|.
- */
-export function sparseVectorMass(
-  measurement: SparseVectorMeasurement,
-  distance: bigint,
-  gap: bigint,
-): number {
-  if (gap < 0n) return 0
-  const [a, b] = scales(measurement)
-  const m = Math.abs(Number(gap - distance))
-  const slower = Math.exp(-m / b)
-  const sum = 1 / a + 1 / b
-  // The quotient of the two differences, without cancellation where a and b are close; m + 1 where they are equal.
-  const inverse = (b - a) / (a * b)
-  const inner = inverse === 0 ? m + 1 : Math.expm1(-(m + 1) * inverse) / Math.expm1(-inverse)
-  const outer = ((1 + Math.exp(-m * inverse)) * Math.exp(-sum)) / -Math.expm1(-sum)
-  return Math.tanh(0.5 / a) * Math.tanh(0.5 / b) * slower * (outer + inner)
 }
 
 /**
@@ -281,21 +249,3 @@ function scales({ thresholdScale, questionScale }: SparseVectorMeasurement): rea
   const [threshold, question] = [Number(thresholdScale), Number(questionScale)]
   return threshold < question ? [threshold, question] : [question, threshold]
 }
-
-/**
- * The sparse vector technique under the contract of all mechanisms. The loss is that of a whole sequence; a release
- * answers one question of it, and the accuracy is that of the gap.
- */
-export const sparseVectorMechanism = {
-  calibrate: (shape, { epsilonNano }) => calibrateSparseVector(shape, epsilonNano),
-  privacyMap: sparseVectorPrivacyMap,
-  zeroConcentratedMap: sparseVectorZeroConcentratedMap,
-  release: compareWithThreshold,
-  accuracy: sparseVectorGapAccuracy,
-} as const satisfies Mechanism<
-  SparseVectorShape,
-  SparseVectorMeasurement,
-  ScoreSensitivity,
-  ThresholdQuestion,
-  ThresholdAnswer
->

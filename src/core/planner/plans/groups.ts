@@ -14,9 +14,11 @@ import { refuseQuery } from '../../../privacy/refusal.ts'
 import type { Dataset, GridColumn } from '../../dataset/dataset.ts'
 import { valueOfIndex } from '../../dataset/grid-value.ts'
 import type { UniformSource } from '../../mechanisms/samplers/uniform-source.ts'
+import { exponentialRho } from '../../mechanisms/selection/exponential.ts'
 import {
+  calibrateQuantile,
   type QuantileMeasurement,
-  quantileMechanism,
+  quantileHalfWidth,
   selectQuantile,
 } from '../../mechanisms/selection/quantile.ts'
 import { additive, planAdditiveQuery, releaseSums } from '../additive/kind.ts'
@@ -153,12 +155,9 @@ export function planGroups(
     const shares = splitEpsilon(loss.epsilonNano, parts)
     const sums = sumsOf.planAt(shares.slice(0, sumsOf.parts))
     const quantiles = settings.map(({ setting, ...facts }, part) => {
-      const share = { ...NO_LOSS, epsilonNano: entry(shares, sumsOf.parts + part) }
-      return { ...facts, measurement: quantileMechanism.calibrate(setting, share) }
+      return { ...facts, measurement: calibrateQuantile(setting, entry(shares, sumsOf.parts + part)) }
     })
-    const rhos = quantiles.map(({ measurement }) =>
-      quantileMechanism.zeroConcentratedMap(measurement, measurement),
-    )
+    const rhos = quantiles.map(({ measurement }) => exponentialRho(measurement))
     const own = quantiles.reduce((sum, { measurement }) => addLoss(sum, measurement.loss), NO_LOSS)
     const { rho } = sums ?? {}
     const contribution = contributionWith(sums)
@@ -259,9 +258,7 @@ export const groups: PlanKind<GroupsPlan, GroupsExact, GroupsRelease> = {
   leastHalfWidthRows: ({ sums, quantiles }) =>
     Math.min(
       sums === undefined ? Number.POSITIVE_INFINITY : additive.leastHalfWidthRows(sums),
-      ...quantiles.map(
-        ({ measurement }) => quantileMechanism.accuracy(measurement, DEFAULT_CONFIDENCE).halfWidth,
-      ),
+      ...quantiles.map(({ measurement }) => quantileHalfWidth(measurement, DEFAULT_CONFIDENCE)),
     ),
   replacementLoss(plan) {
     const { sums, quantiles, dataset } = plan
@@ -318,7 +315,7 @@ function* releaseParts(
 /** The half-width of each quantile, a number of rows, in the order of the quantiles. */
 function rankErrors({ quantiles, confidence }: GroupsPlan): readonly PredictedError[] {
   return quantiles.map(({ measurement }) => ({
-    halfWidth: quantileMechanism.accuracy(measurement, confidence).halfWidth,
+    halfWidth: quantileHalfWidth(measurement, confidence),
     expectedAbsoluteError: null,
     unit: 'rows',
   }))

@@ -7,9 +7,9 @@ import { refuseQuery } from '../../../privacy/refusal.ts'
 import type { Dataset } from '../../dataset/dataset.ts'
 import { geometricParameter } from '../../mechanisms/noise/geometric.ts'
 import {
+  calibrateKeyCounts,
+  calibrateKeyPresence,
   type KeySelectionMeasurement,
-  keyCountsMechanism,
-  keyPresenceMechanism,
   keyPresenceSampler,
   keySelectionAccuracy,
   releaseKeyCounts,
@@ -86,9 +86,10 @@ export function planKeySelection(
     const ofOneRow = stabilityOfValueCounts(ONE_ROW_PER_PERSON, dataset)
     return quotient(stabilityOfValueCounts(bounding, dataset).l1, ofOneRow.l1)
   })
-  const { calibrate } = query.counts ? keyCountsMechanism : keyPresenceMechanism
+  const calibrate = query.counts ? calibrateKeyCounts : calibrateKeyPresence
   const planAt = (loss: PrivacyLoss): KeySelectionPlan => {
-    const measurement = calibrate({ sensitivity: stabilityOfValueCounts(counting.bounding, dataset) }, loss)
+    const sensitivity = stabilityOfValueCounts(counting.bounding, dataset)
+    const measurement = calibrate(sensitivity, loss.epsilonNano, loss.deltaAtto)
     return {
       kind: 'key-selection',
       query,

@@ -6,9 +6,11 @@ import { numberFromRational } from '../../../privacy/rational.ts'
 import { refuseQuery } from '../../../privacy/refusal.ts'
 import type { Dataset } from '../../dataset/dataset.ts'
 import {
+  calibrateNoisyMax,
   type NoisyMaxMeasurement,
   noisyMaxGapAccuracy,
-  noisyMaxMechanism,
+  noisyMaxHalfWidth,
+  noisyMaxRho,
   type Selected,
   selectNoisyMax,
 } from '../../mechanisms/selection/noisy-max.ts'
@@ -79,13 +81,13 @@ export function planNoisyMax(
   const planAt = (loss: PrivacyLoss): NoisyMaxPlan => {
     // Refuses an epsilon that is too small to be divided among the k candidates.
     splitEpsilon(loss.epsilonNano, query.k)
-    const measurement = noisyMaxMechanism.calibrate(setting, loss)
+    const measurement = calibrateNoisyMax(setting, loss.epsilonNano)
     return {
       kind: 'noisy-max',
       query,
       dataset,
       loss: measurement.loss,
-      rho: noisyMaxMechanism.zeroConcentratedMap(measurement, setting),
+      rho: noisyMaxRho(measurement),
       confidence: offer.confidence,
       aggregate,
       measurement,
@@ -134,8 +136,7 @@ export const noisyMax: PlanKind<NoisyMaxPlan, NoisyMaxExact, NoisyMaxRelease> = 
   chosen: ({ measurement: { noise } }) => ({ noise }),
   rowsThatCount: ({ aggregate }) => aggregate.where,
   mostValues: () => 0,
-  leastHalfWidthRows: ({ measurement }) =>
-    noisyMaxMechanism.accuracy(measurement, DEFAULT_CONFIDENCE).halfWidth,
+  leastHalfWidthRows: ({ measurement }) => noisyMaxHalfWidth(measurement, DEFAULT_CONFIDENCE),
   replacementLoss: replacementLossInTwoSteps,
   noise({ dataset, measurement }) {
     const { noise, monotonic, scale, sensitivity, fractionBits, gap } = measurement
@@ -171,7 +172,7 @@ function reportSelected(
 function accuracy({ query, confidence, measurement }: NoisyMaxPlan): AccuracyReport {
   return {
     confidence,
-    halfWidth: noisyMaxMechanism.accuracy(measurement, confidence).halfWidth,
+    halfWidth: noisyMaxHalfWidth(measurement, confidence),
     expectedAbsoluteError: null,
     unit: query.of ?? 'rows',
     ...(measurement.gap ? { gapHalfWidth: noisyMaxGapAccuracy(measurement, confidence).halfWidth } : {}),

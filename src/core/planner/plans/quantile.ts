@@ -8,10 +8,12 @@ import { refuseField } from '../../../privacy/refusal.ts'
 import type { Dataset, GridColumn } from '../../dataset/dataset.ts'
 import { valueOfIndex } from '../../dataset/grid-value.ts'
 import type { UniformSource } from '../../mechanisms/samplers/uniform-source.ts'
+import { exponentialRho } from '../../mechanisms/selection/exponential.ts'
 import {
+  calibrateQuantile,
   percentileScore,
   type QuantileMeasurement,
-  quantileMechanism,
+  quantileHalfWidth,
   quantileSteps,
 } from '../../mechanisms/selection/quantile.ts'
 import { rhoTogether, splitEpsilon } from '../additive/measure.ts'
@@ -105,18 +107,14 @@ export function planQuantiles(
     const shares = splitEpsilon(loss.epsilonNano, parts)
     const measurements = scores.map((score, part) => {
       const { sensitivity } = stabilityOfRank(score, counted, dataset)
-      const share = { ...NO_LOSS, epsilonNano: entry(shares, part) }
-      return quantileMechanism.calibrate({ score, sensitivity, lowerIndex, upperIndex }, share)
+      return calibrateQuantile({ score, sensitivity, lowerIndex, upperIndex }, entry(shares, part))
     })
-    const rhos = measurements.map((measurement) =>
-      quantileMechanism.zeroConcentratedMap(measurement, measurement),
-    )
     return {
       kind: 'quantile',
       query,
       dataset,
       loss: { ...NO_LOSS, epsilonNano: loss.epsilonNano },
-      rho: rhoTogether(rhos),
+      rho: rhoTogether(measurements.map(exponentialRho)),
       confidence: offer.confidence,
       counting,
       column,
@@ -191,7 +189,7 @@ export const quantile: PlanKind<QuantilePlan, QuantileExact, QuantileRelease> = 
   rowsThatCount: ({ counting }) => counting.where,
   mostValues: () => 0,
   leastHalfWidthRows: ({ measurements }) =>
-    Math.min(...measurements.map((each) => quantileMechanism.accuracy(each, DEFAULT_CONFIDENCE).halfWidth)),
+    Math.min(...measurements.map((each) => quantileHalfWidth(each, DEFAULT_CONFIDENCE))),
   replacementLoss: replacementLossInTwoSteps,
   noise: (plan) => ({
     mechanism: 'exponential',
@@ -208,7 +206,7 @@ export const quantile: PlanKind<QuantilePlan, QuantileExact, QuantileRelease> = 
 function accuracy({ query, confidence, measurements }: QuantilePlan): AccuracyReport {
   // Several are sorted, so that one with a large error can move another: the half-width holds for all together.
   const shared = 1 - (1 - confidence) / measurements.length
-  const each = measurements.map((measurement) => quantileMechanism.accuracy(measurement, shared).halfWidth)
+  const each = measurements.map((measurement) => quantileHalfWidth(measurement, shared))
   const unit = query.perPerson === undefined ? 'rows' : 'people'
   return { confidence, halfWidth: Math.max(...each), expectedAbsoluteError: null, unit }
 }

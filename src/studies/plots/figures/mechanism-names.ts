@@ -1,4 +1,4 @@
-import type { ComparedMechanism } from '../../../core/mechanisms/compare.ts'
+import type { ComparedMechanism } from '../compare.ts'
 
 /** Names of the mechanisms, in the order of a legend. */
 export const MECHANISM_NAMES = {

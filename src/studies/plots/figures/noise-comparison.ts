@@ -1,5 +1,5 @@
-import type { ComparedMechanism, Criterion } from '../../../core/mechanisms/compare.ts'
 import { entry } from '../../../privacy/must.ts'
+import type { ComparedMechanism, Criterion } from '../compare.ts'
 import { type Figure, FLAG_HEIGHT, flagLayers, type Header, headerHeight, headerLayers } from '../figure.ts'
 import { along, IN_FULL_BELOW, IN_FULL_BESIDE, type Layer, pointMark, stroke } from '../marks.ts'
 import type { NoiseComparisonPlot } from '../plot.ts'

@@ -6,8 +6,8 @@ import type { UniformSource } from '../../../../src/core/mechanisms/samplers/uni
 import {
   calibrateExponential,
   chooseExponentially,
-  exponentialAccuracy,
   exponentialAttempt,
+  exponentialHalfWidth,
   exponentialMasses,
   exponentialPrivacyMap,
   exponentialRho,
@@ -36,7 +36,6 @@ describe('calibration', () => {
     const epsilon = epsilonNano(300_000_000n)
     const loss = { epsilonNano: epsilon, deltaAtto: 0n }
     expect(calibrateExponential({ sensitivity: 3n, monotonic: false, outcomes: 5n }, epsilon)).toEqual({
-      mechanism: 'exponential',
       sensitivity: 3n,
       monotonic: false,
       outcomes: 5n,
@@ -53,7 +52,7 @@ describe('calibration', () => {
     fc.assert(
       fc.property(sensitivities, fc.boolean(), anyEpsilon, (sensitivity, monotonic, epsilon) => {
         const { exponent, loss } = calibrateExponential({ sensitivity, monotonic, outcomes: 5n }, epsilon)
-        expect(exponentialPrivacyMap({ exponent }, { sensitivity, monotonic })).toEqual(loss)
+        expect(exponentialPrivacyMap({ exponent, sensitivity, monotonic })).toEqual(loss)
         expect(loss.epsilonNano).toBe(epsilon)
       }),
     )
@@ -75,25 +74,25 @@ describe('the privacy maps', () => {
   const exponent = rational(1n, 3n)
 
   it('charge general scores twice, and round up', () => {
-    expect(exponentialPrivacyMap({ exponent }, { sensitivity: 1n, monotonic: true }).epsilonNano).toBe(
+    expect(exponentialPrivacyMap({ exponent, sensitivity: 1n, monotonic: true }).epsilonNano).toBe(
       333_333_334n,
     )
-    expect(exponentialPrivacyMap({ exponent }, { sensitivity: 1n, monotonic: false }).epsilonNano).toBe(
+    expect(exponentialPrivacyMap({ exponent, sensitivity: 1n, monotonic: false }).epsilonNano).toBe(
       666_666_667n,
     )
-    expect(exponentialPrivacyMap({ exponent }, { sensitivity: 9n, monotonic: true }).epsilonNano).toBe(
+    expect(exponentialPrivacyMap({ exponent, sensitivity: 9n, monotonic: true }).epsilonNano).toBe(
       3_000_000_000n,
     )
   })
 
   it('state the rho of a bounded range', () => {
     // Computed with 60 digits.
-    expect(exponentialRho({ exponent: ONE }, { sensitivity: 1n, monotonic: true })).toBe(123_301_561_483n)
-    expect(exponentialRho({ exponent: ONE }, { sensitivity: 1n, monotonic: false })).toBe(474_474_647_071n)
+    expect(exponentialRho({ exponent: ONE, sensitivity: 1n, monotonic: true })).toBe(123_301_561_483n)
+    expect(exponentialRho({ exponent: ONE, sensitivity: 1n, monotonic: false })).toBe(474_474_647_071n)
   })
 
   it('hold for the distribution itself: Renyi divergences stay below rho alpha', () => {
-    const rho = Number(exponentialRho({ exponent: ONE }, { sensitivity: 1n, monotonic: false })) / 1e12
+    const rho = Number(exponentialRho({ exponent: ONE, sensitivity: 1n, monotonic: false })) / 1e12
     for (const [distances, moved] of [
       [
         [1, 1, 1],
@@ -137,7 +136,7 @@ describe('accuracy', () => {
       ] as const)
         for (const confidence of [0.5, 0.95, 0.999999]) {
           const exponent = rational(numerator, denominator)
-          const { halfWidth } = exponentialAccuracy({ exponent, outcomes: BigInt(outcomes) }, confidence)
+          const halfWidth = exponentialHalfWidth({ exponent, outcomes: BigInt(outcomes) }, confidence)
           const perUnit = Number(numerator) / Number(denominator)
           expect(miss(outcomes, halfWidth + 1, perUnit)).toBeLessThanOrEqual(1 - confidence + 1e-12)
           if (halfWidth > 0)
@@ -146,11 +145,8 @@ describe('accuracy', () => {
   })
 
   it('is 0 for a single outcome, and refuses a confidence of 1', () => {
-    expect(exponentialAccuracy({ exponent: ONE, outcomes: 1n }, 0.95)).toEqual({
-      confidence: 0.95,
-      halfWidth: 0,
-    })
-    expect(() => exponentialAccuracy({ exponent: ONE, outcomes: 2n }, 1)).toThrow(RangeError)
+    expect(exponentialHalfWidth({ exponent: ONE, outcomes: 1n }, 0.95)).toBe(0)
+    expect(() => exponentialHalfWidth({ exponent: ONE, outcomes: 2n }, 1)).toThrow(RangeError)
   })
 })
 
@@ -209,7 +205,7 @@ describe('the choice', () => {
     const source = systemEntropy()
     for (const exponent of [rational(1n, 2n), rational(1n, 1_000_000n)]) {
       const chosen = chooseExponentially(distances, multiplicities, exponent, source)
-      const { halfWidth } = exponentialAccuracy({ exponent, outcomes: 3_000_003n }, 1 - 2 ** -50)
+      const halfWidth = exponentialHalfWidth({ exponent, outcomes: 3_000_003n }, 1 - 2 ** -50)
       expect(distances[chosen]).toBeLessThanOrEqual(halfWidth)
     }
   })

@@ -91,7 +91,7 @@ function presenceDistribution(
   counts: readonly number[],
 ): { readonly masses: Distribution; readonly unexplored: number } {
   return enumerateTapes(
-    (tape) => module.releaseKeys(measurement, counts, tape).join(', '),
+    (tape) => module.keyPresenceSampler(measurement, counts)(tape).join(', '),
     2 ** (counts.length > 1 ? -12 : -16),
   )
 }

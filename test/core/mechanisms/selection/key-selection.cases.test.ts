@@ -6,12 +6,11 @@ import {
   calibrateKeyPresence,
   flipBetween,
   keepProbability,
-  keyCountMass,
   keyCountsPrivacyMap,
   keyPresencePrivacyMap,
+  keyPresenceSampler,
   keySelectionAccuracy,
   releaseKeyCounts,
-  releaseKeys,
 } from '../../../../src/core/mechanisms/selection/key-selection.ts'
 import { deltaAtto, deltaNumber, epsilonNano, epsilonNumber } from '../../../../src/privacy/loss.ts'
 import { numberFromRational } from '../../../../src/privacy/rational.ts'
@@ -36,6 +35,7 @@ import {
   SETTINGS,
   UNVERIFIED,
 } from './key-selection-distributions.ts'
+import { keyCountMass } from './masses.ts'
 
 describe('published figures', () => {
   it('of the near-truncated geometric', () => {
@@ -132,13 +132,16 @@ describe.each([
     for (const sensitivity of uncovered) {
       expect(() => calibrate(sensitivity, epsilon(1), delta(0.1))).toThrow(RangeError)
       const measurement = calibrate(one, epsilon(1), delta(0.1))
-      expect(() => privacyMap(measurement as never, sensitivity)).toThrow(RangeError)
+      expect(() => privacyMap({ ...measurement, sensitivity } as never)).toThrow(RangeError)
     }
   })
 
   it('costs twice the epsilon for a replaced row if it was calibrated for one row more or fewer', () => {
     const measurement = calibrate(ROW_OF_ONE_VALUE['add-remove'], epsilon(1), delta(0.1))
-    const { epsilonNano: spent } = privacyMap(measurement as never, ROW_OF_ONE_VALUE['change-one'])
+    const { epsilonNano: spent } = privacyMap({
+      ...measurement,
+      sensitivity: ROW_OF_ONE_VALUE['change-one'],
+    } as never)
     expect(spent).toBe(2_000_000_000n)
   })
 })
@@ -158,7 +161,7 @@ describe('a person of several keys', () => {
         (neighbours, keys, asked, allowed) => {
           const sensitivity = personOfKeys(keys)[neighbours]
           const measurement = calibrate(sensitivity, asked, allowed)
-          const spent = privacyMap(measurement as never, sensitivity)
+          const spent = privacyMap(measurement as never)
           expect(spent.epsilonNano).toBe(asked)
           expect(spent.deltaAtto).toBeLessThanOrEqual(allowed)
           // None of the keys that only this person has is kept with a probability of 1 - delta or more.
@@ -196,7 +199,7 @@ describe('a person of several keys', () => {
 
   it('costs more than was calibrated for a person of fewer keys', () => {
     const measurement = calibrateKeyCounts(ROW_OF_ONE_VALUE['add-remove'], epsilon(1), delta(0.0364))
-    const spent = keyCountsPrivacyMap(measurement, personOfKeys(2n)['add-remove'])
+    const spent = keyCountsPrivacyMap({ ...measurement, sensitivity: personOfKeys(2n)['add-remove'] })
     expect(spent.epsilonNano).toBe(2_000_000_000n)
     const once = deltaNumber(keyCountsPrivacyMap(measurement).deltaAtto)
     expect(deltaNumber(spent.deltaAtto)).toBeCloseTo(1 - (1 - once) ** 2, 12)
@@ -211,7 +214,7 @@ describe('the share of each key', () => {
     const presence = calibrateKeyPresence(ROW_OF_ONE_VALUE['change-one'], odd.epsilon, odd.delta)
     expect(presence.exponent).toEqual({ numerator: 3n, denominator: 2_000_000_000n })
     expect(presence.delta).toEqual({ numerator: 1n, denominator: 400_000_000_000_000_000n })
-    expect(keyPresencePrivacyMap(presence, ROW_OF_ONE_VALUE['add-remove'])).toEqual({
+    expect(keyPresencePrivacyMap({ ...presence, sensitivity: ROW_OF_ONE_VALUE['add-remove'] })).toEqual({
       epsilonNano: 2n,
       deltaAtto: 3n,
     })
@@ -274,7 +277,7 @@ describe('the probability of keeping', () => {
     expect([1, 2].map((count) => keepProbability(likely, count))).toEqual([1 - 1e-18, 1])
     const half = calibrateKeyPresence(ROW_OF_ONE_VALUE['add-remove'], epsilon(1), delta(0.5))
     expect([1, 2].map((count) => keepProbability(half, count))).toEqual([0.5, 1])
-    expect(releaseKeys(half, [2], scriptedSource([12_345]))).toEqual([0])
+    expect(keyPresenceSampler(half, [2])(scriptedSource([12_345]))).toEqual([0])
   })
 
   it('draws as many bits of a coin as necessary', () => {
@@ -282,7 +285,8 @@ describe('the probability of keeping', () => {
     const scaled = ((0.02 * (Math.exp(3) - 1)) / (Math.exp(0.5) - 1)) * 2 ** 32
     const first = Math.floor(scaled)
     const second = (scaled - first) * 2 ** 32
-    const kept = (...words: readonly number[]) => releaseKeys(measurement, [6], scriptedSource(words)).length
+    const kept = (...words: readonly number[]) =>
+      keyPresenceSampler(measurement, [6])(scriptedSource(words)).length
     expect(kept(first - 1)).toBe(1)
     expect(kept(first + 1)).toBe(0)
     expect(kept(first, Math.floor(second - 2 ** 15))).toBe(1)
@@ -331,12 +335,12 @@ describe('a release', () => {
   it.each([[[-1]], [[0.5]], [[Number.NaN]], [[3, 2 ** 53]]])('refuses invalid counts: %j', (wrong) => {
     const message = 'the number of people of a key must be a whole number'
     expect(() => releaseKeyCounts(counts, wrong, scriptedSource([]))).toThrow(new RangeError(message))
-    expect(() => releaseKeys(presence, wrong, scriptedSource([]))).toThrow(new RangeError(message))
+    expect(() => keyPresenceSampler(presence, wrong)(scriptedSource([]))).toThrow(new RangeError(message))
   })
 
   it('without keys releases none', () => {
     expect(releaseKeyCounts(counts, [], scriptedSource([]))).toEqual([])
-    expect(releaseKeys(presence, [], scriptedSource([]))).toEqual([])
+    expect(keyPresenceSampler(presence, [])(scriptedSource([]))).toEqual([])
   })
 })
 

@@ -7,8 +7,8 @@ import {
   calibrateNoisyMax,
   type NoisyMaxMeasurement,
   type NoisyMaxSetting,
-  noisyMaxAccuracy,
   noisyMaxGapAccuracy,
+  noisyMaxHalfWidth,
   noisyMaxMasses,
   noisyMaxPrivacyMap,
   noisyMaxRho,
@@ -67,7 +67,7 @@ describe('calibration', () => {
         anyEpsilon,
         (sensitivity, monotonic, k, noise, epsilon) => {
           const measurement = calibrateNoisyMax({ ...COUNTS, sensitivity, monotonic, k, noise }, epsilon)
-          expect(noisyMaxPrivacyMap(measurement, { sensitivity, monotonic })).toEqual(measurement.loss)
+          expect(noisyMaxPrivacyMap(measurement)).toEqual(measurement.loss)
           expect(measurement.loss.epsilonNano).toBe(epsilon)
         },
       ),
@@ -107,19 +107,19 @@ describe('the privacy maps', () => {
   it('scale with the sensitivity, and charge general scores twice', () => {
     for (const noise of NOISES) {
       const measurement = calibrateNoisyMax({ ...COUNTS, noise, k: 2 }, ONE_EPSILON)
-      expect(noisyMaxPrivacyMap(measurement, { sensitivity: 3n, monotonic: true }).epsilonNano).toBe(
+      expect(noisyMaxPrivacyMap({ ...measurement, sensitivity: 3n, monotonic: true }).epsilonNano).toBe(
         3_000_000_000n,
       )
-      expect(noisyMaxPrivacyMap(measurement, { sensitivity: 3n, monotonic: false }).epsilonNano).toBe(
+      expect(noisyMaxPrivacyMap({ ...measurement, sensitivity: 3n, monotonic: false }).epsilonNano).toBe(
         6_000_000_000n,
       )
-      expect(noisyMaxPrivacyMap(measurement, { sensitivity: 0n, monotonic: true }).epsilonNano).toBe(0n)
+      expect(noisyMaxPrivacyMap({ ...measurement, sensitivity: 0n, monotonic: true }).epsilonNano).toBe(0n)
     }
   })
 
   it('state rho by noise: bounded range for Gumbel only', () => {
     const rho = (noise: SelectionNoise, k: number, epsilon = ONE_EPSILON) =>
-      noisyMaxRho(calibrateNoisyMax({ ...COUNTS, noise, k }, epsilon), { sensitivity: 1n, monotonic: true })
+      noisyMaxRho(calibrateNoisyMax({ ...COUNTS, noise, k }, epsilon))
     // Computed with 60 digits: of a bounded range, alone and three times at a third; of e + exp(-e) - 1, alone and four
     // times at a quarter.
     expect(rho('gumbel', 1)).toBe(123_301_561_483n)
@@ -199,7 +199,7 @@ describe('accuracy', () => {
       for (const scale of [rational(1n, 3n), rational(3n, 1n), rational(10n, 1n)])
         for (const confidence of [0.6, 0.95, 0.9999]) {
           const measurement = measurementOf(noise, scale, 2, 1)
-          const { halfWidth } = noisyMaxAccuracy(measurement, confidence)
+          const halfWidth = noisyMaxHalfWidth(measurement, confidence)
           expect(Number.isInteger(halfWidth)).toBe(true)
           expect(inversion(measurement, halfWidth + 1)).toBeLessThanOrEqual(1 - confidence + 1e-12)
           if (halfWidth > 0) expect(inversion(measurement, halfWidth)).toBeGreaterThan(1 - confidence - 1e-9)
@@ -238,7 +238,7 @@ describe('accuracy', () => {
     }
     for (const noise of ['exponential', 'gumbel'] as const) {
       const scale = rational(2n, 1n)
-      const { halfWidth } = noisyMaxAccuracy(measurementOf(noise, scale, 4, 2), 0.9)
+      const halfWidth = noisyMaxHalfWidth(measurementOf(noise, scale, 4, 2), 0.9)
       let most = 0
       for (let a = 0n; a <= 24n; a += 2n)
         for (let b = 0n; b <= a; b += 1n)
@@ -251,14 +251,14 @@ describe('accuracy', () => {
   it('grows with k and with the candidates, and is 0 without a choice', () => {
     for (const noise of NOISES) {
       const of = (candidates: number, k: number) =>
-        noisyMaxAccuracy(calibrateNoisyMax({ ...COUNTS, noise, candidates, k }, ONE_EPSILON), 0.95).halfWidth
+        noisyMaxHalfWidth(calibrateNoisyMax({ ...COUNTS, noise, candidates, k }, ONE_EPSILON), 0.95)
       expect(of(1, 1)).toBe(0)
       expect(of(10, 1)).toBeLessThan(of(1000, 1))
       expect(of(10, 1)).toBeLessThan(of(10, 3))
     }
     const measurement = calibrateNoisyMax(COUNTS, ONE_EPSILON)
     for (const confidence of [0, 1, Number.NaN])
-      expect(() => noisyMaxAccuracy(measurement, confidence)).toThrow(RangeError)
+      expect(() => noisyMaxHalfWidth(measurement, confidence)).toThrow(RangeError)
   })
 })
 
@@ -335,7 +335,7 @@ describe('the selection', () => {
       const measurement = calibrateNoisyMax({ ...COUNTS, noise, k: 3, candidates: 100_000 }, ONE_EPSILON)
       const selected = selectNoisyMax(measurement, scores, source).map(({ candidate }) => candidate)
       expect(new Set(selected).size).toBe(3)
-      const { halfWidth } = noisyMaxAccuracy(measurement, 1 - 2 ** -50)
+      const halfWidth = noisyMaxHalfWidth(measurement, 1 - 2 ** -50)
       for (const candidate of selected) expect(999 - Number(scores[candidate])).toBeLessThanOrEqual(halfWidth)
     }
   })

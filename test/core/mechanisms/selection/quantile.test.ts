@@ -1,6 +1,10 @@
 import fc from 'fast-check'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { systemEntropy } from '../../../../src/core/mechanisms/samplers/entropy.ts'
+import {
+  exponentialPrivacyMap,
+  exponentialRho,
+} from '../../../../src/core/mechanisms/selection/exponential.ts'
 import * as quantile from '../../../../src/core/mechanisms/selection/quantile.ts'
 import {
   calibrateQuantile,
@@ -8,9 +12,8 @@ import {
   maximumScore,
   minimumScore,
   percentileScore,
-  quantileAccuracy,
+  quantileHalfWidth,
   quantileMass,
-  quantileMechanism,
   type RankScore,
   rankDistance,
   selectQuantile,
@@ -46,7 +49,6 @@ import {
   WANTED,
 } from './quantile-distributions.ts'
 
-const { privacyMap, zeroConcentratedMap } = quantileMechanism
 const median = percentileScore(1n, 2n)
 
 const measure = (
@@ -128,7 +130,6 @@ describe('calibration', () => {
   it('is exact: exponent = epsilon / (2 sensitivity)', () => {
     const measurement = measure(median, -5n, 5n, { epsilon: epsilonNano(300_000_000n) })
     expect(measurement).toMatchObject({
-      mechanism: 'exponential',
       score: median,
       sensitivity: 1n,
       lowerIndex: -5n,
@@ -143,7 +144,7 @@ describe('calibration', () => {
     fc.assert(
       fc.property(shares, ([part, neighbours, epsilon]) => {
         const measurement = measure(percentileScore(part, 1_000_000n), 0n, 1n, { neighbours, epsilon })
-        expect(privacyMap(measurement, measurement)).toEqual(measurement.loss)
+        expect(exponentialPrivacyMap(measurement)).toEqual(measurement.loss)
       }),
     )
   })
@@ -151,10 +152,10 @@ describe('calibration', () => {
   it('costs more for replaced rows if it was calibrated for one row more or fewer', () => {
     const measurement = measure(median, 0n, 9n)
     const replaced = { sensitivity: 2n, monotonic: false }
-    expect(privacyMap(measurement, replaced).epsilonNano).toBe(2_000_000_000n)
+    expect(exponentialPrivacyMap({ ...measurement, ...replaced }).epsilonNano).toBe(2_000_000_000n)
     // Of a bounded range, computed with 60 digits.
-    expect(zeroConcentratedMap(measurement, measurement)).toBe(123_301_561_483n)
-    expect(zeroConcentratedMap(measurement, replaced)).toBe(474_474_647_071n)
+    expect(exponentialRho(measurement)).toBe(123_301_561_483n)
+    expect(exponentialRho({ ...measurement, ...replaced })).toBe(474_474_647_071n)
   })
 
   it('refuses an epsilon of 0, a score that does not rise, and a grid beyond the range of doubles', () => {
@@ -214,7 +215,7 @@ describe('a selection', () => {
       indexes: Float64Array.from({ length: count }, (_, index) => (index - count / 2) * 1000),
       counts: new Float64Array(count).fill(1),
     }
-    const { halfWidth } = quantileAccuracy(large, 1 - 1e-15)
+    const halfWidth = quantileHalfWidth(large, 1 - 1e-15)
     const rank = Number(selectQuantile(large, data, systemEntropy())) / 1000 + count / 2
     expect(Math.abs(rank - count / 2)).toBeLessThanOrEqual(halfWidth + 1)
   })
@@ -325,7 +326,7 @@ describe('accuracy', () => {
       for (const epsilon of [300_000_000n, 1_000_000_000n, 5_000_000_000n])
         for (const confidence of [0.5, 0.95]) {
           const measurement = gridMeasurement(quantile, wanted, 'add-remove', epsilonNano(epsilon))
-          const { halfWidth } = quantileAccuracy(measurement, confidence)
+          const halfWidth = quantileHalfWidth(measurement, confidence)
           const { below, above } = measurement.score
           for (const rows of DATASETS.filter(({ length }) => length > 1)) {
             let within = 0
@@ -346,14 +347,14 @@ describe('accuracy', () => {
 
   it('is in rows, and independent of the notation of the share', () => {
     const halves = measure(percentileScore(50n, 100n), 0n, 999_999n)
-    expect(quantileAccuracy(halves, 0.95)).toEqual(quantileAccuracy(measure(median, 0n, 999_999n), 0.95))
+    expect(quantileHalfWidth(halves, 0.95)).toBe(quantileHalfWidth(measure(median, 0n, 999_999n), 0.95))
     // By hand: exp(-d / 2) 999999 * 19 <= 1 from d = 34 on; 33 units are 16.5 rows where a row below weighs 2 more.
-    expect(quantileAccuracy(halves, 0.95).halfWidth).toBe(33 / 2)
+    expect(quantileHalfWidth(halves, 0.95)).toBe(33 / 2)
   })
 
   it('refuses an invalid confidence', () => {
     for (const confidence of [0, 1, Number.NaN]) {
-      expect(() => quantileAccuracy(measure(median, 0n, 9n), confidence)).toThrow(RangeError)
+      expect(() => quantileHalfWidth(measure(median, 0n, 9n), confidence)).toThrow(RangeError)
       expect(() => extremeRank(10n, 1n, ONE, confidence)).toThrow(RangeError)
     }
   })

@@ -1,12 +1,12 @@
 import { discreteLaplaceMass } from '../../../../src/core/mechanisms/samplers/discrete-laplace.ts'
 import type { UniformSource } from '../../../../src/core/mechanisms/samplers/uniform-source.ts'
-import {
-  type SparseVectorMeasurement,
-  type SparseVectorShape,
-  sparseVectorMass,
+import type {
+  SparseVectorMeasurement,
+  SparseVectorShape,
 } from '../../../../src/core/mechanisms/selection/sparse-vector.ts'
 import { epsilonNano } from '../../../../src/privacy/loss.ts'
 import { importMechanism, type Mutation } from '../mutated-source.ts'
+import { sparseVectorMass } from './masses.ts'
 
 /*
  * The exact distribution of whole sequences of answers, from copies of the actual source. Each value of the noise is a

@@ -10,14 +10,14 @@ import {
   type SparseVectorShape,
   sparseVectorGapAccuracy,
   sparseVectorMargin,
-  sparseVectorMass,
   sparseVectorPrivacyMap,
+  sparseVectorRho,
   sparseVectorShares,
-  sparseVectorZeroConcentratedMap,
 } from '../../../../src/core/mechanisms/selection/sparse-vector.ts'
 import { epsilonNano, NO_LOSS } from '../../../../src/privacy/loss.ts'
 import { pureRho } from '../../../../src/privacy/zero-concentrated.ts'
 import { anyEpsilon } from '../support.ts'
+import { sparseVectorMass } from './masses.ts'
 import {
   bind,
   COARSE,
@@ -102,7 +102,7 @@ describe('the privacy map', () => {
   })
 
   it('has the rho of any mechanism of its epsilon', () => {
-    expect(sparseVectorZeroConcentratedMap(measurement)).toBe(pureRho(epsilonNano(2_685_714_286n)))
+    expect(sparseVectorRho(measurement)).toBe(pureRho(epsilonNano(2_685_714_286n)))
   })
 
   it('refuses scales of 0', () => {

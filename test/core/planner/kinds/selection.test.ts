@@ -3,8 +3,8 @@ import { query as querySchema } from '../../../../schemas/answers/query.ts'
 import { release } from '../../../../src/answers/release.ts'
 import { systemEntropy } from '../../../../src/core/mechanisms/samplers/entropy.ts'
 import { keySelectionAccuracy } from '../../../../src/core/mechanisms/selection/key-selection.ts'
-import { noisyMaxAccuracy } from '../../../../src/core/mechanisms/selection/noisy-max.ts'
-import { extremeRank, quantileAccuracy } from '../../../../src/core/mechanisms/selection/quantile.ts'
+import { noisyMaxHalfWidth } from '../../../../src/core/mechanisms/selection/noisy-max.ts'
+import { extremeRank, quantileHalfWidth } from '../../../../src/core/mechanisms/selection/quantile.ts'
 import { plan } from '../../../../src/core/planner/plan.ts'
 import type { Plan, Released } from '../../../../src/core/planner/plans/plan-kinds.ts'
 import { accuracyReport, noiseReport, reporter } from '../../../../src/core/planner/report.ts'
@@ -107,7 +107,7 @@ describe('the best of several', () => {
     const planned = selectionOf({ ...regions, epsilon: 0.1 })
     expect(accuracyReport(planned)).toMatchObject({
       confidence: 0.95,
-      halfWidth: noisyMaxAccuracy(planned.measurement, 0.95).halfWidth,
+      halfWidth: noisyMaxHalfWidth(planned.measurement, 0.95),
       expectedAbsoluteError: null,
       unit: 'rows',
     })
@@ -164,13 +164,13 @@ describe('quantile', () => {
 
   test('the half-width holds for several quantiles together, because one large error can move another', () => {
     const planned = quantilesOf({ ...several, epsilon: 0.3 })
-    const each = planned.measurements.map((one) => quantileAccuracy(one, 1 - 0.05 / 3).halfWidth)
+    const each = planned.measurements.map((one) => quantileHalfWidth(one, 1 - 0.05 / 3))
     expect(accuracyReport(planned).halfWidth).toBe(Math.max(...each))
     const [alone] = quantilesOf({ kind: 'median', column: 'Balance' }).measurements
     if (alone === undefined) throw new Error('a median is measured')
     expect(accuracyReport(planOf({ kind: 'median', column: 'Balance' }))).toEqual({
       confidence: 0.95,
-      halfWidth: quantileAccuracy(alone, 0.95).halfWidth,
+      halfWidth: quantileHalfWidth(alone, 0.95),
       expectedAbsoluteError: null,
       unit: 'rows',
     })

@@ -1,13 +1,13 @@
 import type { comparison } from '../../../schemas/studies/mechanisms.ts'
+import { type Measurement, statedNoise } from '../../core/mechanisms/measurement.ts'
+import { accuracy } from '../../core/mechanisms/mechanism.ts'
+import { calibrateGaussian } from '../../core/mechanisms/noise/gaussian.ts'
+import { calibrateGeometric } from '../../core/mechanisms/noise/geometric.ts'
+import { calibrateLaplace } from '../../core/mechanisms/noise/laplace.ts'
 import type { PrivacyLoss } from '../../privacy/loss.ts'
 import { Refusal, refuseField } from '../../privacy/refusal.ts'
 import type { Sensitivity } from '../../privacy/sensitivity.ts'
 import type { Wire } from '../../privacy/wire.ts'
-import { type Measurement, statedNoise } from './measurement.ts'
-import { accuracy } from './mechanism.ts'
-import { gaussianMechanism } from './noise/gaussian.ts'
-import { geometricMechanism } from './noise/geometric.ts'
-import { laplaceMechanism } from './noise/laplace.ts'
 
 /** Comparison of the mechanisms for 1, 2, ... statistics that one person can influence. */
 export type Comparison = Pick<Wire<typeof comparison>, 'rows' | 'crossings' | 'notApplicable'>
@@ -36,12 +36,12 @@ export interface Workload {
 type ComparisonRow = Comparison['rows'][number]
 
 const calibrations = {
-  geometric: (sensitivity, loss) => geometricMechanism.calibrate({ sensitivity }, loss),
-  laplace: (sensitivity, loss) => laplaceMechanism.calibrate({ sensitivity }, loss),
-  'analytic-gaussian': (sensitivity, loss) =>
-    gaussianMechanism.calibrate({ sensitivity, calibration: 'analytic' }, loss),
-  'classic-gaussian': (sensitivity, loss) =>
-    gaussianMechanism.calibrate({ sensitivity, calibration: 'classic' }, loss),
+  geometric: (sensitivity, { epsilonNano }) => calibrateGeometric(sensitivity, epsilonNano),
+  laplace: (sensitivity, { epsilonNano }) => calibrateLaplace(sensitivity, epsilonNano),
+  'analytic-gaussian': (sensitivity, { epsilonNano, deltaAtto }) =>
+    calibrateGaussian(sensitivity, epsilonNano, deltaAtto, 'analytic'),
+  'classic-gaussian': (sensitivity, { epsilonNano, deltaAtto }) =>
+    calibrateGaussian(sensitivity, epsilonNano, deltaAtto, 'classic'),
 } as const satisfies Record<ComparedMechanism, (sensitivity: Sensitivity, loss: PrivacyLoss) => Measurement>
 
 const MECHANISMS = Object.keys(calibrations) as readonly ComparedMechanism[]

@@ -1,5 +1,7 @@
-import type { Measurement } from '../measurement.ts'
-import { accuracy, mass } from '../mechanism.ts'
+import type { Measurement } from '../../core/mechanisms/measurement.ts'
+import { accuracy } from '../../core/mechanisms/mechanism.ts'
+import { discreteGaussianMass } from '../../core/mechanisms/samplers/discrete-gaussian.ts'
+import { discreteLaplaceMass } from '../../core/mechanisms/samplers/discrete-laplace.ts'
 
 /** Largest number of points; more cannot be distinguished on a page. */
 const MOST_POINTS = 401
@@ -25,4 +27,11 @@ export function noiseDistribution(measurement: Measurement) {
     }
   })
   return { discrete, points }
+}
+
+/** Probability, as a double, that the noise of one entry is `noise` output units. */
+export function mass({ noise: distribution }: Measurement, noise: bigint): number {
+  return distribution.kind === 'discrete-laplace'
+    ? discreteLaplaceMass(noise, distribution.scale)
+    : discreteGaussianMass(noise, { numerator: distribution.sigma ** 2n, denominator: 1n })
 }

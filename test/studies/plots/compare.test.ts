@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { type Comparison, compareMechanisms, type Workload } from '../../../src/core/mechanisms/compare.ts'
 import { accuracy } from '../../../src/core/mechanisms/mechanism.ts'
 import { calibrateGaussian } from '../../../src/core/mechanisms/noise/gaussian.ts'
 import { calibrateGeometric } from '../../../src/core/mechanisms/noise/geometric.ts'
 import { deltaFromWire, epsilonFromWire } from '../../../src/privacy/loss.ts'
 import type { Sensitivity } from '../../../src/privacy/sensitivity.ts'
+import { type Comparison, compareMechanisms, type Workload } from '../../../src/studies/plots/compare.ts'
 
 const loss = (epsilon: number, delta: number) => ({
   epsilonNano: epsilonFromWire(epsilon, 'epsilon'),

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { measurementOf } from '../../../../src/core/mechanisms/compare.ts'
-import { noiseDistribution } from '../../../../src/core/mechanisms/noise/noise-distribution.ts'
-import { deltaAtto, epsilonNano } from '../../../../src/privacy/loss.ts'
+import { deltaAtto, epsilonNano } from '../../../src/privacy/loss.ts'
+import { measurementOf } from '../../../src/studies/plots/compare.ts'
+import { noiseDistribution } from '../../../src/studies/plots/noise-distribution.ts'
 
 const measured = (mechanism: Parameters<typeof measurementOf>[0], epsilon: number) =>
   measurementOf(mechanism, {
