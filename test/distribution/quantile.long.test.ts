@@ -5,10 +5,10 @@ import {
   maximumScore,
   minimumScore,
   percentileScore,
-  quantileMass,
   selectQuantile,
 } from '../../src/core/mechanisms/selection/quantile.ts'
 import { type EpsilonNano, epsilonNano } from '../../src/privacy/loss.ts'
+import { quantileMass } from '../core/mechanisms/selection/masses.ts'
 import { kolmogorovTail } from './goodness-of-fit.ts'
 
 /*

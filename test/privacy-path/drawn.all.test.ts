@@ -2,9 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { release } from '../../src/answers/release.ts'
 import { systemEntropy } from '../../src/core/mechanisms/samplers/entropy.ts'
 import { keepProbability } from '../../src/core/mechanisms/selection/key-selection.ts'
-import { quantileMass } from '../../src/core/mechanisms/selection/quantile.ts'
 import type { Plan } from '../../src/core/planner/plans/plan-kinds.ts'
-import { keyCountMass } from '../core/mechanisms/selection/masses.ts'
+import { keyCountMass, quantileMass } from '../core/mechanisms/selection/masses.ts'
 import { kolmogorovTail, laplaceCumulative, normalCumulative } from '../distribution/goodness-of-fit.ts'
 import {
   aggregateRows,

@@ -1,8 +1,4 @@
-import {
-  noisyMaxGapAccuracy,
-  noisyMaxMasses,
-  type Selected,
-} from '../../core/mechanisms/selection/noisy-max.ts'
+import { noisyMaxGapAccuracy, type Selected } from '../../core/mechanisms/selection/noisy-max.ts'
 import type { NoisyMaxPlan } from '../../core/planner/plans/noisy-max.ts'
 import type { ExactAggregate } from '../../core/planner/plans/plan-kinds.ts'
 import { accuracyReport, reporter } from '../../core/planner/report.ts'
@@ -11,6 +7,7 @@ import { entry } from '../../privacy/must.ts'
 import { charactersOf, type EvaluationCost, type EvaluationSize } from './limits.ts'
 import { moments } from './moments.ts'
 import type { Accumulator } from './report.ts'
+import { noisyMaxMasses } from './selection-masses.ts'
 
 type NoisyMaxScores = Extract<ExactAggregate, { kind: 'noisy-max' }>['scores']
 

@@ -110,23 +110,6 @@ export function exponentialHalfWidth(
   return Math.max(0, Math.ceil(successor) - 1)
 }
 
-/** Probability of each entry, to within a few roundings of a double. */
-export function exponentialMasses(
-  distances: ArrayLike<number>,
-  multiplicities: ArrayLike<number>,
-  exponent: Rational,
-): Float64Array {
-  const smallest = smallestDistance(distances, multiplicities)
-  const perUnit = numberFromRational(exponent)
-  const weights = Float64Array.from(
-    { length: distances.length },
-    (_, index) =>
-      entry(multiplicities, index) * Math.exp(-perUnit * Math.max(0, entry(distances, index) - smallest)),
-  )
-  const total = weights.reduce((sum, weight) => sum + weight, 0)
-  return weights.map((weight) => weight / total)
-}
-
 /*
  * The sampler. Distances are taken from the smallest, and cut into levels of `width` score units each, width = ceil(1 /
  * exponent): level 0 holds the distances from 0, level 1 those from `width`, and so on. An attempt

@@ -15,14 +15,8 @@ import { fineFractionBits } from '../fine-grid.ts'
 import { requireConfidence, requireEpsilon, requireWithin } from '../preconditions.ts'
 import { discreteLaplaceSampler } from '../samplers/discrete-laplace.ts'
 import type { UniformSource } from '../samplers/uniform-source.ts'
-import {
-  bestScore,
-  chooseByScores,
-  exponentialMasses,
-  requireScoreSensitivity,
-  scoreSpread,
-} from './exponential.ts'
-import { permuteAndFlip, permuteAndFlipMasses, permuteAndFlipRho } from './permute-and-flip.ts'
+import { chooseByScores, requireScoreSensitivity, scoreSpread } from './exponential.ts'
+import { permuteAndFlip, permuteAndFlipRho } from './permute-and-flip.ts'
 
 /**
  * Report noisy max: the `k` candidates with the largest scores, in order, after noise on every score. With Laplace
@@ -244,71 +238,6 @@ function bestInOrder(values: readonly bigint[], count: number): Uint32Array {
     size = Math.min(size + 1, count)
   }
   return best.subarray(0, size)
-}
-
-/**
- * Probability of each candidate to be the best after noise, to within 1e-9, for few candidates. Laplace noise is
- * treated as continuous, from which a grid of 2^-40 scales differs by less than that.
- * @throws RangeError for a measurement that releases more than one candidate.
- */
-export function noisyMaxMasses(measurement: NoisyMaxMeasurement, scores: readonly bigint[]): number[] {
-  const { k, noise, scale, fractionBits } = measurement
-  if (k !== 1) throw new RangeError('probabilities are available for one selected candidate only')
-  const exponent = rational(scale.denominator, scale.numerator)
-  switch (noise) {
-    case 'exponential':
-      return permuteAndFlipMasses(scores, exponent)
-    case 'gumbel': {
-      const best = bestScore(scores)
-      const distances = scores.map((score) => Number(best - score))
-      return Array.from(exponentialMasses(distances, new Float64Array(scores.length).fill(1), exponent))
-    }
-    case 'laplace': {
-      const best = bestScore(scores)
-      const perUnit = 2 ** fractionBits / numberFromRational(scale)
-      return laplaceMaxMasses(scores.map((score) => -Number(best - score) * perUnit))
-    }
-  }
-}
-
-/**
- * P(i) is the integral of the density of candidate i times the distribution functions of all others. These are smooth
- * between the centers, where Simpson's rule is applied, up to where the density falls below e^-45.
- * @param centers in scales, the largest 0.
- */
-function laplaceMaxMasses(centers: readonly number[]): number[] {
-  const [reach, width] = [45, 1 / 64]
-  const masses = centers.map(() => 0)
-  const add = (x: number, weight: number) => {
-    const below = centers.map((center) => laplaceDistribution(x - center))
-    for (const [candidate, center] of centers.entries()) {
-      const others = below.reduce(
-        (product, value, other) => (other === candidate ? product : product * value),
-        1,
-      )
-      masses[candidate] = entry(masses, candidate) + (weight / 2) * Math.exp(-Math.abs(x - center)) * others
-    }
-  }
-  const ends = [...new Set([-reach, ...centers.filter((center) => center > -reach), reach])].sort(
-    (a, b) => a - b,
-  )
-  for (const [index, end] of ends.entries()) {
-    const start = ends[index - 1]
-    if (start === undefined) continue
-    const steps = Math.ceil((end - start) / width)
-    const step = (end - start) / steps
-    for (let part = 0; part < steps; part += 1) {
-      const left = start + part * step
-      add(left, step / 6)
-      add(left + step / 2, (4 * step) / 6)
-      add(left + step, step / 6)
-    }
-  }
-  return masses
-}
-
-function laplaceDistribution(x: number): number {
-  return x < 0 ? Math.exp(x) / 2 : 1 - Math.exp(-x) / 2
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { EpsilonNano, RhoPico } from '../../../privacy/loss.ts'
 import { entry } from '../../../privacy/must.ts'
-import { numberFromRational, type Rational } from '../../../privacy/rational.ts'
+import type { Rational } from '../../../privacy/rational.ts'
 import { pureRho } from '../../../privacy/zero-concentrated.ts'
 import { bernoulliExpUnbounded } from '../samplers/bernoulli-unbounded.ts'
 import type { UniformSource } from '../samplers/uniform-source.ts'
@@ -52,34 +52,3 @@ export function permuteAndFlipRho(epsilonNano: EpsilonNano, rounds: bigint): Rho
 
 /** Scores of neighbours are joined by any number of equal steps; the more, the closer the price to its limit. */
 const STEPS = 1n << 40n
-
-/**
- * Probability of each candidate, to within rounding. For few candidates only: the time grows with the cube of their
- * number.
- *
- * Before a candidate of success probability p, a set of k of the n - 1 others is visited with probability
- * 1 / (n C(n - 1, k)), and all of it fails. So P = p / n * (sum over k of the mean, over all sets of k others, of the
- * product of their failure probabilities); no term is negative, so nothing cancels.
- */
-export function permuteAndFlipMasses(scores: readonly bigint[], exponent: Rational): number[] {
-  const best = bestScore(scores)
-  const perUnit = numberFromRational(exponent)
-  const failures = scores.map((score) => -Math.expm1(-perUnit * Number(best - score)))
-  return failures.map((failure, candidate) => {
-    // The mean over all sets of k among the others seen so far, by k.
-    let means = [1]
-    failures.forEach((other, index) => {
-      if (index === candidate) return
-      const seen = means.length
-      // No set has fewer than no members, or more than all.
-      const before = [0, ...means]
-      const at = [...means, 0]
-      means = Array.from(
-        { length: seen + 1 },
-        (_, k) => (entry(at, k) * (seen - k) + entry(before, k) * other * k) / seen,
-      )
-    })
-    const sum = means.reduce((total, mean) => total + mean, 0)
-    return ((1 - failure) * sum) / scores.length
-  })
-}

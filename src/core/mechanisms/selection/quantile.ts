@@ -7,7 +7,6 @@ import {
   type ExponentialMeasurement,
   exponentialAttempt,
   exponentialHalfWidth,
-  exponentialMasses,
 } from './exponential.ts'
 
 /**
@@ -164,19 +163,6 @@ export function* quantileSteps(
 }
 
 /**
- * Probability of a grid point, as a double: for tests and for people, never for sampling.
- * @throws RangeError as {@link selectQuantile}.
- */
-export function quantileMass(measurement: QuantileMeasurement, values: ValueCounts, index: bigint): number {
-  if (index < measurement.lowerIndex || index > measurement.upperIndex) return 0
-  const { offsets, points, distances } = intervals(measurement, values)
-  const masses = exponentialMasses(distances, points, measurement.exponent)
-  const offset = Number(index - measurement.lowerIndex)
-  const interval = offsets.findLastIndex((first) => first <= offset)
-  return entry(masses, interval) / entry(points, interval)
-}
-
-/**
  * Error bound for the rank of the point drawn. With at least this confidence, for a share p of n rows, at most n p +
  * halfWidth rows lie below the point, and at least n p - halfWidth rows at or below it. The same holds for a minimum of
  * rank r, with r in place of n p, and for a maximum, with above in place of below, if there are r rows.
@@ -215,8 +201,8 @@ interface Intervals {
   readonly distances: Float64Array
 }
 
-/** Works with offsets from the lower end, which are exact doubles; an index plus one might not be. */
-function intervals(
+/** Returns the runs of the grid. Works with offsets from the lower end, which are exact doubles; an index plus one might not be. */
+export function intervals(
   { score, lowerIndex, upperIndex }: QuantileMeasurement,
   { indexes, counts }: ValueCounts,
 ): Intervals {

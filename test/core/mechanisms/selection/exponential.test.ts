@@ -8,12 +8,12 @@ import {
   chooseExponentially,
   exponentialAttempt,
   exponentialHalfWidth,
-  exponentialMasses,
   exponentialPrivacyMap,
   exponentialRho,
 } from '../../../../src/core/mechanisms/selection/exponential.ts'
 import { epsilonNano } from '../../../../src/privacy/loss.ts'
 import { rational } from '../../../../src/privacy/rational.ts'
+import { exponentialMasses } from '../../../../src/studies/evaluation/selection-masses.ts'
 import { scriptedSource } from '../scripted-source.ts'
 import { anyEpsilon } from '../support.ts'
 

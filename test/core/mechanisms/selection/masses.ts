@@ -1,6 +1,9 @@
 import { discreteLaplaceMass } from '../../../../src/core/mechanisms/samplers/discrete-laplace.ts'
 import type { KeyCountMeasurement } from '../../../../src/core/mechanisms/selection/key-selection.ts'
+import * as quantile from '../../../../src/core/mechanisms/selection/quantile.ts'
 import type { SparseVectorMeasurement } from '../../../../src/core/mechanisms/selection/sparse-vector.ts'
+import { entry } from '../../../../src/privacy/must.ts'
+import { exponentialMasses } from '../../../../src/studies/evaluation/selection-masses.ts'
 
 /** Probability that a key of `count` people is released with this noisy count. */
 export function keyCountMass(
@@ -34,4 +37,23 @@ export function sparseVectorMass(
   const inner = inverse === 0 ? m + 1 : Math.expm1(-(m + 1) * inverse) / Math.expm1(-inverse)
   const outer = ((1 + Math.exp(-m * inverse)) * Math.exp(-sum)) / -Math.expm1(-sum)
   return Math.tanh(0.5 / a) * Math.tanh(0.5 / b) * slower * (outer + inner)
+}
+
+/**
+ * Probability of a grid point.
+ * @param module the mechanism, or a changed copy of it
+ * @throws RangeError as {@link quantile.selectQuantile}.
+ */
+export function quantileMass(
+  measurement: quantile.QuantileMeasurement,
+  values: quantile.ValueCounts,
+  index: bigint,
+  module: Pick<typeof quantile, 'intervals'> = quantile,
+): number {
+  if (index < measurement.lowerIndex || index > measurement.upperIndex) return 0
+  const { offsets, points, distances } = module.intervals(measurement, values)
+  const masses = exponentialMasses(distances, points, measurement.exponent)
+  const offset = Number(index - measurement.lowerIndex)
+  const interval = offsets.findLastIndex((first) => first <= offset)
+  return entry(masses, interval) / entry(points, interval)
 }

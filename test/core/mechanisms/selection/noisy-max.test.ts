@@ -2,23 +2,25 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { discreteLaplaceMass } from '../../../../src/core/mechanisms/samplers/discrete-laplace.ts'
 import { systemEntropy } from '../../../../src/core/mechanisms/samplers/entropy.ts'
-import { exponentialMasses } from '../../../../src/core/mechanisms/selection/exponential.ts'
 import {
   calibrateNoisyMax,
   type NoisyMaxMeasurement,
   type NoisyMaxSetting,
   noisyMaxGapAccuracy,
   noisyMaxHalfWidth,
-  noisyMaxMasses,
   noisyMaxPrivacyMap,
   noisyMaxRho,
   type SelectionNoise,
   selectNoisyMax,
 } from '../../../../src/core/mechanisms/selection/noisy-max.ts'
-import { permuteAndFlipMasses } from '../../../../src/core/mechanisms/selection/permute-and-flip.ts'
 import { epsilonNano } from '../../../../src/privacy/loss.ts'
 import { type Rational, rational } from '../../../../src/privacy/rational.ts'
 import type { Refusal } from '../../../../src/privacy/refusal.ts'
+import {
+  exponentialMasses,
+  noisyMaxMasses,
+  permuteAndFlipMasses,
+} from '../../../../src/studies/evaluation/selection-masses.ts'
 import { thrownRefusal } from '../../../refusal.ts'
 import { anyEpsilon } from '../support.ts'
 

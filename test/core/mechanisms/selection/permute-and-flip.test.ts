@@ -1,15 +1,17 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { systemEntropy } from '../../../../src/core/mechanisms/samplers/entropy.ts'
-import { exponentialMasses } from '../../../../src/core/mechanisms/selection/exponential.ts'
 import {
   permuteAndFlip,
-  permuteAndFlipMasses,
   permuteAndFlipRho,
 } from '../../../../src/core/mechanisms/selection/permute-and-flip.ts'
 import { epsilonNano, rhoNumber } from '../../../../src/privacy/loss.ts'
 import { rational } from '../../../../src/privacy/rational.ts'
 import { boundedRangeRho } from '../../../../src/privacy/zero-concentrated.ts'
+import {
+  exponentialMasses,
+  permuteAndFlipMasses,
+} from '../../../../src/studies/evaluation/selection-masses.ts'
 
 const ONE = rational(1n, 1n)
 

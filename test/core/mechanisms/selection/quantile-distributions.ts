@@ -9,6 +9,7 @@ import { epsilonNano, ONE_EPSILON_NANO } from '../../../../src/privacy/loss.ts'
 import type { Neighbours } from '../../../../src/privacy/neighbours.ts'
 import { numberFromRational, type Rational } from '../../../../src/privacy/rational.ts'
 import { importMechanism, type Mutation } from '../mutated-source.ts'
+import { quantileMass } from './masses.ts'
 
 /*
  * The exact distribution of a quantile, from copies of the actual source. The choice among intervals is a branch with
@@ -284,7 +285,7 @@ export function tightLoss(module: Quantile, neighbours: Neighbours): number {
   const setting = { score, sensitivity, lowerIndex: 0n, upperIndex: 1_000_000n }
   const measurement = module.calibrateQuantile(setting, ONE)
   return Math.log(
-    module.quantileMass(measurement, after, point) / module.quantileMass(measurement, before, point),
+    quantileMass(measurement, after, point, module) / quantileMass(measurement, before, point, module),
   )
 }
 

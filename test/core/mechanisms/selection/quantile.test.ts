@@ -13,7 +13,6 @@ import {
   minimumScore,
   percentileScore,
   quantileHalfWidth,
-  quantileMass,
   type RankScore,
   rankDistance,
   selectQuantile,
@@ -24,6 +23,7 @@ import type { Neighbours } from '../../../../src/privacy/neighbours.ts'
 import { numberFromRational } from '../../../../src/privacy/rational.ts'
 import { scriptedSource } from '../scripted-source.ts'
 import { anyEpsilon } from '../support.ts'
+import { quantileMass } from './masses.ts'
 import {
   ALWAYS_BIG,
   type BranchSource,

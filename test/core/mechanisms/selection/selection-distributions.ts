@@ -1,9 +1,11 @@
 import { discreteLaplaceMass } from '../../../../src/core/mechanisms/samplers/discrete-laplace.ts'
-import { exponentialMasses } from '../../../../src/core/mechanisms/selection/exponential.ts'
 import type { NoisyMaxSetting, Selected } from '../../../../src/core/mechanisms/selection/noisy-max.ts'
-import { permuteAndFlipMasses } from '../../../../src/core/mechanisms/selection/permute-and-flip.ts'
 import { epsilonNano, NO_LOSS } from '../../../../src/privacy/loss.ts'
 import { numberFromRational, type Rational, rational } from '../../../../src/privacy/rational.ts'
+import {
+  exponentialMasses,
+  permuteAndFlipMasses,
+} from '../../../../src/studies/evaluation/selection-masses.ts'
 import type { Samplers } from '../sampler-copy.ts'
 import { type Enumeration, enumerateTapes } from '../samplers/enumerated-tape.ts'
 import { acceptedOf, departure, type ExactDistribution, UNEXPLORED } from '../samplers/exact-distributions.ts'
