@@ -11,9 +11,9 @@ import {
 import type { CoverageMeasurement } from '../../src/answers/coverage.ts'
 import { describeBudgetRisk } from '../../src/answers/documents/disclosure.ts'
 import type { CatalogEntry } from '../../src/core/dataset/entry.ts'
-import { requireAnswered } from '../../src/core/dataset/open-questions.ts'
 import type { VersionRequest } from '../../src/datasets/registration/changes/new-version.ts'
 import type { Custodian } from '../../src/datasets/registration/context.ts'
+import { requireAnswered } from '../../src/datasets/registration/drafts/open-questions.ts'
 import type { Registry } from '../../src/datasets/registration/registry.ts'
 import {
   requireAllowedToJoin,

@@ -59,6 +59,9 @@ export interface Report {
   readonly measured?: MeasuredTables
 }
 
+/** The report of a release, without an accuracy that follows from its plan alone. */
+export type PartialReport = Omit<Report, 'accuracy'> & Partial<Pick<Report, 'accuracy'>>
+
 /** Changes of released values that a query asks for. */
 export type Postprocessing = Extract<Query, { postprocess: unknown }>['postprocess']
 

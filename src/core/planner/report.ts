@@ -1,4 +1,6 @@
 import type { Suppositions } from '../../../schemas/answers/query.ts'
+import { defined } from '../../privacy/defined.ts'
+import { must } from '../../privacy/must.ts'
 import { isSome, postprocess, postprocessAccuracy } from './additive/postprocess.ts'
 import { suppositionsOf } from './additive/suppositions.ts'
 import { type Plan, type PlanKindName, type PlanOf, planKindOf, type ReleaseOf } from './plans/plan-kinds.ts'
@@ -54,10 +56,14 @@ export function reporter<Kind extends PlanKindName>(
 export function measuredReporter<Kind extends PlanKindName>(
   plan: PlanOf<Kind>,
 ): (release: ReleaseOf<Kind>) => Report {
-  const reportOf = planKindOf(plan).reporter(plan)
+  const kind = planKindOf(plan)
+  const reportOf = kind.reporter(plan)
+  let ofPlan: AccuracyReport | undefined
   return (release) => {
     if (plan.kind !== release.kind) throw new RangeError('the release is of another kind than the plan')
-    return reportOf(release)
+    const { result, accuracy, measured } = reportOf(release)
+    if (accuracy === undefined) ofPlan ??= kind.accuracy(plan, {})
+    return { result, accuracy: accuracy ?? must(ofPlan, 'an accuracy'), ...defined({ measured }) }
   }
 }
 

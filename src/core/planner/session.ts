@@ -26,10 +26,8 @@ import {
 import { coverageOfSelection } from './coverage.ts'
 import {
   type ContributionReport,
-  contributionReport,
-  ONE_ROW_PER_PERSON,
+  contributionTo,
   planBounding,
-  quotient,
   requireNoClamp,
   requirePeople,
 } from './language/contribution.ts'
@@ -86,9 +84,6 @@ export function planSession(
   const sensitivityOf = (counted: Counted) => stabilityOfCounts(counted, dataset)
   const counted = { of, bounding } as const
   const shape = { positives, ...sensitivityOf(counted) }
-  const contribution = contributionReport(bounding, () =>
-    quotient(shape.sensitivity, sensitivityOf({ of, bounding: ONE_ROW_PER_PERSON }).sensitivity),
-  )
   const measurement = calibrateSparseVector(shape, whole)
   const gapHalfWidth = () => sparseVectorGapAccuracy(measurement, DEFAULT_CONFIDENCE).halfWidth
   requireHalfWidthWithin(gapHalfWidth, dataset.queryLimits, 'epsilon')
@@ -97,7 +92,7 @@ export function planSession(
     threshold: BigInt(threshold),
     counted,
     measurement,
-    ...defined({ contribution }),
+    ...contributionTo(bounding, (bounding) => [sensitivityOf({ of, bounding }).sensitivity]),
   }
 }
 

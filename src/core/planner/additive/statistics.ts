@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Dataset } from '../../dataset/dataset.ts'
-import type { Aggregate, Predicate, Statistic } from '../language/aggregate.ts'
+import type { Predicate, Statistic } from '../language/aggregate.ts'
 import { contributionAsked, planBounding } from '../language/contribution.ts'
-import { planPredicate, widestBounding } from '../language/predicate.ts'
+import { planPredicate, whereAll, widestBounding } from '../language/predicate.ts'
 import type { PlanLimits } from '../plans/plan-kind.ts'
 import {
   type AdditiveParts,
@@ -57,12 +57,6 @@ export function planAdditive<Asked extends AdditiveQuery>(
 }
 
 const none = () => []
-
-function whereAll(predicates: readonly Predicate[]): Pick<Aggregate, 'where'> {
-  const [first, ...others] = predicates
-  if (first === undefined) return {}
-  return { where: others.length === 0 ? first : { kind: 'and', predicates } }
-}
 
 function placeOf(statistic: Statistic, statistics: Statistic[]): number {
   const known = statistics.findIndex((other) => isDeepStrictEqual(other, statistic))

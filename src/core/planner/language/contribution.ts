@@ -1,4 +1,6 @@
 import type { ContributionRequest, Query } from '../../../../schemas/answers/query.ts'
+import { defined } from '../../../privacy/defined.ts'
+import { entry } from '../../../privacy/must.ts'
 import { refuseField, refuseQuery } from '../../../privacy/refusal.ts'
 import type { Dataset } from '../../dataset/dataset.ts'
 import type { Bounding } from './aggregate.ts'
@@ -139,7 +141,22 @@ export function contributionReport(
   }
 }
 
+/**
+ * The contribution of each person to noises, as a plan has it; of several, the one that grows most states the factor.
+ * @param scalesWith what each noise is proportional to, at a bounding
+ */
+export function contributionTo(
+  bounding: Bounding,
+  scalesWith: (bounding: Bounding) => readonly (bigint | number)[],
+): { readonly contribution?: ContributionReport } {
+  const contribution = contributionReport(bounding, () => {
+    const ofOneRow = scalesWith(ONE_ROW_PER_PERSON)
+    return Math.max(...scalesWith(bounding).map((scale, place) => quotient(scale, entry(ofOneRow, place))))
+  })
+  return defined({ contribution })
+}
+
 /** Quotient of two sensitivities. */
-export function quotient(sensitivity: bigint, ofOneRow: bigint): number {
+export function quotient(sensitivity: bigint | number, ofOneRow: bigint | number): number {
   return Number(sensitivity) / Number(ofOneRow)
 }

@@ -1,6 +1,6 @@
 import type { QueryPredicate } from '../../../../schemas/answers/query.ts'
 import type { Dataset } from '../../dataset/dataset.ts'
-import type { Bounding, Predicate } from './aggregate.ts'
+import type { Aggregate, Bounding, Predicate } from './aggregate.ts'
 import { requireColumn } from './column-rules.ts'
 import { planPredicateOver } from './comparisons.ts'
 
@@ -17,6 +17,13 @@ export function planRows(
     ...(where === undefined ? {} : { where: planPredicate(where, dataset, 'where') }),
     bounding,
   }
+}
+
+/** Returns the condition of rows that satisfy all predicates, in the form that every aggregate takes. */
+export function whereAll(predicates: readonly Predicate[]): Pick<Aggregate, 'where'> {
+  const [first, ...others] = predicates
+  if (first === undefined) return {}
+  return { where: others.length === 0 ? first : { kind: 'and', predicates } }
 }
 
 /** Bounding that leaves out no row: ingestion has bounded each person's rows already. */

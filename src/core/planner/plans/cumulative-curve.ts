@@ -10,12 +10,6 @@ import type { Bin } from '../language/bin-text.ts'
 
 /* Errors of cumulative counts, and of what follows from them. */
 
-/** Errors of the count up to the end of each cell. */
-export interface CurveErrors {
-  readonly halfWidths: readonly number[]
-  readonly deviations: readonly number[]
-}
-
 /** The noise of the number of all rows and of the differences of each level, in rows. */
 export function noisesOf(measurements: readonly Measurement[]): readonly Noise[] {
   return measurements.map((measurement) => noiseOf(measurement, 1))
@@ -47,15 +41,10 @@ const known = new Map<string, readonly number[]>()
 const MOST_KNOWN = 16
 
 /**
- * Prepares the errors of a curve at any price. Half-widths are computed once, for noise that is exactly in proportion to `scales`;
+ * Prepares the errors of the count up to the end of each cell, at any price. Half-widths are computed once, for noise that is exactly in proportion to `scales`;
  * those of noise that is nowhere more than `times` as wide are at most `times` as wide.
  */
-export function curveErrors(
-  cells: number,
-  shape: NoiseShape,
-  scales: readonly number[],
-  confidence: number,
-): (noises: readonly Noise[]) => CurveErrors {
+export function curveErrors(cells: number, shape: NoiseShape, scales: readonly number[], confidence: number) {
   const ideal = scales.map(
     (scale): Noise =>
       shape === 'gaussian'
@@ -70,7 +59,7 @@ export function curveErrors(
   known.delete(name)
   known.set(name, once)
   for (const oldest of known.keys()) if (known.size > MOST_KNOWN) known.delete(oldest)
-  return (noises) => {
+  return (noises: readonly Noise[]) => {
     const times = Math.max(...noises.map((noise, level) => scaleOf(noise) / entry(scales, level)))
     return {
       halfWidths: once.map((halfWidth) => halfWidth * times * (1 + 1e-9)),
@@ -92,23 +81,16 @@ export interface Curve {
   readonly confidence: number
 }
 
-/** A quantile on a curve. The cell of the true quantile lies in the interval, with the confidence of the curve. */
-export interface CurveQuantile {
-  readonly p: number
-  readonly value: GridValue
-  readonly interval: { readonly lower: GridValue; readonly upper: GridValue }
-}
-
 /** Half-widths of one quantile that are computed closely; others are wider bounds from the fourth moment. */
 const MOST_CLOSE = 40
 
 /**
- * Reads a quantile from a curve: where the count less p per cent of all rows, g(j), changes its sign. With one fixed place j, |g - its
+ * Reads a quantile from a curve, with the interval in which the cell of the true quantile lies at the confidence of the curve: where the count less p per cent of all rows, g(j), changes its sign. With one fixed place j, |g - its
  * true value| is at most h(j) with the stated confidence, and each sign of the error has half of the rest. The interval takes all places
  * from the first with g >= -h through the last with g <= h, so that it misses either end of the true cell with at most half of the rest.
  * Proof: src/core/workloads/workloads.md, "Quantiles of a curve".
  */
-export function quantileOf({ spans, counts, noises, confidence }: Curve, p: number): CurveQuantile {
+export function quantileOf({ spans, counts, noises, confidence }: Curve, p: number) {
   const cells = counts.length
   const [all, part, alpha] = [entry(counts, cells - 1), p / 100, 1 - confidence]
   const differenceAt = (place: number) => (place === 0 ? 0 : entry(counts, place - 1)) - part * all
@@ -155,14 +137,6 @@ export interface Range {
   readonly upper: GridValue
 }
 
-/** A count of the rows in a range, with its half-width at the confidence of the curve. */
-export interface RangeCount {
-  readonly range: Bin<GridValue>
-  readonly value: number
-  readonly halfWidth: number
-  readonly interval: { readonly lower: number; readonly upper: number }
-}
-
 /**
  * Finds the cells of a range: the number of cells before it, and of those through its end.
  * @throws Refusal `query-does-not-fit` for a range that does not begin and end where cells do.
@@ -190,8 +164,11 @@ export function cellsOfRange(
   return [before, through]
 }
 
-/** Counts the rows in a range: the difference of two cumulative counts, in which most nodes cancel. */
-export function rangeCountOf({ spans, counts, noises, confidence }: Curve, range: Range): RangeCount {
+/**
+ * Counts the rows in a range, with a half-width at the confidence of the curve: the difference of two cumulative counts, in
+ * which most nodes cancel.
+ */
+export function rangeCountOf({ spans, counts, noises, confidence }: Curve, range: Range) {
   const [before, through] = cellsOfRange(range, spans, 'ranges')
   const value = entry(counts, through - 1) - (before === 0 ? 0 : entry(counts, before - 1))
   const error = errorOf(

@@ -1,5 +1,4 @@
 import type { Query } from '../../../../schemas/answers/query.ts'
-import { defined } from '../../../privacy/defined.ts'
 import {
   DEFAULT_CONFIDENCE,
   epsilonNano,
@@ -32,9 +31,8 @@ import {
 import { rhoTogether } from '../additive/measure.ts'
 import type { Aggregate, Bounding } from '../language/aggregate.ts'
 import {
-  contributionReport,
+  contributionTo,
   mostOfPerson,
-  ONE_ROW_PER_PERSON,
   planBounding,
   requireNoClamp,
   requirePeople,
@@ -44,7 +42,7 @@ import { planRows } from '../language/predicate.ts'
 import { epsilonRange, type Offer, planAtOffer } from '../price/accuracy-first.ts'
 import { replacementLossInTwoSteps } from '../price/price.ts'
 import { type JointSensitivity, sensitivitiesOfHaarNodes } from '../price/stability.ts'
-import type { AccuracyReport, NoiseReport, Report } from '../report-kinds.ts'
+import type { AccuracyReport, NoiseReport, PartialReport } from '../report-kinds.ts'
 import { cellsOfRange, curveErrors, noisesOf } from './cumulative-curve.ts'
 import { accuracyOfParts } from './marginals.ts'
 import type { PlanFacts, PlanKind, PlanLimits } from './plan-kind.ts'
@@ -113,15 +111,11 @@ export function planCumulativeCounts(
   )
   const scales = precisions.map((precision) => 1 / (shape === 'gaussian' ? Math.sqrt(precision) : precision))
   const errorsAt = curveErrors(count, shape, scales, offer.confidence)
-  const contribution = contributionReport(bounding, () => {
-    const ofOneRow = { ...aggregate, bounding: ONE_ROW_PER_PERSON }
-    const ofOne = sensitivitiesOfHaarNodes(ofOneRow, levels, dataset).sensitivities
-    return Math.max(
-      ...ofOne.map(
-        (one, level) => sensitivityFor(shape, entry(joint.sensitivities, level)) / sensitivityFor(shape, one),
-      ),
-    )
-  })
+  const contribution = contributionTo(bounding, (bounding) =>
+    sensitivitiesOfHaarNodes({ ...aggregate, bounding }, levels, dataset).sensitivities.map((sensitivity) =>
+      sensitivityFor(shape, sensitivity),
+    ),
+  )
   const planAt = (loss: PrivacyLoss): CumulativePlan => {
     const measurements = measure(shape, joint, scales, loss)
     return {
@@ -135,7 +129,7 @@ export function planCumulativeCounts(
       aggregate,
       cells,
       ...errorsAt(noisesOf(measurements)),
-      ...defined({ contribution }),
+      ...contribution,
     }
   }
   const range = epsilonRange(shape === 'gaussian' ? 1 : MOST_PARTS)
@@ -256,10 +250,9 @@ function accuracy({ confidence, halfWidths, deviations }: CumulativePlan): Accur
   )
 }
 
-function reporter(plan: CumulativePlan): (release: CumulativeRelease) => Report {
+function reporter(plan: CumulativePlan): (release: CumulativeRelease) => PartialReport {
   const { measurements, cells, halfWidths } = plan
   const { column, spans } = cells
-  const stated = accuracy(plan)
   return ({ noisy }) => {
     const values = cumulativeNumbers(measurements, noisy, spans.length)
     const groups = spans.map((span, place) => {
@@ -268,7 +261,7 @@ function reporter(plan: CumulativePlan): (release: CumulativeRelease) => Report 
       const interval = { lower: Math.max(0, value - halfWidth), upper: Math.max(0, value + halfWidth) }
       return { key: { [column]: span }, values: { count: { value, halfWidth, interval } } }
     })
-    return { result: { groups }, accuracy: stated }
+    return { result: { groups } }
   }
 }
 

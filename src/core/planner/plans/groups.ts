@@ -56,7 +56,7 @@ import {
 } from '../price/accuracy-first.ts'
 import { replacementLossInTwoSteps } from '../price/price.ts'
 import { stabilityOfRank } from '../price/stability.ts'
-import type { AccuracyReport, PredictedError, Report } from '../report-kinds.ts'
+import type { AccuracyReport, PartialReport, PredictedError } from '../report-kinds.ts'
 import type { PlanFacts, PlanKind, PlanLimits } from './plan-kind.ts'
 import { percentageScore } from './quantile.ts'
 
@@ -261,8 +261,7 @@ export const groups: PlanKind<GroupsPlan, GroupsExact, GroupsRelease> = {
       ...quantiles.map(({ measurement }) => quantileHalfWidth(measurement, DEFAULT_CONFIDENCE)),
     ),
   replacementLoss(plan) {
-    const { sums, quantiles, dataset } = plan
-    if (dataset.neighbours === 'change-one') return plan.loss
+    const { sums, quantiles } = plan
     const own = quantiles.reduce((sum, { measurement }) => addLoss(sum, measurement.loss), NO_LOSS)
     const ofQuantiles = replacementLossInTwoSteps({ ...plan, loss: own })
     return sums === undefined ? ofQuantiles : addLoss(additive.replacementLoss(sums), ofQuantiles)
@@ -350,10 +349,9 @@ function inOrder<Value>(
   })
 }
 
-function reporter(plan: GroupsPlan): (release: GroupsRelease) => Report {
+function reporter(plan: GroupsPlan): (release: GroupsRelease) => PartialReport {
   const { sums, quantiles, names, groupings } = plan
   const keys = cellKeys(groupings)
-  const accuracyOfAll = accuracy(plan)
   const ranks = rankErrors(plan)
   const sumsIn = sums && groupValues(sums)
   return (release) => {
@@ -370,9 +368,6 @@ function reporter(plan: GroupsPlan): (release: GroupsRelease) => Report {
       const each = inOrder(plan, ofSums, ofQuantiles)
       return Object.fromEntries(each.map((value, place) => [entry(names, place), value]))
     }
-    return {
-      result: { groups: keys.map((key, cell) => ({ key, values: valuesIn(cell) })) },
-      accuracy: accuracyOfAll,
-    }
+    return { result: { groups: keys.map((key, cell) => ({ key, values: valuesIn(cell) })) } }
   }
 }

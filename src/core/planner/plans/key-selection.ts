@@ -1,5 +1,4 @@
 import type { Query } from '../../../../schemas/answers/query.ts'
-import { defined } from '../../../privacy/defined.ts'
 import { DEFAULT_CONFIDENCE, type PrivacyLoss } from '../../../privacy/loss.ts'
 import { entry } from '../../../privacy/must.ts'
 import { numberFromRational } from '../../../privacy/rational.ts'
@@ -14,15 +13,9 @@ import {
   keySelectionAccuracy,
   releaseKeyCounts,
 } from '../../mechanisms/selection/key-selection.ts'
-import type { ValueCounting } from '../language/aggregate.ts'
+import type { Bounding, ValueCounting } from '../language/aggregate.ts'
 import { requireSelectable } from '../language/column-rules.ts'
-import {
-  contributionReport,
-  ONE_ROW_PER_PERSON,
-  planKeyBounding,
-  quotient,
-  requireNoClamp,
-} from '../language/contribution.ts'
+import { contributionTo, planKeyBounding, requireNoClamp } from '../language/contribution.ts'
 import { planRows } from '../language/predicate.ts'
 import type { TextCounts } from '../language/reading.ts'
 import { epsilonRange, type Offer, planAtOffer } from '../price/accuracy-first.ts'
@@ -82,14 +75,11 @@ export function planKeySelection(
     column: column.name,
     ...(dataset.privacyUnit.kind === 'person' ? { people: true } : {}),
   }
-  const contribution = contributionReport(bounding, () => {
-    const ofOneRow = stabilityOfValueCounts(ONE_ROW_PER_PERSON, dataset)
-    return quotient(stabilityOfValueCounts(bounding, dataset).l1, ofOneRow.l1)
-  })
+  const sensitivityWith = (bounding: Bounding) => stabilityOfValueCounts(bounding, dataset)
+  const contribution = contributionTo(bounding, (bounding) => [sensitivityWith(bounding).l1])
   const calibrate = query.counts ? calibrateKeyCounts : calibrateKeyPresence
   const planAt = (loss: PrivacyLoss): KeySelectionPlan => {
-    const sensitivity = stabilityOfValueCounts(counting.bounding, dataset)
-    const measurement = calibrate(sensitivity, loss.epsilonNano, loss.deltaAtto)
+    const measurement = calibrate(sensitivityWith(bounding), loss.epsilonNano, loss.deltaAtto)
     return {
       kind: 'key-selection',
       query,
@@ -100,7 +90,7 @@ export function planKeySelection(
       measurement,
       maxKeys,
       maxCharacters,
-      ...defined({ contribution }),
+      ...contribution,
     }
   }
   return planAtOffer(offer, epsilonRange(1), { planAt, halfWidthOf })
@@ -140,10 +130,9 @@ export const keySelection: PlanKind<KeySelectionPlan, KeySelectionExact, KeySele
     }
   },
   accuracy,
-  reporter(plan) {
-    const accuracyOfAll = accuracy(plan)
-    return ({ keys }) => ({ result: reportKeys(plan, keys), accuracy: accuracyOfAll })
-  },
+  reporter:
+    (plan) =>
+    ({ keys }) => ({ result: reportKeys(plan, keys) }),
 }
 
 function prepareRelease(

@@ -48,22 +48,16 @@ import { addedUp, type Reconstruction } from '../../workloads/reconstruction.ts'
 import { type Objective, type Share, sharesOf, type Workload } from '../../workloads/shares.ts'
 import { reconstructionBy, valuesFrom } from '../../workloads/values.ts'
 import { rhoTogether } from '../additive/measure.ts'
-import type { Aggregate, Predicate, Statistic } from '../language/aggregate.ts'
-import {
-  contributionReport,
-  ONE_ROW_PER_PERSON,
-  planBounding,
-  quotient,
-  requireNoClamp,
-} from '../language/contribution.ts'
+import type { Aggregate, Statistic } from '../language/aggregate.ts'
+import { contributionTo, ONE_ROW_PER_PERSON, planBounding, requireNoClamp } from '../language/contribution.ts'
 import type { Grouping } from '../language/grouping.ts'
-import { planPredicate } from '../language/predicate.ts'
+import { planPredicate, whereAll } from '../language/predicate.ts'
 import type { CellIntegers } from '../language/reading.ts'
 import { planGroupings } from '../language/tables.ts'
 import { type Offer, spacingOf, withFewDigits } from '../price/accuracy-first.ts'
 import { replacementLossInTwoSteps } from '../price/price.ts'
 import { sensitivityOf } from '../price/stability.ts'
-import type { AccuracyReport, MeasuredTables, NoiseReport, Report } from '../report-kinds.ts'
+import type { AccuracyReport, MeasuredTables, NoiseReport, PartialReport } from '../report-kinds.ts'
 import { withinBins } from './marginals-rows.ts'
 import type { PlanFacts, PlanKind, PlanLimits } from './plan-kind.ts'
 
@@ -211,9 +205,10 @@ export function planTables(
   const scans = scansOf(shares, workload.sizes).map((set) => ({ set, aggregate: aggregateOf(set) }))
   requireOneSnapshot(scans, dataset)
   const sensitivities = shares.map(({ set }) => sensitivityOfTable(set))
-  const ofOneRow = { ...aggregateOf(entry(shares, 0).set), bounding: ONE_ROW_PER_PERSON }
-  const factor = () =>
-    quotient(entry(sensitivities, 0).lInfinity, sensitivityOf(added.statistic, ofOneRow, dataset).lInfinity)
+  const ofFirst = aggregateOf(entry(shares, 0).set)
+  const contribution = contributionTo(bounding, (bounding) => [
+    sensitivityOf(added.statistic, { ...ofFirst, bounding }, dataset).lInfinity,
+  ])
   const errorsOf = errorsIn(reconstruction, shape, offer.confidence, numberFromRational(added.unit))
   const planAt = (price: Price): MarginalsPlan => {
     const { measurements, ...priced } = measure(shares, sensitivities, price)
@@ -232,7 +227,7 @@ export function planTables(
       tables: errorsOf(measurements),
       scans,
       maxCells,
-      ...defined({ contribution: contributionReport(bounding, factor) }),
+      ...contribution,
     }
   }
   const { epsilonNano: epsilon, rhoPico: rho, deltaAtto: delta } = offer
@@ -288,12 +283,6 @@ export function requireObjective(
   if (sum === 0) throw refuseQuery('weights', 'must not all be 0')
   // Every table has some weight, so that each is estimated.
   return objective.map((weight) => Math.max(weight, 1e-6 * (sum / count)))
-}
-
-function whereAll(predicates: readonly Predicate[]): Pick<Aggregate, 'where'> {
-  const [first, ...others] = predicates
-  if (first === undefined) return {}
-  return { where: others.length === 0 ? first : { kind: 'and', predicates } }
 }
 
 /** The sets to read: each measured table is within one of them. */
@@ -514,8 +503,7 @@ export const marginals: PlanKind<MarginalsPlan, MarginalsExact, MarginalsRelease
     if (cellsMeasured > MOST_CELLS) throw refuse(cellsMeasured, 'the tables to measure')
   },
   leastHalfWidthRows,
-  replacementLoss: (plan) =>
-    plan.dataset.neighbours === 'change-one' ? plan.loss : replacementLossInTwoSteps(plan),
+  replacementLoss: replacementLossInTwoSteps,
   noise: noiseOfMarginals,
   accuracy,
   reporter,
@@ -588,10 +576,9 @@ export function accuracyOfParts(confidence: number, parts: readonly Part[]): Acc
   }
 }
 
-function reporter(plan: MarginalsPlan): (release: MarginalsRelease) => Report {
+function reporter(plan: MarginalsPlan): (release: MarginalsRelease) => PartialReport {
   const { tables, groupings, added, reconstruction, measurements, maxCells } = plan
   const isInline = cellsOfAll(plan) <= maxCells
-  const stated = accuracy(plan)
   const fractionBits = measurements.map((measurement) => measurement.fractionBits)
   return ({ noisy }) => {
     const estimate = isInline ? valuesFrom(reconstruction, noisy, fractionBits, added.unit) : undefined
@@ -606,7 +593,6 @@ function reporter(plan: MarginalsPlan): (release: MarginalsRelease) => Report {
           ...defined({ values: estimate?.(set) }),
         })),
       },
-      accuracy: stated,
       measured: noisy.map((table) => measuredTable(table, isInline)),
     }
   }

@@ -1,5 +1,4 @@
 import type { Query } from '../../../../schemas/answers/query.ts'
-import { defined } from '../../../privacy/defined.ts'
 import { DEFAULT_CONFIDENCE, type PrivacyLoss } from '../../../privacy/loss.ts'
 import { entry } from '../../../privacy/must.ts'
 import { numberFromRational } from '../../../privacy/rational.ts'
@@ -16,14 +15,7 @@ import {
 } from '../../mechanisms/selection/noisy-max.ts'
 import { splitEpsilon } from '../additive/measure.ts'
 import type { Aggregate, Bounding, Statistic } from '../language/aggregate.ts'
-import {
-  contributionReport,
-  ONE_ROW_PER_PERSON,
-  planBounding,
-  quotient,
-  requireNoClamp,
-  requirePeople,
-} from '../language/contribution.ts'
+import { contributionTo, planBounding, requireNoClamp, requirePeople } from '../language/contribution.ts'
 import { type CellLabel, planGrouping } from '../language/grouping.ts'
 import { planPredicate, planRows } from '../language/predicate.ts'
 import { epsilonRange, knownHalfWidth, type Offer, planAtOffer } from '../price/accuracy-first.ts'
@@ -75,9 +67,9 @@ export function planNoisyMax(
     noise: query.noise ?? (query.gap ? 'laplace' : 'exponential'),
     ...sensitivityWith(aggregate.bounding),
   } as const
-  const contribution = contributionReport(aggregate.bounding, () =>
-    quotient(setting.sensitivity, sensitivityWith(ONE_ROW_PER_PERSON).sensitivity),
-  )
+  const contribution = contributionTo(aggregate.bounding, (bounding) => [
+    sensitivityWith(bounding).sensitivity,
+  ])
   const planAt = (loss: PrivacyLoss): NoisyMaxPlan => {
     // Refuses an epsilon that is too small to be divided among the k candidates.
     splitEpsilon(loss.epsilonNano, query.k)
@@ -92,7 +84,7 @@ export function planNoisyMax(
       aggregate,
       measurement,
       candidates,
-      ...defined({ contribution }),
+      ...contribution,
     }
   }
   const halfWidthOf = (plan: NoisyMaxPlan) => knownHalfWidth(accuracy(plan))
@@ -151,10 +143,9 @@ export const noisyMax: PlanKind<NoisyMaxPlan, NoisyMaxExact, NoisyMaxRelease> = 
     }
   },
   accuracy,
-  reporter(plan) {
-    const accuracyOfAll = accuracy(plan)
-    return ({ selected }) => ({ result: reportSelected(plan, selected), accuracy: accuracyOfAll })
-  },
+  reporter:
+    (plan) =>
+    ({ selected }) => ({ result: reportSelected(plan, selected) }),
 }
 
 function reportSelected(

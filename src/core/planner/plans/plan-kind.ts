@@ -6,7 +6,7 @@ import type { Fields } from '../identity/normal-fields.ts'
 import type { Predicate } from '../language/aggregate.ts'
 import type { ContributionReport } from '../language/contribution.ts'
 import type { Reading, ReadingResults } from '../language/reading.ts'
-import type { AccuracyReport, NoiseReport, Report, ValueDomain } from '../report-kinds.ts'
+import type { AccuracyReport, NoiseReport, PartialReport, ValueDomain } from '../report-kinds.ts'
 
 /** Limits on a plan. */
 export interface PlanLimits {
@@ -90,5 +90,5 @@ export interface PlanKind<Plan extends PlanFacts, Exact, Release> {
   /** Accuracy of the answer before post-processing, computed without data. See {@link measuredAccuracy}. */
   readonly accuracy: (plan: Plan, supposed: Suppositions) => AccuracyReport
   /** See {@link measuredReporter}. */
-  readonly reporter: (plan: Plan) => (release: Release) => Report
+  readonly reporter: (plan: Plan) => (release: Release) => PartialReport
 }

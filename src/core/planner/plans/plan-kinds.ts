@@ -41,20 +41,19 @@ export type ExactAggregate = PlanTypes[PlanKindName]['exact']
 /** Values that carry noise and may leave the service, by kind of plan. */
 export type Released = PlanTypes[PlanKindName]['release']
 
-/** Plan of one kind. Functions that are generic in the kind find its entry in a table without a switch. */
-export type PlanOf<Kind extends PlanKindName> = {
-  [K in Kind]: PlanTypes[K]['plan'] & { readonly kind: K }
+/** A part of the types of one kind of plan. Functions that are generic in the kind find its entry in a table without a switch. */
+type OfKind<Kind extends PlanKindName, Part extends keyof PlanTypes[Kind]> = {
+  [K in Kind]: PlanTypes[K][Part & keyof PlanTypes[K]] & { readonly kind: K }
 }[Kind]
+
+/** Plan of one kind. */
+export type PlanOf<Kind extends PlanKindName> = OfKind<Kind, 'plan'>
 
 /** The exact integers that a plan of one kind reads. */
-export type ExactOf<Kind extends PlanKindName> = {
-  [K in Kind]: PlanTypes[K]['exact'] & { readonly kind: K }
-}[Kind]
+export type ExactOf<Kind extends PlanKindName> = OfKind<Kind, 'exact'>
 
 /** Release of one kind of plan. */
-export type ReleaseOf<Kind extends PlanKindName> = {
-  [K in Kind]: PlanTypes[K]['release'] & { readonly kind: K }
-}[Kind]
+export type ReleaseOf<Kind extends PlanKindName> = OfKind<Kind, 'release'>
 
 /** Everything the planner knows about the kind of a plan. */
 export function planKindOf<Kind extends PlanKindName>(

@@ -1,16 +1,25 @@
 import type { Query } from '../../../../schemas/answers/query.ts'
 import { decimalFromNumber } from '../../../privacy/decimal.ts'
 import { defined } from '../../../privacy/defined.ts'
-import { DEFAULT_CONFIDENCE, epsilonNumber, NO_LOSS, type PrivacyLoss } from '../../../privacy/loss.ts'
+import {
+  DEFAULT_CONFIDENCE,
+  type EpsilonNano,
+  epsilonNumber,
+  NO_LOSS,
+  type PrivacyLoss,
+} from '../../../privacy/loss.ts'
 import { entry } from '../../../privacy/must.ts'
 import { rational } from '../../../privacy/rational.ts'
 import { refuseField } from '../../../privacy/refusal.ts'
 import type { Dataset, GridColumn } from '../../dataset/dataset.ts'
 import { valueOfIndex } from '../../dataset/grid-value.ts'
+import { gridPoints } from '../../dataset/value-limits.ts'
 import type { UniformSource } from '../../mechanisms/samplers/uniform-source.ts'
 import { exponentialRho } from '../../mechanisms/selection/exponential.ts'
 import {
   calibrateQuantile,
+  extremeRank,
+  type minimumScore,
   percentileScore,
   type QuantileMeasurement,
   quantileHalfWidth,
@@ -19,13 +28,7 @@ import {
 import { rhoTogether, splitEpsilon } from '../additive/measure.ts'
 import type { Bounding, Summand, ValueCounting } from '../language/aggregate.ts'
 import { clampedName } from '../language/clamp.ts'
-import {
-  contributionReport,
-  ONE_ROW_PER_PERSON,
-  planBounding,
-  quotient,
-  requireNoClamp,
-} from '../language/contribution.ts'
+import { contributionTo, planBounding, requireNoClamp } from '../language/contribution.ts'
 import { planPersonValue } from '../language/person-value.ts'
 import { planRows } from '../language/predicate.ts'
 import { requireRankable, requireRankedPeople } from '../language/ranked-values.ts'
@@ -51,25 +54,11 @@ export interface QuantilePlan extends PlanFacts {
   readonly listed: boolean
 }
 
-/** Facts that the ranks of a question depend on besides the question itself. */
-export interface RankSetting {
-  readonly counted: Counted
-  readonly dataset: Dataset
-  /** Number of grid points of the values. */
-  readonly points: bigint
-  readonly confidence: number
-}
-
-/** The ranks that a question asks for. */
-export interface Ranks {
-  /** Number of quantiles. They divide the epsilon. */
-  readonly parts: number
-  readonly scoresAt: (loss: PrivacyLoss) => readonly QuantileMeasurement['score'][]
-  /** See {@link QuantilePlan.percentages}. */
-  readonly percentages?: readonly number[]
-  /** See {@link QuantilePlan.listed}. Default: false. */
-  readonly listed?: boolean
-}
+/** The ranks that a question asks for: percentages, in a list or alone; or an end. */
+export type Ranks =
+  | { readonly percentages: readonly number[]; readonly listed?: boolean }
+  /** The least rank from an end that keeps all other ranks behind it at the confidence asked for. */
+  | { readonly extreme: typeof minimumScore }
 
 /** The number of rows or people with each value. */
 export interface QuantileExact {
@@ -85,11 +74,11 @@ export interface QuantileRelease {
 
 /**
  * Plans quantiles of one column.
- * @throws Refusal `query-does-not-fit` for a column without an order, and as `ranksOf` does.
+ * @throws Refusal `query-does-not-fit` for a column without an order, and as {@link percentageScore}.
  */
 export function planQuantiles(
   query: QuantileQuery,
-  ranksOf: (setting: RankSetting) => Ranks,
+  ranks: Ranks,
   dataset: Dataset,
   offer: Offer,
 ): QuantilePlan {
@@ -97,13 +86,18 @@ export function planQuantiles(
   const bounding = planBounding(query.contribution, dataset, 'one')
   const { column, summand } = rankedValues(query, dataset, bounding)
   const { lowerIndex, upperIndex } = column
-  const points = upperIndex - lowerIndex + 1n
   const counting = { ...planRows(query.where, dataset, bounding), ...summand }
   const counted = { of: query.perPerson === undefined ? 'rows' : 'people', bounding } as const
-  const setting = { counted, dataset, points, confidence: offer.confidence }
-  const { parts, scoresAt, percentages, listed = false } = ranksOf(setting)
+  const scoresAt = scoring(ranks, counted, column, dataset, offer.confidence)
+  const { percentages, listed = false } = 'percentages' in ranks ? ranks : {}
+  const parts = percentages?.length ?? 1
   const planAt = (loss: PrivacyLoss): QuantilePlan => {
-    const scores = scoresAt(loss)
+    const scores = scoresAt(loss.epsilonNano)
+    const score = entry(scores, 0)
+    // The sensitivity of every score grows by the same factor.
+    const contribution = contributionTo(bounding, (bounding) => [
+      stabilityOfRank(score, { ...counted, bounding }, dataset).sensitivity,
+    ])
     const shares = splitEpsilon(loss.epsilonNano, parts)
     const measurements = scores.map((score, part) => {
       const { sensitivity } = stabilityOfRank(score, counted, dataset)
@@ -121,11 +115,29 @@ export function planQuantiles(
       measurements,
       listed,
       ...defined({ percentages }),
-      ...contributionOf(entry(scores, 0), counted, dataset),
+      ...contribution,
     }
   }
   const halfWidthOf = (plan: QuantilePlan) => knownHalfWidth(accuracy(plan))
   return planAtOffer(offer, epsilonRange(parts), { planAt, halfWidthOf })
+}
+
+/** Returns the scores of ranks at an epsilon, on which an extreme rank depends. */
+function scoring(
+  ranks: Ranks,
+  counted: Counted,
+  column: GridColumn,
+  dataset: Dataset,
+  confidence: number,
+): (epsilonNano: EpsilonNano) => readonly QuantileMeasurement['score'][] {
+  if ('extreme' in ranks) {
+    const { extreme } = ranks
+    const { sensitivity } = stabilityOfRank(extreme(1n), counted, dataset)
+    return (epsilonNano) => [extreme(extremeRank(gridPoints(column), sensitivity, epsilonNano, confidence))]
+  }
+  const { percentages, listed = false } = ranks
+  const scores = percentages.map((each, place) => percentageScore(each, listed ? `p.${place}` : 'p'))
+  return () => scores
 }
 
 /** The values that a quantile ranks, of rows or of people, and their grid. */
@@ -145,20 +157,6 @@ function rankedValues(
   )
   requireRankedPeople(column, dataset)
   return { column, summand: { perPerson: value } }
-}
-
-/** The contribution of each person. The sensitivity of every score grows by the same factor. */
-function contributionOf(
-  score: QuantileMeasurement['score'],
-  counted: Counted,
-  dataset: Dataset,
-): Pick<PlanFacts, 'contribution'> {
-  const sensitivityWith = (bounding: Bounding) =>
-    stabilityOfRank(score, { ...counted, bounding }, dataset).sensitivity
-  const contribution = contributionReport(counted.bounding, () =>
-    quotient(sensitivityWith(counted.bounding), sensitivityWith(ONE_ROW_PER_PERSON)),
-  )
-  return defined({ contribution })
 }
 
 /**
@@ -197,10 +195,9 @@ export const quantile: PlanKind<QuantilePlan, QuantileExact, QuantileRelease> = 
     quantiles: plan.measurements.map(quantileNoise(plan)),
   }),
   accuracy,
-  reporter(plan) {
-    const accuracyOfAll = accuracy(plan)
-    return ({ indexes }) => ({ result: reportQuantiles(plan, indexes), accuracy: accuracyOfAll })
-  },
+  reporter:
+    (plan) =>
+    ({ indexes }) => ({ result: reportQuantiles(plan, indexes) }),
 }
 
 function accuracy({ query, confidence, measurements }: QuantilePlan): AccuracyReport {

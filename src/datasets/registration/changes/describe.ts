@@ -1,9 +1,9 @@
-import { type DescriptionChange, describeAgain } from '../../../core/dataset/description.ts'
 import type { CatalogEntry } from '../../../core/dataset/entry.ts'
 import { canonicalJson } from '../../../ledger/canonical.ts'
 import { unknownDataset } from '../../../privacy/refusal.ts'
 import { datasetOf } from '../../catalog/entry-file.ts'
 import type { RegistryContext } from '../context.ts'
+import { type DescriptionChange, describeAgain } from './description.ts'
 
 /**
  * Changes the title and the descriptions of a dataset. The same texts again change nothing.

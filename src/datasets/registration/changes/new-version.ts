@@ -4,7 +4,6 @@ import {
   type DatasetDeclaration,
   withSelectableLimits,
 } from '../../../core/dataset/declaration.ts'
-import { withDescriptionsOf, withoutDescriptions } from '../../../core/dataset/description.ts'
 import type { CatalogEntry } from '../../../core/dataset/entry.ts'
 import { withConstants } from '../../../core/dataset/joins.ts'
 import { requireWidening } from '../../../core/dataset/widening.ts'
@@ -14,6 +13,7 @@ import type { Custodian, NewVersion, RegistryContext, TriedVersion } from '../co
 import { changedMeanwhile, type RunningIngestion } from '../ingestions.ts'
 import { recordedSource, recordRefusedSource, requireNotShown } from '../registered-sources.ts'
 import { resolveTables } from '../sources/table.ts'
+import { withDescriptionsOf, withoutDescriptions } from './description.ts'
 import { type PreparedSource, prepareSource, tryIngestion } from './prepare.ts'
 import { publish } from './publication.ts'
 import { comparable } from './register.ts'

@@ -1,6 +1,6 @@
-import { OPEN_QUESTION } from '../../../core/dataset/open-questions.ts'
 import { must } from '../../../privacy/must.ts'
 import type { DescribedColumn, DescribedType, Remark, SampledValues } from './described.ts'
+import { OPEN_QUESTION } from './open-questions.ts'
 
 /** A proposed declaration of one column. */
 export interface DraftedColumn {

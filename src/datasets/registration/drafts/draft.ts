@@ -1,6 +1,6 @@
-import { OPEN_QUESTION } from '../../../core/dataset/open-questions.ts'
 import { type DraftedColumn, draftColumn } from './column.ts'
 import { type DescribedColumn, type DescribedSource, MOST_COLUMNS, type Remark } from './described.ts'
+import { OPEN_QUESTION } from './open-questions.ts'
 
 /** A proposed declaration. */
 export interface Draft {

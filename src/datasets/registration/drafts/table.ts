@@ -1,12 +1,12 @@
 import type { TableColumn } from '../../../core/dataset/dataset.ts'
 import { parseJoinedColumn } from '../../../core/dataset/joins.ts'
-import { OPEN_QUESTION } from '../../../core/dataset/open-questions.ts'
 import { ENUM_PREFIX } from '../../../engines/postgres/encodings/source.ts'
 import { parseTableName, type TableEngine } from '../../../engines/tables/table-engine.ts'
 import { must } from '../../../privacy/must.ts'
 import { refuseField } from '../../../privacy/refusal.ts'
 import { type Connections, readable, resolveTable } from '../sources/table.ts'
 import type { DescribedSource, DescribedType, Remark } from './described.ts'
+import { OPEN_QUESTION } from './open-questions.ts'
 
 /** A table to draft a declaration for. */
 export interface DraftedTable {

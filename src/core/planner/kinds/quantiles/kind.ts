@@ -1,17 +1,9 @@
 import type { Dataset } from '../../../dataset/dataset.ts'
-import { extremeRank, maximumScore, minimumScore } from '../../../mechanisms/selection/quantile.ts'
+import { maximumScore, minimumScore } from '../../../mechanisms/selection/quantile.ts'
 import { perPersonOf } from '../../identity/normal-fields.ts'
 import { normalClamp } from '../../language/clamp.ts'
 import { ORDERED } from '../../language/column-rules.ts'
-import {
-  percentageScore,
-  planQuantiles,
-  type QuantileQuery,
-  type RankSetting,
-  type Ranks,
-} from '../../plans/quantile.ts'
-import type { Offer } from '../../price/accuracy-first.ts'
-import { stabilityOfRank } from '../../price/stability.ts'
+import { planQuantiles, type QuantileQuery } from '../../plans/quantile.ts'
 import type { GroupStatisticKind } from '../group-by/group-statistic.ts'
 import type { QueryOf, QuestionKind } from '../question-kind.ts'
 
@@ -28,33 +20,13 @@ function percentagesOf({ p }: QueryOf<'percentile'>): readonly number[] {
   return Array.isArray(p) ? p : [p]
 }
 
-/** The quantiles at declared percentages. */
-function atPercentages(percentages: readonly number[], fieldOf: (place: number) => string): Ranks {
-  const scores = percentages.map((percentage, place) => percentageScore(percentage, fieldOf(place)))
-  return { parts: scores.length, scoresAt: () => scores, percentages }
-}
-
-/** Plans the extreme quantile at the least rank from an end that keeps all other ranks behind it at the confidence asked for. */
-function planAtEnd(scoreOf: typeof minimumScore) {
-  const ranksOf = ({ counted, dataset, points, confidence }: RankSetting): Ranks => {
-    const { sensitivity } = stabilityOfRank(scoreOf(1n), counted, dataset)
-    return {
-      parts: 1,
-      scoresAt: ({ epsilonNano }) => [scoreOf(extremeRank(points, sensitivity, epsilonNano, confidence))],
-    }
-  }
-  return (query: QuantileQuery, dataset: Dataset, _: unknown, offer: Offer) =>
-    planQuantiles(query, ranksOf, dataset, offer)
-}
-
 /** The median of a column, or of a value per person. */
 export const median: QuestionKind<'median'> = {
   title: 'Median',
   phrase: 'median of {column}',
   heading: 'Median and percentiles',
   ...ofColumn,
-  plan: (query, dataset, _, offer) =>
-    planQuantiles(query, () => atPercentages([50], () => 'p'), dataset, offer),
+  plan: (query, dataset, _, offer) => planQuantiles(query, { percentages: [50] }, dataset, offer),
 }
 
 /** Percentiles of a column, or of a value per person. */
@@ -65,10 +37,8 @@ export const percentile: QuestionKind<'percentile'> = {
   aggregates: ['percentile_cont', 'percentile_disc'],
   ...ofColumn,
   plan(query, dataset, _, offer) {
-    const listed = Array.isArray(query.p)
-    const fieldOf = (place: number) => (listed ? `p.${place}` : 'p')
-    const ranksOf = () => ({ ...atPercentages(percentagesOf(query), fieldOf), listed })
-    return planQuantiles(query, ranksOf, dataset, offer)
+    const ranks = { percentages: percentagesOf(query), listed: Array.isArray(query.p) }
+    return planQuantiles(query, ranks, dataset, offer)
   },
   subject(query, dataset) {
     const [p, ...others] = percentagesOf(query)
@@ -83,7 +53,7 @@ export const minimum: QuestionKind<'minimum'> = {
   heading: 'Median and percentiles',
   aggregates: ['min'],
   ...ofColumn,
-  plan: planAtEnd(minimumScore),
+  plan: (query, dataset, _, offer) => planQuantiles(query, { extreme: minimumScore }, dataset, offer),
 }
 
 /** The largest value of a column, or of a value per person. */
@@ -93,7 +63,7 @@ export const maximum: QuestionKind<'maximum'> = {
   heading: 'Median and percentiles',
   aggregates: ['max'],
   ...ofColumn,
-  plan: planAtEnd(maximumScore),
+  plan: (query, dataset, _, offer) => planQuantiles(query, { extreme: maximumScore }, dataset, offer),
 }
 
 export const medianStatistic: GroupStatisticKind<'median'> = {

@@ -1,4 +1,4 @@
-import { type FieldError, Refusal } from '../../privacy/refusal.ts'
+import { type FieldError, Refusal } from '../../../privacy/refusal.ts'
 
 /** Value of a field of a drafted declaration that its custodian has to fill in. */
 export const OPEN_QUESTION = 'TODO'

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
-import type { descriptionChange } from '../../../schemas/datasets/dataset.ts'
-import { refuseField } from '../../privacy/refusal.ts'
-import type { ColumnDeclaration, DatasetDeclaration } from './declaration.ts'
+import type { descriptionChange } from '../../../../schemas/datasets/dataset.ts'
+import type { ColumnDeclaration, DatasetDeclaration } from '../../../core/dataset/declaration.ts'
+import { refuseField } from '../../../privacy/refusal.ts'
 
 /** Changes of the texts that describe a dataset. An absent text stays as it is; `null` removes it. */
 export type DescriptionChange = z.output<typeof descriptionChange>
