@@ -13,7 +13,6 @@ import {
 import { planOfMeasured } from '../core/inference/measured-together.ts'
 import { planTopUp } from '../core/inference/top-up.ts'
 import type { AdditivePlan } from '../core/planner/additive/shape.ts'
-import { coverageReport } from '../core/planner/coverage.ts'
 import { cellCount } from '../core/planner/language/aggregate.ts'
 import { cellKeys } from '../core/planner/language/grouping.ts'
 import { plan } from '../core/planner/plan.ts'
@@ -31,6 +30,7 @@ import { epsilonNumber, NO_LOSS } from '../privacy/loss.ts'
 import { entry, must } from '../privacy/must.ts'
 import { Refusal, refuseField, refuseQuery } from '../privacy/refusal.ts'
 import type { Wire } from '../privacy/wire.ts'
+import { coverageReport } from './documents/coverage.ts'
 import { queryShown } from './documents/postprocessing.ts'
 
 /*

@@ -7,13 +7,10 @@ import { withDeclaredNames } from '../core/planner/language/declared-names.ts'
 import { planPredicate } from '../core/planner/language/predicate.ts'
 import type { Counted } from '../core/planner/price/stability.ts'
 import {
-  comparisonReport,
   planSession,
   priceOfSession,
   type SessionRequest,
-  sessionReport,
   sessionUnderTerms,
-  shortestSession,
   termsOfSession,
 } from '../core/planner/session.ts'
 import type { VersionUses } from '../datasets/catalog/version-uses.ts'
@@ -42,6 +39,7 @@ import {
 import { completeAttempt } from './attempt.ts'
 import { keyReused, storageExceeded, suspended } from './charge.ts'
 import { describeReceipt } from './documents/costs.ts'
+import { comparisonReport, sessionReport, shortestSession } from './documents/session.ts'
 import { isReachable, QuestionFailure, unreachable } from './failure.ts'
 import { keyOfRequest } from './identity.ts'
 import { requireReadable } from './release.ts'

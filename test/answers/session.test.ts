@@ -7,6 +7,7 @@ import {
   sessionPreview,
   session as sessionSchema,
 } from '../../schemas/answers/sparse-vector.ts'
+import { sessionReport } from '../../src/answers/documents/session.ts'
 import { AnswerFailure, QuestionFailure } from '../../src/answers/failure.ts'
 import { previewSession } from '../../src/answers/preview.ts'
 import {
@@ -25,7 +26,7 @@ import {
   sparseVectorMargin,
 } from '../../src/core/mechanisms/selection/sparse-vector.ts'
 import type { Aggregate } from '../../src/core/planner/language/aggregate.ts'
-import { planSession, type SessionRequest, sessionReport } from '../../src/core/planner/session.ts'
+import { planSession, type SessionRequest } from '../../src/core/planner/session.ts'
 import { createVersionUses } from '../../src/datasets/catalog/version-uses.ts'
 import { type Engine, EngineFailure } from '../../src/engines/engine.ts'
 import type { Ledger } from '../../src/ledger/ledger.ts'

@@ -1,12 +1,7 @@
 import { type GridColumn, isGrid, isNumeric, isTemporal } from '../../core/dataset/dataset.ts'
+import { ONE_NANO } from '../../core/dataset/grid-value.ts'
 import { dateText, instantText, parseInstant } from '../../core/dataset/iso-time.ts'
-import {
-  type Fraction,
-  fraction,
-  ONE_NANO,
-  plus,
-  times,
-} from '../../core/planner/language/expressions/linear.ts'
+import { type Fraction, fraction, plus, times } from '../../core/planner/language/expressions/linear.ts'
 import { type Grouping, planGrouping } from '../../core/planner/language/grouping.ts'
 import { decimalFromNumber } from '../../privacy/decimal.ts'
 import { must } from '../../privacy/must.ts'

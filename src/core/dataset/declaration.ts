@@ -15,14 +15,13 @@ import type {
   QueryLimits,
   StringColumn,
 } from './dataset.ts'
-import { parseGridValue, valueOfIndex } from './grid-value.ts'
-import { timeZoneNamed } from './iso-time.ts'
+import { ONE_NANO, parseGridValue, valueOfIndex } from './grid-value.ts'
+import { LONGEST_SPAN_SECONDS, timeZoneNamed } from './iso-time.ts'
 import { joinTree } from './joins.ts'
 import { DEFAULT_SELECTABLE, LONGEST_TEXT, MOST_CHARACTERS, MOST_TEXTS, MOST_VALUES } from './value-limits.ts'
 
 /** Largest number of digits after the decimal point of bounds and steps. */
 const GRID_FRACTION_DIGITS = EPSILON_FRACTION_DIGITS
-const ONE_NANO = 10n ** BigInt(GRID_FRACTION_DIGITS)
 /** Largest grid index. Up to it indexes are exact in doubles, and sums of 10^22 rows fit into 128 bits. */
 const LARGEST_INDEX = 2n ** 53n
 
@@ -405,9 +404,6 @@ function declareStep({ type, step }: GridDeclaration, report: Report): bigint {
   }
   return isPositive ? nano : ONE_NANO
 }
-
-/** Largest distance of the bounds of a column in a time zone whose clock changes, in seconds: 400 years. */
-const LONGEST_SPAN_SECONDS = 146_097n * 86_400n
 
 function declareTimeZone(
   declared: string,

@@ -12,7 +12,8 @@ export type GridValue = number | string
 
 /** Number of decimal digits of a value in its unit. */
 const FRACTION_DIGITS = 9
-const ONE_NANO = 10n ** BigInt(FRACTION_DIGITS)
+/** One unit of a column, in 1e-9 of it. */
+export const ONE_NANO = 10n ** BigInt(FRACTION_DIGITS)
 
 /** A value in 1e-9 of the unit, or the rule that it breaks. */
 export type ParsedGridValue = { readonly nano: bigint } | { readonly rule: string }

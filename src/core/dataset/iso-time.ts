@@ -7,7 +7,9 @@ import { entry } from '../../privacy/must.ts'
  * seconds are not counted, as in POSIX time.
  */
 
-const SECONDS_PER_DAY = 86_400n
+export const SECONDS_PER_DAY = 86_400n
+/** Largest distance of the bounds of a column in a time zone whose clock changes, in seconds: 400 years. */
+export const LONGEST_SPAN_SECONDS = 146_097n * SECONDS_PER_DAY
 const NANOSECONDS_PER_SECOND = 1_000_000_000n
 const MILLISECONDS_PER_SECOND = 1000
 const MILLISECONDS_PER_DAY = 86_400_000

@@ -1,9 +1,16 @@
 import { entry, must } from '../../privacy/must.ts'
-import type { Dataset, QueryableColumn } from '../dataset/dataset.ts'
+import type { Dataset } from '../dataset/dataset.ts'
 import { domainOf } from '../planner/identity/column-values.ts'
 import { type Aggregate, cellCount, type GroupKey, groupKeySize } from '../planner/language/aggregate.ts'
-import { columnNamed } from '../planner/language/columns.ts'
-import { type Conditions, cutsOf, isConstant, textOf, withConditions } from './elementary-cells.ts'
+import {
+  type ColumnKey,
+  type Conditions,
+  columnOf,
+  cutsOf,
+  isConstant,
+  textOf,
+  withConditions,
+} from './elementary-cells.ts'
 import { countsPeople, isUnbounded } from './linear-forms.ts'
 
 /*
@@ -74,9 +81,6 @@ export function columnsNeeded(aggregates: readonly Aggregate[], dataset: Dataset
   return needed
 }
 
-/** A key about one column. */
-type ColumnKey = Extract<GroupKey, { readonly column: string }>
-
 /** A key with fewer cells, and in which of them those of another one are; without a key, all are in one cell. */
 interface Merged {
   readonly key: GroupKey | undefined
@@ -113,8 +117,4 @@ function withFewerBins(
   if (edges.length === key.edges.length) return undefined
   const bins = key.edges.slice(0, -1).map((edge) => edges.findLastIndex((start) => start <= edge))
   return { key: { ...key, edges }, places: key.nullCell ? [...bins, edges.length - 1] : bins }
-}
-
-function columnOf(name: string, dataset: Dataset): QueryableColumn {
-  return must(columnNamed(dataset, name), 'a column')
 }

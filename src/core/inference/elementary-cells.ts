@@ -28,7 +28,7 @@ type Representative = bigint | string | typeof OTHER_TEXT | null
 const OTHER_TEXT = Symbol('a text that no comparison lists')
 
 /** A group key about one column. */
-type ColumnKey = Extract<GroupKey, { readonly column: string }>
+export type ColumnKey = Extract<GroupKey, { readonly column: string }>
 
 /** What tells the values of one column apart, by its text. */
 interface Cuts {
@@ -172,13 +172,14 @@ export function isConstant(column: QueryableColumn, { privacyUnit }: Dataset): b
   return privacyUnit.kind === 'person' && column.constantPerPerson === true
 }
 
-function columnOf(name: string, dataset: Dataset): QueryableColumn {
+/** Returns the column of a condition. */
+export function columnOf(name: string, dataset: Dataset): QueryableColumn {
   return must(columnNamed(dataset, name), 'a column')
 }
 
-/** A text that is equal for equal conditions. */
-export function textOf(condition: Comparison | ColumnKey): string {
-  return JSON.stringify(condition, (_, value) => (typeof value === 'bigint' ? String(value) : value))
+/** A text that is equal for equal values, such as conditions. */
+export function textOf(value: object): string {
+  return JSON.stringify(value, (_, each) => (typeof each === 'bigint' ? String(each) : each))
 }
 
 function comparisonsIn(predicate: Predicate | undefined): readonly Comparison[] {
@@ -198,7 +199,8 @@ function predicateOfKey(key: GroupKey): Predicate | undefined {
   return key.kind === 'predicate' ? key.predicate : undefined
 }
 
-function predicateOf(statistic: Statistic): Predicate | undefined {
+/** The condition on the rows that a statistic counts, if it has one of its own. */
+export function predicateOf(statistic: Statistic): Predicate | undefined {
   return 'where' in statistic ? statistic.where : undefined
 }
 

@@ -28,6 +28,7 @@ import {
   type LinearForm,
   linearForms,
   numberedUnknowns,
+  placesByUnknown,
   type Unknowns,
 } from './linear-forms.ts'
 import { type Interval, intervalOfRatio, partsOfRatio } from './ratios.ts'
@@ -303,13 +304,7 @@ export function isUnselected(plan: PaidPlan): boolean {
 
 /** The measured integers that are linked to some forms by common unknowns. */
 function connected(all: readonly Measured[], forms: readonly LinearForm[]): readonly Measured[] {
-  const byUnknown = new Map<number, number[]>()
-  for (const [place, { form }] of all.entries())
-    for (const unknown of form.keys()) {
-      const list = byUnknown.get(unknown)
-      if (list === undefined) byUnknown.set(unknown, [place])
-      else list.push(place)
-    }
+  const byUnknown = placesByUnknown(all.map(({ form }) => form))
   const reached = new Set<number>()
   const seen = new Set<number>()
   const queue = forms.flatMap((form) => [...form.keys()])

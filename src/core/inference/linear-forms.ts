@@ -5,10 +5,9 @@ import {
   type Aggregate,
   type Clamp,
   countsRowsOfPeople,
-  type Predicate,
   type Statistic,
 } from '../planner/language/aggregate.ts'
-import { columnsOf, type ElementaryCells } from './elementary-cells.ts'
+import { columnsOf, type ElementaryCells, predicateOf, textOf } from './elementary-cells.ts'
 
 /*
  * Every exact integer of a sum or count is a linear form in unknown integers, such as the number of rows of an elementary
@@ -23,6 +22,21 @@ import { columnsOf, type ElementaryCells } from './elementary-cells.ts'
 
 /** Integer coefficients of unknowns, by their numbers. */
 export type LinearForm = ReadonlyMap<number, bigint>
+
+/** The places of the forms that have each unknown. */
+export function placesByUnknown(
+  forms: readonly LinearForm[],
+  among: Iterable<number> = forms.keys(),
+): ReadonlyMap<number, readonly number[]> {
+  const places = new Map<number, number[]>()
+  for (const place of among)
+    for (const unknown of entry(forms, place).keys()) {
+      const list = places.get(unknown)
+      if (list === undefined) places.set(unknown, [place])
+      else list.push(place)
+    }
+  return places
+}
 
 /** Numbers for unknowns, which are texts. */
 export type Unknowns = (unknown: string) => number
@@ -61,7 +75,7 @@ function formsOfProfile({ where, groupBy }: Aggregate, unknowns: Unknowns): read
   return groupBy.flatMap((key) => {
     if (key.kind !== 'rows-of-person') throw new RangeError('the number of rows is the only key')
     const ranges = key.edges.slice(0, -1).map((edge, place) => [edge, entry(key.edges, place + 1)])
-    return ranges.map((range) => new Map([[unknowns(quantityOf({ where, range })), 1n]]))
+    return ranges.map((range) => new Map([[unknowns(textOf({ where, range })), 1n]]))
   })
 }
 
@@ -145,9 +159,9 @@ function formsOf(
   const terms = termsOf(statistic)
   if (terms === undefined) return undefined
   const { placeOf, boundOf } = selection
-  const counts = cells.satisfying(statistic.kind === 'affine-count' ? undefined : conditionOf(statistic))
+  const counts = cells.satisfying(statistic.kind === 'affine-count' ? undefined : predicateOf(statistic))
   const values = columnsOf(statistic).map(cells.withValue)
-  const holds = cells.satisfying(conditionOf(statistic))
+  const holds = cells.satisfying(predicateOf(statistic))
   const placeIfCounted = (cell: number) =>
     counts(cell) && values.every((test) => test(cell)) ? placeOf(cell) : undefined
   for (let constant = 0; constant < cells.constant; constant += 1) {
@@ -167,10 +181,6 @@ function formsOf(
         add(place, [quantity, bound, constant, parts.join()], coefficient)
   }
   return forms
-}
-
-function conditionOf(statistic: Statistic): Predicate | undefined {
-  return 'where' in statistic ? statistic.where : undefined
 }
 
 /** What a row, or a person, adds to a statistic: coefficients of quantities. */
@@ -211,7 +221,7 @@ function termsOf(statistic: Statistic): Terms | undefined {
     case 'affine-sum':
     case 'affine-square-sum': {
       const { factor, offset, perPerson, column, clamp } = statistic
-      const value = perPerson === undefined ? sumOf(must(column, 'a column'), clamp) : quantityOf(perPerson)
+      const value = perPerson === undefined ? sumOf(must(column, 'a column'), clamp) : textOf(perPerson)
       return {
         of: perPerson === undefined ? 'rows' : 'people',
         each:
@@ -253,10 +263,5 @@ function productTerms([x, f, o]: Affine, [y, g, p]: Affine): Terms['each'] {
 
 /** The sum of a column, whose values are clamped to some bounds or to none beyond the declared ones. */
 function sumOf(column: string, clamp: Clamp | undefined): string {
-  return quantityOf({ column, ...defined({ clamp }) })
-}
-
-/** A text that is equal for equal quantities. */
-function quantityOf(value: object): string {
-  return JSON.stringify(value, (_, each) => (typeof each === 'bigint' ? String(each) : each))
+  return textOf({ column, ...defined({ clamp }) })
 }

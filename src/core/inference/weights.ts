@@ -1,7 +1,7 @@
 import { entry, must } from '../../privacy/must.ts'
 import { greatestCommonDivisor } from '../../privacy/rational.ts'
 import { type Identity, identitiesOf, type Steps, TARGET } from './identities.ts'
-import type { LinearForm } from './linear-forms.ts'
+import { type LinearForm, placesByUnknown } from './linear-forms.ts'
 
 /** Exact weights of measured integers, in grid units: the estimate is the sum of weight * integer / denominator. */
 export interface Weights {
@@ -55,18 +55,13 @@ export function bestWeights(
 
 /** The places of forms whose unknowns are all in one of the wanted forms. */
 function placesWithin(forms: readonly LinearForm[], wanted: readonly LinearForm[]): readonly number[] {
-  const wantedBy = new Map<number, LinearForm[]>()
-  for (const form of wanted)
-    for (const unknown of form.keys()) {
-      const list = wantedBy.get(unknown)
-      if (list === undefined) wantedBy.set(unknown, [form])
-      else list.push(form)
-    }
+  const wantedBy = placesByUnknown(wanted)
   return [...forms.keys()].filter((place) => {
     const unknowns = [...entry(forms, place).keys()]
     const [first] = unknowns
     const candidates = first === undefined ? undefined : wantedBy.get(first)
-    return candidates?.some((form) => unknowns.every((unknown) => form.has(unknown))) === true
+    const hasAll = (form: LinearForm) => unknowns.every((unknown) => form.has(unknown))
+    return candidates?.some((candidate) => hasAll(entry(wanted, candidate))) === true
   })
 }
 
@@ -143,13 +138,7 @@ interface Components {
 
 /** Divides forms into components without common unknowns, each of which is a system of its own. */
 function componentsOf(forms: readonly LinearForm[], among: readonly number[]): Components {
-  const byUnknown = new Map<number, number[]>()
-  for (const place of among)
-    for (const unknown of entry(forms, place).keys()) {
-      const list = byUnknown.get(unknown)
-      if (list === undefined) byUnknown.set(unknown, [place])
-      else list.push(place)
-    }
+  const byUnknown = placesByUnknown(forms, among)
   const componentOf = new Map<number, number>()
   const components: number[][] = []
   const reached = new Set<number>()

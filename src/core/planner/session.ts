@@ -1,7 +1,6 @@
 import type { z } from 'zod'
 import type { sessionRequest } from '../../../schemas/answers/sparse-vector.ts'
 import type { Amount } from '../../privacy/accounting.ts'
-import { defined } from '../../privacy/defined.ts'
 import {
   coversLoss,
   DEFAULT_CONFIDENCE,
@@ -17,13 +16,9 @@ import {
   LEAST_SPARSE_VECTOR_EPSILON_NANO,
   type SparseVectorMeasurement,
   sparseVectorGapAccuracy,
-  sparseVectorMargin,
   sparseVectorPrivacyMap,
   sparseVectorRho,
-  sparseVectorShares,
-  type ThresholdAnswer,
 } from '../mechanisms/selection/sparse-vector.ts'
-import { coverageOfSelection } from './coverage.ts'
 import {
   type ContributionReport,
   contributionTo,
@@ -37,15 +32,6 @@ import { type Counted, stabilityOfCounts } from './price/stability.ts'
 
 /** Session of the sparse vector technique as an analyst requests it. */
 export type SessionRequest = z.output<typeof sessionRequest>
-
-/** Returns a request as it was made, in its shortest form: without the fields that equal their defaults. */
-export function shortestSession({ of, contribution, ...request }: SessionRequest): SessionRequest {
-  return {
-    ...request,
-    ...(of === undefined || of === 'rows' ? {} : { of }),
-    ...defined({ contribution }),
-  }
-}
 
 /** Everything that is decided about a session before it is charged. It depends on public facts only. */
 export interface SessionPlan {
@@ -151,46 +137,4 @@ export function sessionUnderTerms(
   if (!coversLoss(measurement.loss, sparseVectorPrivacyMap(measurement)))
     throw new Error('the terms of a session do not fit what was charged for it')
   return { threshold: BigInt(terms.threshold), counted: terms.counted, measurement }
-}
-
-/** Numbers of questions for which a preview states the margin. */
-const STATED_QUESTIONS = [1, 10, 100, 1_000]
-
-/** Describes a session's noise and accuracy, which are public before it is paid for. */
-export function sessionReport({ dataset, threshold, counted, measurement, contribution }: SessionPlan) {
-  const { positives, sensitivity, monotonic, thresholdScale, questionScale, fractionBits } = measurement
-  const granularity = 2 ** -fractionBits
-  const shares = sparseVectorShares(measurement)
-  const gap = sparseVectorGapAccuracy(measurement, DEFAULT_CONFIDENCE)
-  return {
-    dataset: dataset.id,
-    datasetVersion: dataset.version,
-    threshold: Number(threshold),
-    positives,
-    ...(counted.of === 'people' ? { of: counted.of } : {}),
-    ...defined({ contribution }),
-    coverage: coverageOfSelection({ dataset, contribution, part: 'one question', subject: counted.of }),
-    noise: {
-      mechanism: 'sparse-vector' as const,
-      neighbours: dataset.neighbours,
-      monotonic,
-      sensitivity: Number(sensitivity),
-      granularity,
-      threshold: { scale: Number(thresholdScale) * granularity, epsilon: epsilonNumber(shares.threshold) },
-      questions: { scale: Number(questionScale) * granularity, epsilon: epsilonNumber(shares.questions) },
-    },
-    accuracy: {
-      confidence: DEFAULT_CONFIDENCE,
-      halfWidths: STATED_QUESTIONS.map((questions) => ({
-        questions,
-        halfWidth: sparseVectorMargin(measurement, DEFAULT_CONFIDENCE, questions),
-      })),
-      gap: { halfWidth: gap.halfWidth, expectedAbsoluteError: gap.expectedAbsoluteError },
-    },
-  }
-}
-
-/** One answer, its gap in rows or people. */
-export function comparisonReport(answer: ThresholdAnswer, { fractionBits }: SparseVectorMeasurement) {
-  return answer.above ? { above: true, gap: Number(answer.gap) * 2 ** -fractionBits } : { above: false }
 }

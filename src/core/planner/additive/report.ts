@@ -21,7 +21,7 @@ import type {
 } from '../report-kinds.ts'
 import { estimatorsOf, isForeseeable, rangeOf } from './estimates/estimate-kinds.ts'
 import { intervalAround, type NumberAt, type Released } from './estimates/estimator.ts'
-import { errorAt, measurementAt, numberAt, statisticAt, unitOf } from './estimates/noisy-statistic.ts'
+import { errorAt, numberAt, unitOf } from './estimates/noisy-statistic.ts'
 import { ridgeOf } from './estimates/regression.ts'
 import { type AdditivePlan, type Estimate, namesOf, type Shown, shown, temporalType } from './shape.ts'
 
@@ -32,7 +32,7 @@ import { type AdditivePlan, type Estimate, namesOf, type Shown, shown, temporalT
 
 /** The noise of a plan's statistics; public before the query is paid for. */
 export function noiseOfAdditive(plan: AdditivePlan): AdditiveNoise {
-  const first = measurementAt(plan, 0)
+  const first = entry(plan.measurements, 0)
   const facts = {
     mechanism: first.mechanism,
     ...defined({ calibration: first.calibration }),
@@ -42,7 +42,7 @@ export function noiseOfAdditive(plan: AdditivePlan): AdditiveNoise {
   return {
     ...facts,
     statistics: plan.measurements.map(({ loss }, place) => ({
-      ...nameOf(statisticAt(plan, place)),
+      ...nameOf(entry(plan.aggregate.statistics, place)),
       ...statisticNoise(plan, place),
       // The Gaussian mechanism releases them as one vector: none has a separate share.
       ...(first.mechanism === 'gaussian' ? {} : { epsilon: epsilonNumber(loss.epsilonNano) }),
@@ -97,7 +97,7 @@ function publicDivisor({ estimates }: AdditivePlan): number {
 }
 
 function statisticNoise(plan: AdditivePlan, place: number, divisor = 1): StatisticNoise {
-  const measurement = measurementAt(plan, place)
+  const measurement = entry(plan.measurements, place)
   const { mechanism, noise } = measurement
   const stated = statedNoise(measurement, unitOf(plan, place) / divisor)
   return mechanism === 'geometric' && noise.kind === 'discrete-laplace'
@@ -192,7 +192,7 @@ function partsOf(plan: AdditivePlan): Pick<AccuracyReport, 'statistics'> {
   const each = 1 - (1 - confidence) / measurements.length
   return {
     statistics: measurements.map((_, place) => ({
-      ...nameOf(statisticAt(plan, place)),
+      ...nameOf(entry(plan.aggregate.statistics, place)),
       ...errorAt(plan, place, each),
     })),
   }

@@ -2,7 +2,8 @@ import type { GroupingColumn } from '../../../../schemas/answers/query.ts'
 import { divideRoundingDown, divideRoundingUp } from '../../../privacy/rational.ts'
 import { refuseQuery } from '../../../privacy/refusal.ts'
 import type { TemporalColumn } from '../../dataset/dataset.ts'
-import { parseGridValue } from '../../dataset/grid-value.ts'
+import { ONE_NANO, parseGridValue } from '../../dataset/grid-value.ts'
+import { SECONDS_PER_DAY } from '../../dataset/iso-time.ts'
 import type { GroupKey } from './aggregate.ts'
 import { cycleOf, type Period, parsePeriod, periodAt, periodName, startOf } from './calendar.ts'
 
@@ -20,9 +21,6 @@ export interface CalendarCells {
  */
 const MOST_EVEN_PERIODS = 100_000
 const MOST_UNEVEN_PERIODS = 2_000
-
-const ONE_NANO = 1_000_000_000n
-const SECONDS_PER_DAY = 86_400n
 
 /** The periods into which a column is divided, by their numbers. */
 export interface Periods {

@@ -1,7 +1,7 @@
 import { Temporal } from 'temporal-polyfill'
 import { entry } from '../../../privacy/must.ts'
 import { divideRoundingDown } from '../../../privacy/rational.ts'
-import { parseDate } from '../../dataset/iso-time.ts'
+import { parseDate, SECONDS_PER_DAY } from '../../dataset/iso-time.ts'
 
 /*
  * Periods of the proleptic Gregorian calendar in UTC, with weeks as in ISO 8601. The periods of one kind are numbered
@@ -24,7 +24,6 @@ export interface Cycle {
 }
 
 const SECONDS_PER_HOUR = 3600n
-const SECONDS_PER_DAY = 86_400n
 const MILLISECONDS_PER_DAY = 86_400_000
 const DAYS_PER_WEEK = 7
 /** 1970-01-01 was a Thursday: the number of days since the Monday before it. */

@@ -2,23 +2,15 @@ import type { ClampRequest, ContributionRequest } from '../../../../schemas/answ
 import { decimalFromNumber, numberFromDecimal } from '../../../privacy/decimal.ts'
 import { refuseQuery } from '../../../privacy/refusal.ts'
 import type { Dataset, NumericColumn } from '../../dataset/dataset.ts'
+import { ONE_NANO } from '../../dataset/grid-value.ts'
 import type { Bounding, PersonValue } from './aggregate.ts'
 import { type Clamped, clampedName, clampField, requireClamped } from './clamp.ts'
 import { ANY, type ColumnRule, NUMBERS, requireColumnOf } from './column-rules.ts'
 import { mostOfPerson } from './contribution.ts'
 
-/** Value that each person has in a cell, computed from the person's rows of a column there. */
-export type PersonValueKind = PersonValue['kind']
-
-/** A value of each person, and its grid in the form of a column, which estimates and reports take. */
-export interface PlannedPersonValue {
-  readonly value: PersonValue
-  readonly column: NumericColumn
-}
-
 /** The request for a value of each person. */
 export interface PersonValueRequest {
-  readonly kind: PersonValueKind
+  readonly kind: PersonValue['kind']
   readonly column: string
   /** Path of the column in the request. */
   readonly field: string
@@ -31,6 +23,7 @@ export interface PersonValueRequest {
  * Plans a value of each person: the sum, the count or the mean of a column over the person's bounded rows in a cell,
  * which are those where it is not NULL. Its bounds follow from those of the column and the number of rows; `perPerson`
  * bounds narrow them.
+ * @returns the value, and its grid in the form of a column, which estimates and reports take
  * @throws Refusal `query-does-not-fit` for a dataset without people, a column that does not fit, or bounds that are
  * reversed, off the grid or out of reach.
  */
@@ -38,7 +31,7 @@ export function planPersonValue(
   request: PersonValueRequest,
   dataset: Dataset,
   bounding: Bounding,
-): PlannedPersonValue {
+): { readonly value: PersonValue; readonly column: NumericColumn } {
   const { kind, column: name, field, contribution } = request
   if (dataset.privacyUnit.kind === 'row') {
     const rule = 'applies to datasets whose privacy unit is a person; here each row is a privacy unit'
@@ -56,7 +49,7 @@ export const PERSON_VALUE_COLUMNS = {
   sum: NUMBERS,
   count: ANY,
   mean: NUMBERS,
-} satisfies { readonly [Kind in PersonValueKind]: ColumnRule }
+} satisfies { readonly [Kind in PersonValue['kind']]: ColumnRule }
 
 /** The grid of one row's contribution to a person's value. */
 function gridOf({ kind, field, ...asked }: PersonValueRequest, dataset: Dataset): Clamped<NumericColumn> {
@@ -69,10 +62,8 @@ function gridOf({ kind, field, ...asked }: PersonValueRequest, dataset: Dataset)
   return { name, type: 'integer', nullable, invalidValue, ...ones }
 }
 
-const ONE_NANO = 1_000_000_000n
-
 /** The grid of the value of 1 to `rows` rows. */
-function widened(column: NumericColumn, kind: PersonValueKind, rows: bigint): NumericColumn {
+function widened(column: NumericColumn, kind: PersonValue['kind'], rows: bigint): NumericColumn {
   const { lowerIndex, upperIndex } = column
   switch (kind) {
     case 'mean':

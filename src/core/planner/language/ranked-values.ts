@@ -51,25 +51,21 @@ export function rankedKey({ name, lowerIndex, upperIndex }: GridColumn): string 
 /**
  * Counts the values that quantiles of groups read: those of each column in each group, once for each column.
  * @param cells the number of groups
+ * @returns adds a column; it refuses with `query-does-not-fit` if all columns so far may have too many values
  */
 export function valuesInGroups(
   cells: number,
   dataset: Dataset,
-): {
-  /** @throws Refusal `query-does-not-fit` if all columns so far may have too many values. */
-  readonly add: (ranked: RankedColumn, field: string) => void
-} {
+): (ranked: RankedColumn, field: string) => void {
   const mostOf = new Map<string, number>()
-  return {
-    add({ column, mostValues }, field) {
-      mostOf.set(rankedKey(column), Math.min(mostValues * cells, mostRows(dataset)))
-      const total = mostOf.values().reduce((sum, most) => sum + most, 0)
-      if (total <= MOST_VALUES) return
-      const rule =
-        `must have at most ${MOST_VALUES} values in all groups and columns together, and ${column.name} may have ${mostValues} in ` +
-        `each of ${cells} groups: ask for fewer groups, or for a batch with one query for each group`
-      throw refuseQuery(field, rule)
-    },
+  return ({ column, mostValues }, field) => {
+    mostOf.set(rankedKey(column), Math.min(mostValues * cells, mostRows(dataset)))
+    const total = mostOf.values().reduce((sum, most) => sum + most, 0)
+    if (total <= MOST_VALUES) return
+    const rule =
+      `must have at most ${MOST_VALUES} values in all groups and columns together, and ${column.name} may have ${mostValues} in ` +
+      `each of ${cells} groups: ask for fewer groups, or for a batch with one query for each group`
+    throw refuseQuery(field, rule)
   }
 }
 

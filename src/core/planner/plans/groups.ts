@@ -188,7 +188,7 @@ function quantileSettings(
   groupings: readonly Grouping[],
 ) {
   const groupBy = groupings.map(({ key }) => key)
-  const values = valuesInGroups(cellCount({ groupBy }), dataset)
+  const addValues = valuesInGroups(cellCount({ groupBy }), dataset)
   return query.statistics.flatMap((statistic, place) => {
     const percentage = percentages[place]
     if (percentage === undefined || !('column' in statistic) || typeof statistic.column !== 'string')
@@ -196,7 +196,7 @@ function quantileSettings(
     const field = `statistics.${place}`
     const { clamp } = 'clamp' in statistic ? statistic : {}
     const ranked = requireRankable(dataset, { column: statistic.column, clamp }, `${field}.column`)
-    values.add(ranked, `${field}.column`)
+    addValues(ranked, `${field}.column`)
     const { column } = ranked
     const score = percentageScore(percentage, `${field}.p`)
     const counted = { of: 'rows', bounding } as const

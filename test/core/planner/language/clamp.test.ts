@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { coverageReport } from '../../../../src/core/planner/coverage.ts'
+import { coverageReport } from '../../../../src/answers/documents/coverage.ts'
 import { normalForm } from '../../../../src/core/planner/identity/normal-form.ts'
 import { domainOf, measuredAccuracy } from '../../../../src/core/planner/report.ts'
 import { estimatesOf, planFor, planOf, refusalOf } from '../planned.ts'

@@ -1,15 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { query as querySchema } from '../../../../schemas/answers/query.ts'
+import { sessionReport } from '../../../../src/answers/documents/session.ts'
 import type { Dataset } from '../../../../src/core/dataset/dataset.ts'
 import { plan } from '../../../../src/core/planner/plan.ts'
 import type { Plan } from '../../../../src/core/planner/plans/plan-kinds.ts'
 import { accuracyReport } from '../../../../src/core/planner/report.ts'
-import {
-  planSession,
-  sessionReport,
-  sessionUnderTerms,
-  termsOfSession,
-} from '../../../../src/core/planner/session.ts'
+import { planSession, sessionUnderTerms, termsOfSession } from '../../../../src/core/planner/session.ts'
 import { canonicalJson } from '../../../../src/ledger/canonical.ts'
 import { epsilonNumber } from '../../../../src/privacy/loss.ts'
 import type { Neighbours } from '../../../../src/privacy/neighbours.ts'

@@ -1,41 +1,31 @@
 import { numberFromDecimal } from '../../../../privacy/decimal.ts'
 import { entry } from '../../../../privacy/must.ts'
 import type { Dataset } from '../../../dataset/dataset.ts'
-import type { Measurement } from '../../../mechanisms/measurement.ts'
+import { ONE_NANO } from '../../../dataset/grid-value.ts'
 import { accuracy } from '../../../mechanisms/mechanism.ts'
 import { noiseOf } from '../../../mechanisms/noise/combined-noise.ts'
 import type { Noise } from '../../../mechanisms/noise/weighted-noise.ts'
-import type { AffineTerm, Statistic, Summand } from '../../language/aggregate.ts'
+import type { AffineTerm, Summand } from '../../language/aggregate.ts'
 import { MULTIPLIED, requireColumnOf } from '../../language/column-rules.ts'
 import { measuredColumn } from '../../language/measured-column.ts'
 import type { ErrorReport } from '../../report-kinds.ts'
 import type { AdditivePlan } from '../shape.ts'
 
-/** The statistic at this place of a plan. */
-export function statisticAt({ aggregate }: AdditivePlan, place: number): Statistic {
-  return entry(aggregate.statistics, place)
-}
-
-/** The measurement of the statistic at this place. */
-export function measurementAt({ measurements }: AdditivePlan, place: number): Measurement {
-  return entry(measurements, place)
-}
-
 /** The noise of the statistic at this place, in the unit that people read. */
 export function noiseAt(plan: AdditivePlan, place: number): Noise {
-  return noiseOf(measurementAt(plan, place), unitOf(plan, place))
+  return noiseOf(entry(plan.measurements, place), unitOf(plan, place))
 }
 
 /** Error bounds of the statistic at this place by itself, in the unit that people read. */
 export function errorAt(plan: AdditivePlan, place: number, confidence: number): ErrorReport {
-  const stated = accuracy(measurementAt(plan, place), confidence)
+  const stated = accuracy(entry(plan.measurements, place), confidence)
   const unit = unitOf(plan, place)
   return { halfWidth: stated.halfWidth * unit, expectedAbsoluteError: stated.expectedAbsoluteError * unit }
 }
 
 /** Converts a noisy integer from output units to the unit that people read. */
 export function numberAt(plan: AdditivePlan, place: number, integer: bigint): number {
-  const { fractionBits } = measurementAt(plan, place)
+  const { fractionBits } = entry(plan.measurements, place)
   const { unitNano, power, factor } = gridOf(plan, place)
   return numberFromDecimal(integer * unitNano, 9 * power) / factor / 2 ** fractionBits
 }
@@ -46,8 +36,6 @@ export function unitOf(plan: AdditivePlan, place: number): number {
   return numberFromDecimal(unitNano, 9 * power) / factor
 }
 
-const ONE_NANO = 1_000_000_000n
-
 interface Grid {
   readonly unitNano: bigint
   readonly power: number
@@ -56,7 +44,7 @@ interface Grid {
 
 /** A grid unit is unitNano * 1e-9^power / factor. */
 function gridOf(plan: AdditivePlan, place: number): Grid {
-  const statistic = statisticAt(plan, place)
+  const statistic = entry(plan.aggregate.statistics, place)
   switch (statistic.kind) {
     case 'count':
     case 'count-people':

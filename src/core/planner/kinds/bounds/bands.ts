@@ -1,12 +1,11 @@
 import { divideRoundingUp } from '../../../../privacy/rational.ts'
 import { type GridColumn, isTemporal } from '../../../dataset/dataset.ts'
+import { ONE_NANO } from '../../../dataset/grid-value.ts'
 
 /*
  * Bands of a column: between powers of two of its unit on both sides of 0, and 0 by itself. For dates and timestamps,
  * whose 0 means nothing, between powers of two of steps from the lower bound. The bands follow from the declaration alone.
  */
-
-const ONE_NANO = 1_000_000_000n
 
 /** Returns the edges of the bands as grid indexes, increasing: band i holds edges[i] <= index < edges[i + 1]. */
 export function bandEdges(column: GridColumn): readonly bigint[] {

@@ -6,7 +6,7 @@ import {
   isTemporal,
   type QueryableColumn,
 } from '../../../dataset/dataset.ts'
-import { parseGridValue } from '../../../dataset/grid-value.ts'
+import { ONE_NANO, parseGridValue } from '../../../dataset/grid-value.ts'
 import type { Predicate } from '../aggregate.ts'
 import { type Branch, type Formula, inputsOf } from '../formula.ts'
 import {
@@ -16,7 +16,6 @@ import {
   type Fraction,
   fraction,
   type Linear,
-  ONE_NANO,
   requireIndexes,
   stepNanoOf,
   written,

@@ -8,10 +8,11 @@ import {
   type TemporalColumn,
   type TimestampColumn,
 } from '../../../dataset/dataset.ts'
-import { timeZoneNamed } from '../../../dataset/iso-time.ts'
+import { ONE_NANO } from '../../../dataset/grid-value.ts'
+import { LONGEST_SPAN_SECONDS, SECONDS_PER_DAY, timeZoneNamed } from '../../../dataset/iso-time.ts'
 import { type Period, periodAt, startOf } from '../calendar.ts'
 import type { Formula } from '../formula.ts'
-import { columnText, ONE_NANO, requireIndexes } from './linear.ts'
+import { columnText, requireIndexes } from './linear.ts'
 import { ExpressionError } from './parse.ts'
 
 /* Parts of dates and timestamps in UTC, with weeks from Monday. A timestamp has the parts of its date, and its hour. */
@@ -20,7 +21,6 @@ const PARTS = ['date', 'year', 'quarter', 'month', 'day', 'weekday', 'hour'] as 
 
 type DatePart = (typeof PARTS)[number]
 
-const SECONDS_PER_DAY = 86_400n
 /** 1970-01-01 was a Thursday: the number of days since the Monday before it. */
 const DAYS_SINCE_MONDAY = 3n
 /** Largest number of periods among which engines search. */
@@ -169,9 +169,6 @@ function dayOfMonth(name: string, date: DateColumn): NumericColumn {
   const plus = found.map((month) => 1n - startOf('month', month) / SECONDS_PER_DAY)
   return numbers(name, date, [1n, 31n], { kind: 'steps', column: date.name, edges, plus, factor: 1n })
 }
-
-/** Largest number of years between the bounds of a column whose clock changes. */
-const LONGEST_SPAN_SECONDS = 146_097n * SECONDS_PER_DAY
 
 /**
  * The time on the clock of a zone, as if it were UTC. Before and after a change of the clock the offset is another constant, so

@@ -9,7 +9,7 @@ import {
   isGrid,
   type QueryableColumn,
 } from '../../../dataset/dataset.ts'
-import { parseGridValue, valueOfIndex } from '../../../dataset/grid-value.ts'
+import { ONE_NANO, parseGridValue, valueOfIndex } from '../../../dataset/grid-value.ts'
 import type { Predicate } from '../aggregate.ts'
 import { binText } from '../bin-text.ts'
 import { planPredicateOver } from '../comparisons.ts'
@@ -23,7 +23,6 @@ import {
   fraction,
   type Linear,
   linearOf,
-  ONE_NANO,
   scaled,
   sumOf,
 } from './linear.ts'

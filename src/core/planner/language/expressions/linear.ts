@@ -7,6 +7,7 @@ import {
   type NumericColumn,
   type QueryableColumn,
 } from '../../../dataset/dataset.ts'
+import { ONE_NANO } from '../../../dataset/grid-value.ts'
 import type { Formula } from '../formula.ts'
 import { ExpressionError, writtenName } from './parse.ts'
 
@@ -33,7 +34,6 @@ export interface Linear {
   readonly constant: Fraction
 }
 
-export const ONE_NANO = 1_000_000_000n
 const ZERO: Fraction = { numerator: 0n, denominator: 1n }
 const ONE: Fraction = { numerator: 1n, denominator: 1n }
 /** Largest index of a column, as declarations have it. */

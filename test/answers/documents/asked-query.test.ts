@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type Query, query as querySchema } from '../../../../schemas/answers/query.ts'
-import { shortestQuery } from '../../../../src/core/planner/identity/asked-query.ts'
+import { type Query, query as querySchema } from '../../../schemas/answers/query.ts'
+import { shortestQuery } from '../../../src/answers/documents/asked-query.ts'
 
 /** The examples of all kinds of queries, with the names of the fields of their kind. */
 const examples = querySchema.options.flatMap(({ shape, meta }) =>

@@ -1,7 +1,7 @@
-import type { Query } from '../../../../schemas/answers/query.ts'
-import { DEFAULT_CONFIDENCE } from '../../../privacy/loss.ts'
-import { questionKinds } from '../kinds/question-kinds.ts'
-import type { Fields } from './normal-fields.ts'
+import type { Query } from '../../../schemas/answers/query.ts'
+import type { Fields } from '../../core/planner/identity/normal-fields.ts'
+import { questionKinds } from '../../core/planner/kinds/question-kinds.ts'
+import { DEFAULT_CONFIDENCE } from '../../privacy/loss.ts'
 
 /**
  * Returns a query as it was asked, in its shortest form: without the fields that equal their defaults. The schema of

@@ -1,13 +1,13 @@
 import type { coverageReport as report } from '../../../schemas/answers/answer.ts'
+import type { Coverage, Dataset } from '../../core/dataset/dataset.ts'
+import { isJoined } from '../../core/dataset/joins.ts'
+import { questionKinds } from '../../core/planner/kinds/question-kinds.ts'
+import { clampsOf } from '../../core/planner/language/clamp.ts'
+import type { ContributionReport } from '../../core/planner/language/contribution.ts'
+import type { Plan } from '../../core/planner/plans/plan-kinds.ts'
 import { epsilonNumber } from '../../privacy/loss.ts'
 import { type PersonUnit, plausibleRowsOf } from '../../privacy/neighbours.ts'
 import type { Wire } from '../../privacy/wire.ts'
-import type { Coverage, Dataset } from '../dataset/dataset.ts'
-import { isJoined } from '../dataset/joins.ts'
-import { questionKinds } from './kinds/question-kinds.ts'
-import { clampsOf } from './language/clamp.ts'
-import type { ContributionReport } from './language/contribution.ts'
-import type { Plan } from './plans/plan-kinds.ts'
 
 /** What a half-width does not cover, as far as it is known. */
 export type CoverageReport = Wire<typeof report>
