@@ -1,6 +1,13 @@
-import { haarPrecisions, levelsFor, varianceOfPrefix } from '../../src/core/workloads/ordered.ts'
+import { haarPrecisions, levelsFor } from '../../src/core/workloads/ordered.ts'
 import { entry } from '../../src/privacy/must.ts'
-import { ADULT, deviationsOf, rootMeanSquare, WORKLOADS, waysOf } from '../core/workloads/known-errors.ts'
+import {
+  ADULT,
+  deviationsOf,
+  rootMeanSquare,
+  varianceOfPrefix,
+  WORKLOADS,
+  waysOf,
+} from '../core/workloads/known-errors.ts'
 
 /*
  * Drawings of docs/concepts.md, and the errors in docs/budget.md, which are those of the service. `pictures.ts` writes them in both

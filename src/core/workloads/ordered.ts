@@ -121,14 +121,6 @@ export function haarPrecisions(
   return precisions
 }
 
-/** The variance of the count of the first `prefix` cells, by the variance of each level's nodes. */
-export function varianceOfPrefix(prefix: number, variances: readonly number[]): number {
-  return factorsOf(prefix, variances.length - 1).reduce(
-    (sum, factor, level) => sum + factor ** 2 * entry(variances, level),
-    0,
-  )
-}
-
 /** A cumulative count of the first `prefix` cells and its factor in a linear combination. */
 export interface WeightedPrefix {
   readonly prefix: number

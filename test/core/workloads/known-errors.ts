@@ -3,8 +3,10 @@ import { deviationOfMany } from '../../../src/core/mechanisms/noise/many-noises.
 import type { Noise } from '../../../src/core/mechanisms/noise/weighted-noise.ts'
 import { type ColumnSet, cellsIn, setsOf } from '../../../src/core/workloads/column-sets.ts'
 import { cellFactors, errorOf } from '../../../src/core/workloads/errors.ts'
+import { factorsOf } from '../../../src/core/workloads/ordered.ts'
 import { reconstructionOf } from '../../../src/core/workloads/reconstruction.ts'
 import { type Objective, sharesOf } from '../../../src/core/workloads/shares.ts'
+import { entry } from '../../../src/privacy/must.ts'
 
 /** Cells of the columns of two datasets by which mechanisms for many tables are compared in the literature. */
 export const ADULT = [100, 100, 100, 99, 85, 42, 16, 15, 9, 7, 6, 5, 2, 2]
@@ -60,4 +62,12 @@ export function rootMeanSquare(
 /** The tables of some numbers of columns. */
 export function waysOf(sizes: readonly number[], ways: readonly number[]): readonly ColumnSet[] {
   return ways.flatMap((each) => setsOf(each, sizes.length))
+}
+
+/** The variance of the count of the first `prefix` cells, by the variance of each level's nodes. */
+export function varianceOfPrefix(prefix: number, variances: readonly number[]): number {
+  return factorsOf(prefix, variances.length - 1).reduce(
+    (sum, factor, level) => sum + factor ** 2 * entry(variances, level),
+    0,
+  )
 }

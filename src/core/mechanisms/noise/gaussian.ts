@@ -79,20 +79,13 @@ export function calibrateGaussian(
   return entry(calibrateGaussianJointly([sensitivity], epsilonNano, delta, calibration), 0)
 }
 
-/** How far one unit moves several vectors together, where that is less than the sum of their sensitivities. */
-export interface JointMoves {
-  /** For every move that a unit can make, the sensitivity of each vector to it. */
-  readonly moves: readonly (readonly Sensitivity[])[]
-  /** In proportion to the sigma of each vector: no move, each entry in its own width, is longer than 1. */
-  readonly widths: readonly number[]
-}
-
 /**
  * Binds the Gaussian mechanism to several vectors that are released together, at one epsilon and one delta for all of
  * them. Each measured in its own sigma, they form one vector, and each contributes its share to the square of its length, by default
  * the same. Every sigma therefore grows with the square root of their number; with shares of the epsilon it would grow with the
  * number. The loss of each measurement is that of releasing it alone.
- * @param joint where no unit moves all vectors as far as each by itself
+ * @param joint where no unit moves all vectors as far as each by itself: for every move that a unit can make, the sensitivity of
+ * each vector to it; and widths in proportion to the sigma of each vector, in which no move is longer than 1
  * @throws as {@link calibrateGaussian}.
  */
 export function calibrateGaussianJointly(
@@ -100,7 +93,7 @@ export function calibrateGaussianJointly(
   epsilonNano: EpsilonNano,
   delta: DeltaAtto,
   calibration: GaussianCalibration,
-  joint?: JointMoves,
+  joint?: { readonly moves: readonly (readonly Sensitivity[])[]; readonly widths: readonly number[] },
 ): readonly Measurement[] {
   for (const sensitivity of sensitivities) requireSensitivity(sensitivity)
   requireEpsilon(epsilonNano)

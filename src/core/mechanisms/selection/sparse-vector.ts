@@ -10,7 +10,6 @@ import { divideRoundingUp, rational } from '../../../privacy/rational.ts'
 import type { ScoreSensitivity } from '../../../privacy/sensitivity.ts'
 import { pureRho } from '../../../privacy/zero-concentrated.ts'
 import { fineFractionBits } from '../fine-grid.ts'
-import type { Accuracy } from '../measurement.ts'
 import { requireConfidence, requireWithin } from '../preconditions.ts'
 import { discreteLaplaceSampler } from '../samplers/discrete-laplace.ts'
 import type { UniformSource } from '../samplers/uniform-source.ts'
@@ -206,17 +205,14 @@ export function sparseVectorMargin(
  * threshold appear only if they are overestimated.
  * @throws RangeError for a confidence outside (0, 1).
  */
-export function sparseVectorGapAccuracy(measurement: SparseVectorMeasurement, confidence: number): Accuracy {
+export function sparseVectorGapAccuracy(measurement: SparseVectorMeasurement, confidence: number) {
   requireConfidence(confidence)
   const [a, b] = scales(measurement)
   const outputUnit = 2 ** -measurement.fractionBits
-  const variance = 0.5 / Math.sinh(0.5 / a) ** 2 + 0.5 / Math.sinh(0.5 / b) ** 2
   return {
-    confidence,
     halfWidth: differenceQuantile(measurement, 1 - confidence) * outputUnit,
     // Expected error of continuous noise; the grid changes it by less than two output units.
     expectedAbsoluteError: ((a * a + a * b + b * b) / (a + b)) * outputUnit,
-    standardDeviation: Math.sqrt(variance) * outputUnit,
   }
 }
 

@@ -9,9 +9,8 @@ import {
 import { entry } from '../../../privacy/must.ts'
 import { refuseQuery } from '../../../privacy/refusal.ts'
 import type { Dataset } from '../../dataset/dataset.ts'
-import { addNoises, type Measurement, type MechanismName } from '../../mechanisms/measurement.ts'
+import type { Measurement, MechanismName } from '../../mechanisms/measurement.ts'
 import { accuracy, privacyMap } from '../../mechanisms/mechanism.ts'
-import type { UniformSource } from '../../mechanisms/samplers/uniform-source.ts'
 import { cellCount, countsRowsOfPeople, type Statistic } from '../language/aggregate.ts'
 import { NUMBERS, requireColumnOf } from '../language/column-rules.ts'
 import {
@@ -21,8 +20,7 @@ import {
   quotient,
   requireNoClamp,
 } from '../language/contribution.ts'
-import type { CellIntegers } from '../language/reading.ts'
-import type { PlanFacts, PlanKind, PlanLimits } from '../plans/plan-kind.ts'
+import { addingNoise, type PlanFacts, type PlanKind, type PlanLimits } from '../plans/plan-kind.ts'
 import {
   epsilonRange,
   knownHalfWidth,
@@ -170,10 +168,7 @@ function requireNonNegative(query: AdditiveQuery, { estimates }: AdditiveShape):
 export const additive: PlanKind<AdditivePlan, AdditiveExact, AdditiveRelease> = {
   readings: ({ aggregate }) => [{ method: 'aggregate', aggregate }],
   exact: (_, { aggregate }) => ({ kind: 'additive', integers: entry(aggregate, 0) }),
-  release:
-    (plan, { integers }) =>
-    (noiseSource) =>
-      releaseSums(plan, integers, noiseSource),
+  release: ({ measurements }, { integers }) => addingNoise('additive', measurements, integers),
   chosen({ measurements, query }) {
     const { mechanism, calibration } = entry(measurements, 0)
     // Other mechanisms use no delta.
@@ -191,15 +186,6 @@ export const additive: PlanKind<AdditivePlan, AdditiveExact, AdditiveRelease> = 
     const report = additiveReporter(plan)
     return ({ noisy }) => report(noisy)
   },
-}
-
-/** Adds the noise of a plan to the integers that it reads. */
-export function* releaseSums(
-  { measurements }: AdditivePlan,
-  integers: CellIntegers,
-  noiseSource: UniformSource,
-): Generator<void, AdditiveRelease> {
-  return { kind: 'additive', noisy: yield* addNoises(measurements, integers, noiseSource) }
 }
 
 /**

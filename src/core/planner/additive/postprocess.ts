@@ -61,14 +61,12 @@ export function requirePostprocessable(
     throw refuseQuery(round ? 'round' : 'nonNegative', rule)
   }
   if (!nonNegative) return
-  const negative = facts.find(([, each]) => each.temporal === undefined && !isNeverNegative(each))
+  const mayBeNegative = ({ lower, temporal }: ValueFacts) =>
+    temporal === undefined && !(typeof lower === 'number' && lower >= 0)
+  const negative = facts.find(([, each]) => mayBeNegative(each))
   if (negative === undefined) return
   const rule = `needs values that are never negative, and ${negative[0]} of ${subject} may be`
   throw refuseQuery('nonNegative', rule)
-}
-
-function isNeverNegative({ lower }: ValueFacts): boolean {
-  return typeof lower === 'number' && lower >= 0
 }
 
 /**

@@ -157,12 +157,10 @@ export function accuracyOfEach(
   const [only = unknownError(SEVERAL_STATISTICS), ...others] = each
   const error = others.length === 0 ? only : unknownError(SEVERAL_STATISTICS)
   const estimates = others.length === 0 ? {} : { estimates: byName(plan, each) }
-  const seen = isOfBands(plan) ? { rowsToAppear: rowsToAppear(plan) } : {}
+  const { shown } = plan
+  const isOfBands = shown.kind === 'cells' && shown.clamps !== undefined
+  const seen = isOfBands ? { rowsToAppear: rowsToAppear(plan) } : {}
   return { confidence: plan.confidence, ...error, ...estimates, ...parts, ...seen }
-}
-
-function isOfBands({ shown }: AdditivePlan): boolean {
-  return shown.kind === 'cells' && shown.clamps !== undefined
 }
 
 /** Probability that any band without rows stands out. */

@@ -14,7 +14,7 @@ import type { Aggregate, Bounding, GroupKey, Predicate, Statistic } from '../lan
 import type { Grouping } from '../language/grouping.ts'
 import type { MeasuredColumn } from '../language/measured-column.ts'
 import type { CellIntegers } from '../language/reading.ts'
-import type { PlanFacts, PlanLimits } from '../plans/plan-kind.ts'
+import type { NoisyRelease, PlanFacts, PlanLimits } from '../plans/plan-kind.ts'
 
 /* The shape of plans that add noise to sums and counts: their estimates, and the statistics that these are made from. */
 
@@ -214,9 +214,5 @@ export interface AdditiveExact {
   readonly integers: CellIntegers
 }
 
-/** Noisy statistics. */
-export interface AdditiveRelease {
-  readonly kind: 'additive'
-  /** One array per statistic, one noisy integer per cell, in output units. */
-  readonly noisy: readonly (readonly bigint[])[]
-}
+/** The noisy statistics, with one integer per cell. */
+export type AdditiveRelease = NoisyRelease<'additive'>

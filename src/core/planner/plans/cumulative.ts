@@ -11,7 +11,6 @@ import { refuseField, refuseQuery } from '../../../privacy/refusal.ts'
 import type { Sensitivity } from '../../../privacy/sensitivity.ts'
 import type { Dataset } from '../../dataset/dataset.ts'
 import {
-  addNoises,
   type Measurement,
   type NoiseShape,
   sensitivityFor,
@@ -21,7 +20,6 @@ import { accuracy as accuracyOf, privacyMap, zeroConcentratedMap } from '../../m
 import { calibrateGaussianJointly } from '../../mechanisms/noise/gaussian.ts'
 import { calibrateLaplace } from '../../mechanisms/noise/laplace.ts'
 import { requireWithin } from '../../mechanisms/preconditions.ts'
-import type { UniformSource } from '../../mechanisms/samplers/uniform-source.ts'
 import {
   cumulativeCounts as countsFrom,
   haarNodes,
@@ -45,7 +43,13 @@ import { type JointSensitivity, sensitivitiesOfHaarNodes } from '../price/stabil
 import type { AccuracyReport, NoiseReport, PartialReport } from '../report-kinds.ts'
 import { cellsOfRange, curveErrors, noisesOf } from './cumulative-curve.ts'
 import { accuracyOfParts } from './marginals.ts'
-import type { PlanFacts, PlanKind, PlanLimits } from './plan-kind.ts'
+import {
+  addingNoise,
+  type NoisyRelease,
+  type PlanFacts,
+  type PlanKind,
+  type PlanLimits,
+} from './plan-kind.ts'
 import { percentageScore } from './quantile.ts'
 
 export type CumulativeCountsQuery = Extract<Query, { kind: 'cumulativeCounts' }>
@@ -70,11 +74,8 @@ export interface CumulativeExact {
   readonly nodes: readonly (readonly bigint[])[]
 }
 
-/** The noisy nodes, level by level, each in the output units of its measurement. */
-export interface CumulativeRelease {
-  readonly kind: 'cumulative'
-  readonly noisy: readonly (readonly bigint[])[]
-}
+/** The noisy nodes, level by level. */
+export type CumulativeRelease = NoisyRelease<'cumulative'>
 
 /**
  * Plans cumulative counts, with Gaussian noise for a delta and Laplace noise without.
@@ -210,7 +211,7 @@ function largest<Amount extends bigint>([first, ...others]: readonly Amount[]): 
 export const cumulative: PlanKind<CumulativePlan, CumulativeExact, CumulativeRelease> = {
   readings: ({ aggregate }) => [{ method: 'aggregate', aggregate }],
   exact: (_, { aggregate }) => ({ kind: 'cumulative', nodes: haarNodes(entry(entry(aggregate, 0), 0)) }),
-  release: (plan, exact) => (noiseSource) => releaseNodes(plan, exact, noiseSource),
+  release: ({ measurements }, { nodes }) => addingNoise('cumulative', measurements, nodes),
   chosen: ({ query: { delta } }) => (delta > 0 ? { delta } : {}),
   rowsThatCount: ({ aggregate }) => aggregate.where,
   mostValues: ({ cells }) => cells.spans.length,
@@ -220,14 +221,6 @@ export const cumulative: PlanKind<CumulativePlan, CumulativeExact, CumulativeRel
   noise,
   accuracy,
   reporter,
-}
-
-function* releaseNodes(
-  { measurements }: CumulativePlan,
-  { nodes }: CumulativeExact,
-  noiseSource: UniformSource,
-): Generator<void, CumulativeRelease> {
-  return { kind: 'cumulative', noisy: yield* addNoises(measurements, nodes, noiseSource) }
 }
 
 function noise({ dataset: { neighbours }, measurements, cells, loss }: CumulativePlan): NoiseReport {

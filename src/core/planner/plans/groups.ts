@@ -21,7 +21,7 @@ import {
   quantileHalfWidth,
   selectQuantile,
 } from '../../mechanisms/selection/quantile.ts'
-import { additive, planAdditiveQuery, releaseSums } from '../additive/kind.ts'
+import { additive, planAdditiveQuery } from '../additive/kind.ts'
 import { rhoTogether, splitEpsilon } from '../additive/measure.ts'
 import { domainOfEstimates } from '../additive/postprocess.ts'
 import {
@@ -57,7 +57,7 @@ import {
 import { replacementLossInTwoSteps } from '../price/price.ts'
 import { stabilityOfRank } from '../price/stability.ts'
 import type { AccuracyReport, PartialReport, PredictedError } from '../report-kinds.ts'
-import type { PlanFacts, PlanKind, PlanLimits } from './plan-kind.ts'
+import { addingNoise, type PlanFacts, type PlanKind, type PlanLimits } from './plan-kind.ts'
 import { percentageScore } from './quantile.ts'
 
 type GroupByQuery = Extract<Query, { kind: 'groupBy' }>
@@ -298,7 +298,9 @@ function* releaseParts(
   { integers, values }: GroupsExact,
   noiseSource: UniformSource,
 ): Generator<void, GroupsRelease> {
-  const released = sums && (yield* releaseSums(sums, must(integers, 'the integers of the sums'), noiseSource))
+  const ofSums =
+    sums && addingNoise('additive', sums.measurements, must(integers, 'the integers of the sums'))
+  const released = ofSums && (yield* ofSums(noiseSource))
   const indexes: bigint[][] = []
   for (const [part, { measurement }] of quantiles.entries()) {
     const chosen: bigint[] = []

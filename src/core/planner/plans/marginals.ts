@@ -22,7 +22,6 @@ import type { Sensitivity } from '../../../privacy/sensitivity.ts'
 import { epsilonOfRho, rhoBoughtBy } from '../../../privacy/zcdp-conversion.ts'
 import { type Dataset, isLive } from '../../dataset/dataset.ts'
 import {
-  addNoises,
   type Measurement,
   type NoiseShape,
   sensitivityFor,
@@ -33,7 +32,6 @@ import { noiseOf } from '../../mechanisms/noise/combined-noise.ts'
 import { calibrateGaussianByRho } from '../../mechanisms/noise/gaussian.ts'
 import { calibrateLaplace } from '../../mechanisms/noise/laplace.ts'
 import { deviationOfMany, halfWidthOfMany, LEAST_SCALE_UNITS } from '../../mechanisms/noise/many-noises.ts'
-import type { UniformSource } from '../../mechanisms/samplers/uniform-source.ts'
 import {
   type ColumnSet,
   cellsIn,
@@ -59,7 +57,13 @@ import { replacementLossInTwoSteps } from '../price/price.ts'
 import { sensitivityOf } from '../price/stability.ts'
 import type { AccuracyReport, MeasuredTables, NoiseReport, PartialReport } from '../report-kinds.ts'
 import { withinBins } from './marginals-rows.ts'
-import type { PlanFacts, PlanKind, PlanLimits } from './plan-kind.ts'
+import {
+  addingNoise,
+  type NoisyRelease,
+  type PlanFacts,
+  type PlanKind,
+  type PlanLimits,
+} from './plan-kind.ts'
 
 type MarginalsQuery = Extract<Query, { kind: 'marginals' }>
 
@@ -111,11 +115,8 @@ interface MarginalsExact {
   readonly integers: CellIntegers
 }
 
-/** Noisy integers of the measured tables, each in its own output unit. */
-interface MarginalsRelease {
-  readonly kind: 'marginals'
-  readonly noisy: readonly (readonly bigint[])[]
-}
+/** The noisy integers of the measured tables. */
+type MarginalsRelease = NoisyRelease<'marginals'>
 
 /** Largest number of tables. */
 const MOST_TABLES = 1_000
@@ -437,6 +438,7 @@ function leastPrice(
   const inRho = shape === 'gaussian' && delta === 0n
   const one = inRho ? ONE_RHO_PICO : ONE_EPSILON_NANO
   const largest = BigInt(MAX_QUERY_EPSILON) * one
+  const largestRho = BigInt(MAX_QUERY_EPSILON) * ONE_RHO_PICO
   const at = (units: bigint) =>
     planAt(inRho ? priceOfRho(rhoPico(units)) : priceOfEpsilon(epsilonNano(units), delta))
   const excessOf = ({ tables }: MarginalsPlan) =>
@@ -449,7 +451,7 @@ function leastPrice(
     ? rho
     : shape === 'laplace'
       ? Number(one) * times
-      : Number(epsilonOfRho(safeRho(rho), delta))
+      : Number(epsilonOfRho(rhoPico(BigInt(Math.ceil(Math.min(rho, Number(largestRho))))), delta))
   let units = withFewDigits(BigInt(Math.ceil(Math.min(guess, Number(largest)))))
   let plan = at(units)
   while (!meets(plan)) {
@@ -471,11 +473,6 @@ function leastPrice(
   return plan
 }
 
-/** A rho that is not too large to be converted. */
-function safeRho(rho: number): RhoPico {
-  return rhoPico(BigInt(Math.ceil(Math.min(rho, MAX_QUERY_EPSILON * Number(ONE_RHO_PICO)))))
-}
-
 function cellsOfAll({ tables }: MarginalsPlan): number {
   return tables.reduce((sum, { cells }) => sum + cells, 0)
 }
@@ -490,7 +487,7 @@ export const marginals: PlanKind<MarginalsPlan, MarginalsExact, MarginalsRelease
     })
     return { kind: 'marginals', integers }
   },
-  release: (plan, exact) => (noiseSource) => releaseTables(plan, exact, noiseSource),
+  release: ({ measurements }, { integers }) => addingNoise('marginals', measurements, integers),
   chosen: ({ query: { delta } }) => (delta > 0 ? { delta } : {}),
   rowsThatCount: ({ scans }) => entry(scans, 0).aggregate.where,
   mostValues: cellsOfAll,
@@ -517,14 +514,6 @@ function leastHalfWidthRows({ tables, measurements, added, scans, dataset }: Mar
   const ofMeasured = measurements.map((each) => accuracyOf(each, DEFAULT_CONFIDENCE).halfWidth)
   const ofTables = tables.map(({ halfWidth }) => halfWidth / numberFromRational(unit))
   return Math.min(...ofMeasured, ...ofTables) / Number(ofOneRow)
-}
-
-function* releaseTables(
-  { measurements }: MarginalsPlan,
-  { integers }: MarginalsExact,
-  noiseSource: UniformSource,
-): Generator<void, MarginalsRelease> {
-  return { kind: 'marginals', noisy: yield* addNoises(measurements, integers, noiseSource) }
 }
 
 function namesOf({ groupings }: MarginalsPlan, set: ColumnSet): readonly string[] {

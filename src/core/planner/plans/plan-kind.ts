@@ -1,6 +1,7 @@
 import type { Query, Suppositions } from '../../../../schemas/answers/query.ts'
 import type { PrivacyLoss, RhoPico } from '../../../privacy/loss.ts'
 import type { Dataset } from '../../dataset/dataset.ts'
+import { addNoises, type Measurement } from '../../mechanisms/measurement.ts'
 import type { UniformSource } from '../../mechanisms/samplers/uniform-source.ts'
 import type { Fields } from '../identity/normal-fields.ts'
 import type { Predicate } from '../language/aggregate.ts'
@@ -46,6 +47,23 @@ export function inOneStep<Result>(compute: () => Result): Steps<Result> {
 
 /** Draws one release with fresh noise. */
 export type Draw<Release> = (noiseSource: UniformSource) => Steps<Release>
+
+/** Noisy vectors, each in the output units of its measurement. */
+export interface NoisyRelease<Kind> {
+  readonly kind: Kind
+  readonly noisy: readonly (readonly bigint[])[]
+}
+
+/** Prepares releases of vectors, each with the noise of its measurement. */
+export function addingNoise<Kind extends string>(
+  kind: Kind,
+  measurements: readonly Measurement[],
+  vectors: readonly (readonly bigint[])[],
+) {
+  return function* (noiseSource: UniformSource): Generator<void, NoisyRelease<Kind>> {
+    return { kind, noisy: yield* addNoises(measurements, vectors, noiseSource) }
+  }
+}
 
 /**
  * Contract of one kind of plan. Every member depends only on the plan, on the exact integers that it reads, or on its

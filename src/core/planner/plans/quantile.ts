@@ -14,7 +14,6 @@ import { refuseField } from '../../../privacy/refusal.ts'
 import type { Dataset, GridColumn } from '../../dataset/dataset.ts'
 import { valueOfIndex } from '../../dataset/grid-value.ts'
 import { gridPoints } from '../../dataset/value-limits.ts'
-import type { UniformSource } from '../../mechanisms/samplers/uniform-source.ts'
 import { exponentialRho } from '../../mechanisms/selection/exponential.ts'
 import {
   calibrateQuantile,
@@ -179,10 +178,12 @@ export function percentageScore(percentage: number, field: string): QuantileMeas
 export const quantile: PlanKind<QuantilePlan, QuantileExact, QuantileRelease> = {
   readings: ({ counting }) => [{ method: 'countIndexes', counting }],
   exact: (_, { countIndexes }) => ({ kind: 'quantile', values: entry(countIndexes, 0) }),
-  release:
-    (plan, { values }) =>
-    (noiseSource) =>
-      selectQuantiles(plan, values, noiseSource),
+  release: ({ measurements }, { values }) =>
+    function* (noiseSource) {
+      const indexes: bigint[] = []
+      for (const each of measurements) indexes.push(yield* quantileSteps(each, values, noiseSource))
+      return { kind: 'quantile', indexes }
+    },
   chosen: () => ({}),
   rowsThatCount: ({ counting }) => counting.where,
   mostValues: () => 0,
@@ -206,16 +207,6 @@ function accuracy({ query, confidence, measurements }: QuantilePlan): AccuracyRe
   const each = measurements.map((measurement) => quantileHalfWidth(measurement, shared))
   const unit = query.perPerson === undefined ? 'rows' : 'people'
   return { confidence, halfWidth: Math.max(...each), expectedAbsoluteError: null, unit }
-}
-
-function* selectQuantiles(
-  { measurements }: QuantilePlan,
-  values: IndexCounts,
-  noiseSource: UniformSource,
-): Generator<void, QuantileRelease> {
-  const indexes: bigint[] = []
-  for (const measurement of measurements) indexes.push(yield* quantileSteps(measurement, values, noiseSource))
-  return { kind: 'quantile', indexes }
 }
 
 function quantileNoise({ percentages }: QuantilePlan) {

@@ -189,15 +189,11 @@ describe.each([
     },
   )
 
-  it('expected error and standard deviation are those of the distribution', () => {
-    let [mean, square] = [0, 0]
-    for (let n = 1; n <= 60 * Math.max(a, b); n += 1) {
-      mean += 2 * n * differenceMass(a, b, n)
-      square += 2 * n * n * differenceMass(a, b, n)
-    }
-    const { expectedAbsoluteError, standardDeviation } = sparseVectorGapAccuracy(measurement, 0.95)
+  it('the expected error is that of the distribution', () => {
+    let mean = 0
+    for (let n = 1; n <= 60 * Math.max(a, b); n += 1) mean += 2 * n * differenceMass(a, b, n)
+    const { expectedAbsoluteError } = sparseVectorGapAccuracy(measurement, 0.95)
     expect(Math.abs(expectedAbsoluteError * 4 - mean)).toBeLessThan(0.5)
-    expect((standardDeviation * 4) / Math.sqrt(square)).toBeCloseTo(1, 9)
   })
 })
 

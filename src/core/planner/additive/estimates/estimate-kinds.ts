@@ -4,7 +4,7 @@ import type { WeightedNoise } from '../../../mechanisms/noise/weighted-noise.ts'
 import type { OfKind } from '../../kinds/of-kind.ts'
 import { type AdditivePlan, type Estimate, type Moment, type Regression, temporalType } from '../shape.ts'
 import { correlationEstimator, covarianceEstimator } from './covariance.ts'
-import { type ColumnRange, columnRange, type Estimator, type Range, rangeAboutZero } from './estimator.ts'
+import { type ColumnRange, columnRange, type Estimator, type Range } from './estimator.ts'
 import { meanEstimator, shareEstimator } from './mean.ts'
 import { proportionEstimator, proportionOfCellsEstimator } from './proportion.ts'
 import { regressionEstimators } from './regression.ts'
@@ -38,7 +38,9 @@ interface EstimateKind<Kind extends EstimateName> {
 
 function rangeOfMean({ about, column }: EstimateOf<'mean'>): ColumnRange {
   const range = columnRange(column)
-  return about === 'zero' ? rangeAboutZero(range) : range
+  if (about === undefined) return range
+  // No value is farther from 0.
+  return { ...range, middle: 0, halfRange: Math.max(-range.lower, range.upper) }
 }
 
 function exactRows({ rows }: { readonly rows: Moment }, integerAt: IntegerAt): number {

@@ -55,11 +55,6 @@ export function columnRange({ lowerIndex, upperIndex, stepNano }: GridRange): Co
   }
 }
 
-/** The range of a mean about 0 instead of the middle: no value is farther from 0 than `halfRange`. */
-export function rangeAboutZero(range: ColumnRange): ColumnRange {
-  return { ...range, middle: 0, halfRange: Math.max(-range.lower, range.upper) }
-}
-
 /** The number of rows that an estimate covers: public, supposed, or unknown. */
 export function rowsForeseen(rows: Moment, supposed: Suppositions): number | undefined {
   return rows.kind === 'public' ? rows.value : supposed.rows

@@ -11,15 +11,15 @@ import { ONE_NANO } from '../../../dataset/grid-value.ts'
 export function bandEdges(column: GridColumn): readonly bigint[] {
   const { lowerIndex, upperIndex } = column
   const end = upperIndex + 1n
+  const farthest = end > -lowerIndex ? end : -lowerIndex
+  const powers = isTemporal(column)
+    ? powersOfTwo(end - lowerIndex, ONE_NANO)
+    : powersOfTwo(farthest + 1n, column.stepNano)
   const inner = isTemporal(column)
-    ? powersOfTwo(end - lowerIndex, ONE_NANO).map((steps) => lowerIndex + steps)
-    : bothSides(powersOfTwo(larger(end, -lowerIndex) + 1n, column.stepNano))
+    ? powers.map((steps) => lowerIndex + steps)
+    : [...powers.map((edge) => -edge), 0n, ...powers]
   const within = inner.filter((edge) => edge > lowerIndex && edge < end)
   return [...new Set([lowerIndex, ...within, end])].sort((one, other) => (one < other ? -1 : 1))
-}
-
-function bothSides(magnitudes: readonly bigint[]): readonly bigint[] {
-  return [...magnitudes.map((edge) => -edge), 0n, ...magnitudes]
 }
 
 /** The first grid index at or above each power of two, from one step on, below an end. */
@@ -33,8 +33,4 @@ function powersOfTwo(end: bigint, stepNano: bigint): readonly bigint[] {
     if (index >= end) return [...indexes].filter((each) => each < end)
     indexes.add(index)
   }
-}
-
-function larger(one: bigint, other: bigint): bigint {
-  return one > other ? one : other
 }

@@ -128,7 +128,10 @@ export function columnOfLinear(linear: Linear, rounding?: bigint): GridColumn {
     offset: inSteps(constant),
   }
   const text = writtenLinear(terms, constant)
-  const grid = rounding === undefined ? exactGrid(step) : roundedGrid(step, rounding)
+  const grid =
+    rounding === undefined
+      ? { stepNano: stepNanoOf(step), factor: 1n, half: 0n, divisor: 1n }
+      : roundedGrid(step, rounding)
   return finished(
     terms,
     exact,
@@ -143,10 +146,6 @@ interface ToGrid {
   readonly factor: bigint
   readonly half: bigint
   readonly divisor: bigint
-}
-
-function exactGrid(step: Fraction): ToGrid {
-  return { stepNano: stepNanoOf(step), factor: 1n, half: 0n, divisor: 1n }
 }
 
 /** @throws ExpressionError for a step of 0, or one that is not a multiple of 1e-9 */
