@@ -1,12 +1,6 @@
 import { entry, must } from '../../privacy/must.ts'
 import type { Dataset, QueryableColumn } from '../dataset/dataset.ts'
-import {
-  type Comparison,
-  contains,
-  domainOf,
-  type Values,
-  valuesOf,
-} from '../planner/identity/column-values.ts'
+import { contains, domainOf, type Values, valuesOf } from '../planner/identity/column-values.ts'
 import {
   type Aggregate,
   type GroupKey,
@@ -15,6 +9,7 @@ import {
   type Statistic,
 } from '../planner/language/aggregate.ts'
 import { columnNamed } from '../planner/language/columns.ts'
+import { comparisonsIn } from '../planner/language/formula.ts'
 
 /*
  * Elementary cells: the comparisons and group keys of several aggregates cut every column into classes of values that none
@@ -69,7 +64,9 @@ export function withConditions(
   dataset: Dataset,
 ): Conditions | undefined {
   const comparisons = [
-    ...[where, ...groupBy.map(predicateOfKey), ...statistics.map(predicateOf)].flatMap(comparisonsIn),
+    ...[where, ...groupBy.map(predicateOfKey), ...statistics.map(predicateOf)].flatMap((predicate) =>
+      predicate === undefined ? [] : comparisonsIn(predicate),
+    ),
     ...statistics.flatMap(columnsOf).map((column) => ({ kind: 'is-null', column }) as const),
   ]
   const added = new Map(conditions)
@@ -180,19 +177,6 @@ export function columnOf(name: string, dataset: Dataset): QueryableColumn {
 /** A text that is equal for equal values, such as conditions. */
 export function textOf(value: object): string {
   return JSON.stringify(value, (_, each) => (typeof each === 'bigint' ? String(each) : each))
-}
-
-function comparisonsIn(predicate: Predicate | undefined): readonly Comparison[] {
-  if (predicate === undefined) return []
-  switch (predicate.kind) {
-    case 'and':
-    case 'or':
-      return predicate.predicates.flatMap(comparisonsIn)
-    case 'not':
-      return comparisonsIn(predicate.predicate)
-    default:
-      return [predicate]
-  }
 }
 
 function predicateOfKey(key: GroupKey): Predicate | undefined {

@@ -20,12 +20,6 @@ export interface Reconstruction extends Workload {
 /** The sum of the weights of a component. */
 export const WHOLE = 2 ** 24
 
-/** An estimated table: the numerator of each cell over one denominator. */
-export interface EstimatedTable {
-  readonly numerators: readonly bigint[]
-  readonly denominator: bigint
-}
-
 /**
  * Weighs measured tables. A table S estimates the component T with a variance proportional to its own variance per cell and
  * to the number of its cells for each cell of T; weights are inverse to it.
@@ -58,12 +52,12 @@ export function reconstructionOf(
 /**
  * Prepares estimates from measured tables.
  * @param integers the noisy tables, all in one unit
- * @returns a function of a table of the workload
+ * @returns a function of a table of the workload: the numerator of each cell over one denominator
  */
 export function estimates(
   { sizes, measured, weights }: Reconstruction,
   integers: readonly (readonly bigint[])[],
-): (table: ColumnSet) => EstimatedTable {
+) {
   const components = new Map<ColumnSet, readonly bigint[]>()
   for (const [place, set] of measured.entries()) {
     const marginals = marginalsOf(set, entry(integers, place), entry(weights, place), sizes)
@@ -75,7 +69,7 @@ export function estimates(
   }
   for (const [component, values] of components)
     components.set(component, centred(values, sizesIn(component, sizes)))
-  return (table) => ({
+  return (table: ColumnSet) => ({
     numerators: composed(table, components, sizes),
     denominator: BigInt(WHOLE) * BigInt(cellsIn(table, sizes)),
   })

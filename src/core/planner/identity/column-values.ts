@@ -1,5 +1,5 @@
 import { isGrid, type QueryableColumn } from '../../dataset/dataset.ts'
-import type { Predicate } from '../language/aggregate.ts'
+import type { Comparison } from '../language/formula.ts'
 
 /*
  * Sets of values of one column, NULL among them: the values for which a comparison holds, and exact operations on such
@@ -28,9 +28,6 @@ export interface Texts {
   readonly allBut: boolean
   readonly listed: ReadonlySet<string>
 }
-
-/** Predicate about one column. */
-export type Comparison = Exclude<Predicate, { kind: 'and' | 'or' | 'not' }>
 
 const NO_INTEGERS: Integers = { kind: 'integers', intervals: [] }
 const NO_TEXTS: Texts = { kind: 'texts', allBut: false, listed: new Set() }

@@ -64,12 +64,7 @@ function regionOf(predicate: Predicate, holds: boolean, search: Search): Region 
     }
     case 'not':
       return regionOf(predicate.predicate, !holds, search)
-    case 'is-null':
-    case 'index-between':
-    case 'index-in':
-    case 'category-in':
-    case 'boolean-is':
-    case 'string-in': {
+    default: {
       const column = columnNamed(search.dataset, predicate.column)
       if (column === undefined || !isEvidence(column, search)) return EVERYWHERE
       const values = valuesOf(predicate, column)

@@ -88,12 +88,7 @@ function rowsWhere(predicate: Predicate, holds: boolean, dataset: Dataset): Rows
     }
     case 'not':
       return rowsWhere(predicate.predicate, !holds, dataset)
-    case 'is-null':
-    case 'index-between':
-    case 'index-in':
-    case 'category-in':
-    case 'boolean-is':
-    case 'string-in': {
+    default: {
       const column = columnNamed(dataset, predicate.column)
       const values = column && valuesOf(predicate, column)
       if (column === undefined || values === undefined)

@@ -14,8 +14,7 @@ import { proportion } from './proportion/kind.ts'
 import { maximum, median, minimum, percentile } from './quantiles/kind.ts'
 import type { KindName, QueryOf, QuestionKind } from './question-kind.ts'
 import { sum } from './sum/kind.ts'
-import { contingency, histogram } from './tables/kind.ts'
-import { topGroups } from './top-groups/kind.ts'
+import { contingency, histogram, topGroups } from './tables/kind.ts'
 import { standardDeviation, variance } from './variance/kind.ts'
 
 /**

@@ -10,12 +10,6 @@ import { cycleOf, type Period, parsePeriod, periodAt, periodName, startOf } from
 /** A column divided by the calendar. */
 export type CalendarColumn = Extract<GroupingColumn, { by: unknown }>
 
-/** Bins of a column and the names of their cells. */
-export interface CalendarCells {
-  readonly bins: Pick<Extract<GroupKey, { kind: 'bins' }>, 'edges' | 'cycle'>
-  readonly names: readonly string[]
-}
-
 /**
  * Largest number of periods: of equal length in steps, which engines divide by, and of others, among which they search.
  */
@@ -63,7 +57,7 @@ export function periodsOf({ by, from, to }: CalendarColumn, column: TemporalColu
 }
 
 /**
- * Divides a column by the calendar. Every cell is a whole period: a stored value is in the cell that contains its own
+ * Divides a column by the calendar into bins, and names their cells. Every cell is a whole period: a stored value is in the cell that contains its own
  * instant, whether or not the column's grid has a point at the edge of the cell. See decision 29.
  *
  * @throws Refusal `query-does-not-fit` as {@link periodsOf}, and for periods shorter than a step of the column or too many
@@ -73,7 +67,10 @@ export function planCalendarCells(
   division: CalendarColumn,
   column: TemporalColumn,
   field: string,
-): CalendarCells {
+): {
+  readonly bins: Pick<Extract<GroupKey, { kind: 'bins' }>, 'edges' | 'cycle'>
+  readonly names: readonly string[]
+} {
   const cycle = cycleOf(division.by)
   const refuse = (part: string, rule: string) => refuseQuery(`${field}.${part}`, rule)
   const { period, first, last } = periodsOf(division, column, field)

@@ -43,17 +43,25 @@ export interface Term {
 /** A constant, or a multiple of a column. */
 export type Branch = bigint | Term
 
-/** Returns the columns of the comparisons in a predicate, in their order. */
-export function columnsOf(predicate: Predicate): readonly string[] {
+/** Predicate about one column. */
+export type Comparison = Exclude<Predicate, { kind: 'and' | 'or' | 'not' }>
+
+/** Returns the comparisons in a predicate, in their order. */
+export function comparisonsIn(predicate: Predicate): readonly Comparison[] {
   switch (predicate.kind) {
     case 'and':
     case 'or':
-      return predicate.predicates.flatMap(columnsOf)
+      return predicate.predicates.flatMap(comparisonsIn)
     case 'not':
-      return columnsOf(predicate.predicate)
+      return comparisonsIn(predicate.predicate)
     default:
-      return [predicate.column]
+      return [predicate]
   }
+}
+
+/** Returns the columns of the comparisons in a predicate, in their order. */
+export function columnsOf(predicate: Predicate): readonly string[] {
+  return comparisonsIn(predicate).map(({ column }) => column)
 }
 
 /** Returns the columns that a formula names. */

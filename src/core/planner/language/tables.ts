@@ -11,19 +11,18 @@ export function cellsOf(groupings: readonly Grouping[]): number {
 
 /**
  * Plans the groupings of a table.
- * @param field the field of the query that holds the columns; `fieldOf` names that of each
+ * @param field the field of the query that holds the columns, or the only one
  * @param statistics names of the statistics of each cell, if it has several
  * @throws Refusal `query-does-not-fit` for a table that the dataset does not have, or that is too large.
  */
 export function planTable(
-  columns: readonly GroupingColumn[],
-  fieldOf: (position: number) => string,
+  columns: GroupingColumn | readonly GroupingColumn[],
   field: string,
   dataset: Dataset,
   { maxCells, maxCharacters = LARGEST_ANSWER }: PlanLimits,
   statistics: readonly string[] = [],
 ): readonly Grouping[] {
-  const groupings = planGroupings(columns, fieldOf, dataset)
+  const groupings = planGroupings(columns, field, dataset)
   const cells = cellsOf(groupings)
   if (cells > maxCells) throw refuseQuery(field, `span ${cells} cells; at most ${maxCells} are supported`)
   const longestValues = statistics.reduce(
@@ -37,15 +36,17 @@ export function planTable(
 }
 
 /**
- * Plans groupings of different columns.
- * @param fieldOf names the field of each
+ * Plans groupings of different columns, as {@link planTable}.
  * @throws Refusal `query-does-not-fit` for a column that the dataset cannot group by, or that is repeated.
  */
 export function planGroupings(
-  columns: readonly GroupingColumn[],
-  fieldOf: (position: number) => string,
+  columns: GroupingColumn | readonly GroupingColumn[],
+  field: string,
   dataset: Dataset,
 ): readonly Grouping[] {
+  const isList = (asked: typeof columns): asked is readonly GroupingColumn[] => Array.isArray(asked)
+  if (!isList(columns)) return [planGrouping(columns, dataset, field)]
+  const fieldOf = (position: number) => `${field}.${position}`
   const groupings = columns.map((column, position) => planGrouping(column, dataset, fieldOf(position)))
   const repeated = groupings.findIndex(
     ({ column }, position) => groupings.findIndex((other) => other.column === column) !== position,

@@ -151,7 +151,7 @@ export function planMarginals(
   offer: Offer,
 ): MarginalsPlan {
   requireNoClamp(query.contribution)
-  const groupings = planGroupings(query.columns, (position) => `columns.${position}`, dataset)
+  const groupings = planGroupings(query.columns, 'columns', dataset)
   const workload = workloadOf(query, groupings)
   const { tables } = workload
   const { target } = offer

@@ -18,11 +18,7 @@ import { type Refusal, refuseField, refuseQuery } from '../../../privacy/refusal
 import type { AccuracyReport } from '../report-kinds.ts'
 
 /** Accuracy that a query asks for in place of an epsilon. */
-export interface Target {
-  /** In the unit of the stated accuracy. */
-  readonly halfWidth: number
-  readonly confidence: number
-}
+export type Target = NonNullable<Query['accuracy']>
 
 /**
  * Reads the accuracy that a query gives in place of an epsilon; `undefined` if it gives an epsilon or a rho.

@@ -5,6 +5,7 @@ import {
   type Estimator,
   leastHalfWidth,
   type NumberAt,
+  type Released,
   rowsForeseen,
   within,
 } from './estimator.ts'
@@ -164,15 +165,8 @@ function foreseenFailure(plan: AdditivePlan, moments: PairMoments, alpha: number
   }
 }
 
-/** A covariance in the unit of the centred and scaled columns. */
-interface ScaledCovariance {
-  readonly value: number
-  readonly halfWidth: number
-  readonly expectedAbsoluteError: number
-}
-
 /**
- * Bounds a released covariance. With confidence 1 - alpha, |E|, |F| and |L| are within their half-widths at the true m,
+ * Bounds a released covariance, in the unit of the centred and scaled columns. With confidence 1 - alpha, |E|, |F| and |L| are within their half-widths at the true m,
  * k and c. Each half-width is taken at the largest weights in the intervals so far, which hold the true ones, so that
  * the next interval does too.
  */
@@ -180,7 +174,7 @@ function releasedCovariance(
   plan: AdditivePlan,
   moments: PairMoments,
   alpha: number,
-): (numberAt: NumberAt) => ScaledCovariance {
+): (numberAt: NumberAt) => Released {
   const { products, sum, otherSum, rows } = moments
   const meanHalfWidth = momentsHalfWidth(plan, (alpha * SECOND_ORDER_SHARE) / 2)
   const linearHalfWidth = momentsHalfWidth(plan, alpha * (1 - SECOND_ORDER_SHARE))

@@ -15,7 +15,7 @@ import {
 
 const sums: GroupParts['sums'] = {
   groupings: ({ keys, statistics }, dataset, limits) =>
-    planTable(keys, (position) => `keys.${position}`, 'keys', dataset, limits, statistics.map(statisticName)),
+    planTable(keys, 'keys', dataset, limits, statistics.map(statisticName)),
   estimates({ statistics, contribution }, sources) {
     distinctNames(statistics)
     const centered = centeredColumns(statistics, sources.dataset)

@@ -3,6 +3,7 @@ import { must } from '../../../../privacy/must.ts'
 import { isGrid, type QueryableColumn } from '../../../dataset/dataset.ts'
 import { valueOfIndex } from '../../../dataset/grid-value.ts'
 import type { Predicate } from '../aggregate.ts'
+import type { Comparison } from '../formula.ts'
 import { columnText } from './linear.ts'
 import { ExpressionError, writtenText } from './parse.ts'
 
@@ -40,7 +41,7 @@ export function writtenPredicate(predicate: Predicate, find: (name: string) => Q
 }
 
 function writtenComparison(
-  predicate: Exclude<Predicate, { kind: 'and' | 'or' | 'not' }>,
+  predicate: Comparison,
   column: QueryableColumn,
   valueAt: (index: bigint) => string,
 ): string {
