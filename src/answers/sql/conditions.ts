@@ -25,71 +25,55 @@ const COMPLEMENTS: Readonly<Record<ComparisonOperator, ComparisonOperator>> = {
 }
 
 /**
- * Receives each predicate with the place of the expression that it comes from, and each list of values with the places
- * of the values. Returns it.
- */
-export type Placing = <Part extends QueryPredicate | readonly unknown[]>(
-  part: Part,
-  at: Part extends readonly unknown[] ? readonly number[] : number,
-) => Part
-
-/** The statement that a condition is part of. */
-interface Context {
-  readonly scope: Scope
-  readonly place: Placing
-}
-
-/**
  * Translates the condition of a WHERE clause. SQL has three truth values and the predicates of queries have two. So each
  * expression becomes one of two predicates, which no row satisfies both of: that the expression is TRUE, or that it is
  * FALSE. A row for which it is unknown, because a value is NULL, satisfies neither.
  */
-export function conditionOf(scope: Scope, place: Placing, expression: Expression): QueryPredicate {
-  return predicateOf({ scope, place }, expression, true)
+export function conditionOf(scope: Scope, expression: Expression): QueryPredicate {
+  return predicateOf(scope, expression, true)
 }
 
 /** @param truth the truth value that the expression must have */
-function predicateOf(context: Context, expression: Expression, truth: boolean): QueryPredicate {
-  const { scope, place } = context
+function predicateOf(scope: Scope, expression: Expression, truth: boolean): QueryPredicate {
   const { at } = expression
   switch (expression.kind) {
     case 'and':
     case 'or': {
-      const parts = expression.parts.map((part) => predicateOf(context, part, truth))
+      const parts = expression.parts.map((part) => predicateOf(scope, part, truth))
       // De Morgan: a conjunction is FALSE if one part is FALSE.
-      return place(combine((expression.kind === 'and') === truth ? 'and' : 'or', parts), at)
+      return scope.place(combine((expression.kind === 'and') === truth ? 'and' : 'or', parts), at)
     }
     case 'not':
-      return predicateOf(context, expression.part, !truth)
+      return predicateOf(scope, expression.part, !truth)
     case 'column': {
       const column = columnOf(scope, expression)
       if (column.type !== 'boolean')
         throw scope.misfit(at, `${column.name} is of type ${column.type}: compare it with a value.`)
-      return place({ column: column.name, op: '=', value: truth }, at)
+      return scope.place({ column: column.name, op: '=', value: truth }, at)
     }
     case 'comparison': {
       const { left, right } = expression
       if (namesIn(left).size > 0 && namesIn(right).size > 0)
-        return comparison(context, ofDifference(scope, expression), truth)
-      if (isOfCells(left) || isOfCells(right)) return overCells(context, expression, truth)
-      return comparison(context, expression, truth)
+        return comparison(scope, ofDifference(scope, expression), truth)
+      if (isOfCells(left) || isOfCells(right)) return overCells(scope, expression, truth)
+      return comparison(scope, expression, truth)
     }
     case 'like':
-      return overCells(context, expression, truth)
+      return overCells(scope, expression, truth)
     case 'same':
-      return opposite(context, equality(context, expression), !truth, at)
+      return opposite(scope, equality(scope, expression), !truth, at)
     case 'between':
-      if (isOfCells(expression.value)) return overCells(context, expression, truth)
-      return between(context, expression, truth)
+      if (isOfCells(expression.value)) return overCells(scope, expression, truth)
+      return between(scope, expression, truth)
     case 'in':
-      if (isOfCells(expression.value)) return overCells(context, expression, truth)
-      return membership(context, expression, truth)
+      if (isOfCells(expression.value)) return overCells(scope, expression, truth)
+      return membership(scope, expression, truth)
     case 'isNull': {
-      const column = requireColumn(context, expression.value, 'IS NULL')
-      return opposite(context, place({ column: column.name, op: 'isNull' }, at), !truth, at)
+      const column = requireColumn(scope, expression.value, 'IS NULL')
+      return opposite(scope, scope.place({ column: column.name, op: 'isNull' }, at), !truth, at)
     }
     case 'truth':
-      return truthTest(context, expression, truth)
+      return truthTest(scope, expression, truth)
     case 'boolean':
       throw scope.unsupported(at, 'a condition is about a column. Leave TRUE and FALSE out.')
     case 'call':
@@ -99,7 +83,7 @@ function predicateOf(context: Context, expression: Expression, truth: boolean): 
   }
 }
 
-function requireColumn({ scope }: Context, expression: Expression, construct: string): QueryableColumn {
+function requireColumn(scope: Scope, expression: Expression, construct: string): QueryableColumn {
   if (needsComputing(expression)) return computedColumn(scope, expression)
   if (expression.kind === 'column') return columnOf(scope, expression)
   if (expression.kind === 'call') throw scope.unsupported(expression.at, NO_FUNCTIONS)
@@ -107,8 +91,7 @@ function requireColumn({ scope }: Context, expression: Expression, construct: st
 }
 
 /** The column and the constant of a comparison, in either order. */
-function sides(context: Context, { left, right, at }: { left: Expression; right: Expression; at: number }) {
-  const { scope } = context
+function sides(scope: Scope, { left, right, at }: { left: Expression; right: Expression; at: number }) {
   const isOperand = (side: Expression) => side.kind === 'column' || needsComputing(side)
   if (isOperand(left) && isOperand(right))
     throw scope.unsupported(
@@ -117,19 +100,14 @@ function sides(context: Context, { left, right, at }: { left: Expression; right:
     )
   const mirrored = !isOperand(left) && isOperand(right)
   const [named, constant] = mirrored ? [right, left] : [left, right]
-  const column = requireColumn(context, named, 'a comparison')
+  const column = requireColumn(scope, named, 'a comparison')
   return { column, mirrored, constant }
 }
 
-function comparison(
-  context: Context,
-  expression: ExpressionOf<'comparison'>,
-  truth: boolean,
-): QueryPredicate {
-  const { scope, place } = context
-  const { column, mirrored, constant } = sides(context, expression)
+function comparison(scope: Scope, expression: ExpressionOf<'comparison'>, truth: boolean): QueryPredicate {
+  const { column, mirrored, constant } = sides(scope, expression)
   const { value, op } = onDays(scope, column, constant, mirrored ? TURNED[expression.op] : expression.op)
-  return place({ column: column.name, op: truth ? op : COMPLEMENTS[op], value }, constant.at)
+  return scope.place({ column: column.name, op: truth ? op : COMPLEMENTS[op], value }, constant.at)
 }
 
 /** Two columns are compared by their difference with 0, which is NULL if one of them is. */
@@ -167,45 +145,42 @@ function onDays(scope: Scope, column: QueryableColumn, constant: Expression, op:
 }
 
 /** The opposite of a predicate that is never unknown, if it is wanted. */
-function opposite({ place }: Context, predicate: QueryPredicate, isWanted: boolean, at: number) {
+function opposite({ place }: Scope, predicate: QueryPredicate, isWanted: boolean, at: number) {
   return isWanted ? place({ op: 'not', predicate }, at) : predicate
 }
 
 /** IS NOT DISTINCT FROM. */
-function equality(context: Context, expression: ExpressionOf<'same'>): QueryPredicate {
-  const { scope, place } = context
-  const { column, constant } = sides(context, expression)
-  if (constant.kind === 'null') return place({ column: column.name, op: 'isNull' }, expression.at)
-  return place({ column: column.name, op: '=', value: literalOf(scope, column, constant) }, constant.at)
+function equality(scope: Scope, expression: ExpressionOf<'same'>): QueryPredicate {
+  const { column, constant } = sides(scope, expression)
+  if (constant.kind === 'null') return scope.place({ column: column.name, op: 'isNull' }, expression.at)
+  return scope.place({ column: column.name, op: '=', value: literalOf(scope, column, constant) }, constant.at)
 }
 
-function between(context: Context, expression: ExpressionOf<'between'>, truth: boolean): QueryPredicate {
-  const { scope, place } = context
-  const column = requireColumn(context, expression.value, 'BETWEEN')
+function between(scope: Scope, expression: ExpressionOf<'between'>, truth: boolean): QueryPredicate {
+  const column = requireColumn(scope, expression.value, 'BETWEEN')
   if (column.type === 'date' && [expression.lower, expression.upper].some(isTimestamp)) {
     const { value: left, lower: least, upper: most, at } = expression
     const ends = [
-      comparison(context, { kind: 'comparison', op: '>=', left, right: least, at }, truth),
-      comparison(context, { kind: 'comparison', op: '<=', left, right: most, at }, truth),
+      comparison(scope, { kind: 'comparison', op: '>=', left, right: least, at }, truth),
+      comparison(scope, { kind: 'comparison', op: '<=', left, right: most, at }, truth),
     ]
-    return place(combine(truth ? 'and' : 'or', ends), at)
+    return scope.place(combine(truth ? 'and' : 'or', ends), at)
   }
   const [lower, upper] = [expression.lower, expression.upper].map((end) => literalOf(scope, column, end))
   const { name } = column
   if (typeof lower === 'boolean' || typeof upper === 'boolean' || lower === undefined || upper === undefined)
     throw scope.misfit(expression.at, `BETWEEN needs a column of numbers, dates or timestamps.`)
-  if (truth) return place({ column: name, op: 'between', lower, upper }, expression.at)
+  if (truth) return scope.place({ column: name, op: 'between', lower, upper }, expression.at)
   const outside: readonly QueryPredicate[] = [
-    place({ column: name, op: '<', value: lower }, expression.lower.at),
-    place({ column: name, op: '>', value: upper }, expression.upper.at),
+    scope.place({ column: name, op: '<', value: lower }, expression.lower.at),
+    scope.place({ column: name, op: '>', value: upper }, expression.upper.at),
   ]
-  return place(combine('or', outside), expression.at)
+  return scope.place(combine('or', outside), expression.at)
 }
 
-function membership(context: Context, expression: ExpressionOf<'in'>, truth: boolean): QueryPredicate {
-  const { scope, place } = context
-  const column = requireColumn(context, expression.value, 'IN')
-  const values = place(
+function membership(scope: Scope, expression: ExpressionOf<'in'>, truth: boolean): QueryPredicate {
+  const column = requireColumn(scope, expression.value, 'IN')
+  const values = scope.place(
     expression.list.map((element) => literalOf(scope, column, element)),
     expression.list.map(({ at }) => at),
   )
@@ -213,32 +188,27 @@ function membership(context: Context, expression: ExpressionOf<'in'>, truth: boo
   const [only, second] = values
   if (only !== undefined && second === undefined) {
     const [element = expression] = expression.list
-    return place({ column: name, op: truth ? '=' : '!=', value: only }, element.at)
+    return scope.place({ column: name, op: truth ? '=' : '!=', value: only }, element.at)
   }
-  const member = place({ column: name, op: 'in', values }, expression.at)
+  const member = scope.place({ column: name, op: 'in', values }, expression.at)
   if (truth) return member
   // A row without a value is neither in the list nor outside of it.
   const absent: readonly QueryPredicate[] = [
-    place({ op: 'not', predicate: member }, expression.at),
-    { op: 'not', predicate: place({ column: name, op: 'isNull' }, expression.at) },
+    scope.place({ op: 'not', predicate: member }, expression.at),
+    { op: 'not', predicate: scope.place({ column: name, op: 'isNull' }, expression.at) },
   ]
-  return place(combine('and', absent), expression.at)
+  return scope.place(combine('and', absent), expression.at)
 }
 
-function truthTest(
-  context: Context,
-  { is, value, at }: ExpressionOf<'truth'>,
-  truth: boolean,
-): QueryPredicate {
-  const { scope, place } = context
+function truthTest(scope: Scope, { is, value, at }: ExpressionOf<'truth'>, truth: boolean): QueryPredicate {
   if (is === 'unknown') {
     // Of a condition it would double the size of the predicate, again for each level of nesting.
-    const column = requireColumn(context, value, 'IS UNKNOWN')
+    const column = requireColumn(scope, value, 'IS UNKNOWN')
     if (column.type !== 'boolean')
       throw scope.misfit(value.at, 'IS UNKNOWN needs a boolean column. Write IS NULL.')
-    return opposite(context, place({ column: column.name, op: 'isNull' }, at), !truth, at)
+    return opposite(scope, scope.place({ column: column.name, op: 'isNull' }, at), !truth, at)
   }
-  return opposite(context, predicateOf(context, value, is === 'true'), !truth, at)
+  return opposite(scope, predicateOf(scope, value, is === 'true'), !truth, at)
 }
 
 /** Combines predicates. Parts that are combined in the same way are joined, so that parentheses do not nest. */
@@ -258,7 +228,7 @@ function isOfCells(expression: Expression): boolean {
  * Translates a condition on a value that is computed from one column: those cells of the column count for which it has the
  * truth value.
  */
-function overCells({ scope, place }: Context, expression: Expression, truth: boolean): QueryPredicate {
+function overCells(scope: Scope, expression: Expression, truth: boolean): QueryPredicate {
   scope.countComputed(expression.at)
   const found: CellValues[] = []
   const slots: Slots = (part) => {
@@ -272,7 +242,7 @@ function overCells({ scope, place }: Context, expression: Expression, truth: boo
   const condition = compileHaving(scope, slots, expression)
   const { grouping, values } = entry(found, 0)
   const holds = values.map((value) => condition({ keys: [value], measured: [], all: NO_GROUPS }) === truth)
-  return place(rowsInCells(scope, grouping.key, grouping.labels, holds, expression.at), expression.at)
+  return scope.place(rowsInCells(scope, grouping.key, grouping.labels, holds, expression.at), expression.at)
 }
 
 /** The rows in the cells of a column for which `holds` is true. */

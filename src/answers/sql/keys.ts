@@ -7,6 +7,7 @@ import { decimalFromNumber } from '../../privacy/decimal.ts'
 import { must } from '../../privacy/must.ts'
 import { divideRoundingDown } from '../../privacy/rational.ts'
 import { computedColumn, needsComputing } from './computed-columns.ts'
+import { withoutPlaces } from './expressions.ts'
 import {
   binned,
   type GroupingExpression,
@@ -17,7 +18,7 @@ import {
   SHORT_UNITS,
 } from './grouping.ts'
 import type { ArithmeticOperator, Call, Expression, ExpressionOf } from './parsing/statement.ts'
-import { compileValue, withoutPlace } from './rows/computed.ts'
+import { compileValue } from './rows/computed.ts'
 import { type Cell, type CellType, NO_GROUPS, type Slots } from './rows/row-values.ts'
 import { columnOf, instantOf, numberOf, type Scope } from './scope.ts'
 
@@ -119,7 +120,7 @@ export interface CellValues {
  * @throws Refusal as {@link keyOf} does, and `query-does-not-fit` for a column with too many cells
  */
 export function valuesOfCells(scope: Scope, expression: Expression): CellValues {
-  return scope.once(JSON.stringify(expression, withoutPlace), () => {
+  return scope.once(withoutPlaces(expression), () => {
     const key = keyOf(scope, expression)
     const grouping = cellsOf(scope, key, expression.at)
     return { grouping, type: key.type, values: grouping.labels.map(key.cellOf) }

@@ -14,7 +14,6 @@ import { columnNamed } from '../../core/planner/language/columns.ts'
 import { parseDecimal } from '../../privacy/decimal.ts'
 import { defined } from '../../privacy/defined.ts'
 import { computedColumn, isComputed } from './computed-columns.ts'
-import { conditionOf, type Placing } from './conditions.ts'
 import { groupingOf } from './grouping.ts'
 import type { Call, Expression } from './parsing/statement.ts'
 import { columnOf, isPersonColumn, literalOf, type Scope } from './scope.ts'
@@ -93,7 +92,7 @@ export function isAggregate(name: string): boolean {
  * Translates a call of an aggregate.
  * @throws Refusal `sql-not-supported` for another function and for arguments that are no columns
  */
-export function measureOf(scope: Scope, place: Placing, call: Call): Measure {
+export function measureOf(scope: Scope, call: Call): Measure {
   const { name, at } = call
   const { unsupported } = scope
   if (!isAggregate(name)) {
@@ -113,7 +112,7 @@ export function measureOf(scope: Scope, place: Placing, call: Call): Measure {
     throw unsupported(at, `DISTINCT is supported in COUNT only. Write ${name}(column).`)
   const [share, besides] = call.arguments
   if (kind === 'mean' && share !== undefined && isTest(share) && besides === undefined)
-    return { kind: 'proportion', of: conditionOf(scope, place, share) }
+    return { kind: 'proportion', of: scope.condition(share) }
   const columns = call.arguments.map((argument) => clampedColumn(scope, call, argument))
   const [first, second, third] = columns
   if (kind !== undefined) {

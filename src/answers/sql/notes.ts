@@ -1,8 +1,8 @@
 import type { Dataset } from '../../core/dataset/dataset.ts'
+import { contains } from './expressions.ts'
 import type { GroupingExpression } from './grouping.ts'
 import { type Measure, OF_SAMPLES } from './measures.ts'
 import type { Statement } from './parsing/statement.ts'
-import { contains } from './rewriting/wrappers.ts'
 
 interface Parts {
   readonly groupings: readonly GroupingExpression[]

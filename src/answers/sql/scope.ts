@@ -22,6 +22,12 @@ export interface Scope {
   readonly where: Expression | undefined
   /** Translates a condition to the rows where it is TRUE. */
   readonly condition: (expression: Expression) => QueryPredicate
+  /** Notes the place of the expression that a predicate comes from, or those of the values of a list. Returns it. */
+  readonly place: <Part extends QueryPredicate | readonly unknown[]>(
+    part: Part,
+    at: Part extends readonly unknown[] ? readonly number[] : number,
+  ) => Part
+  readonly places: Places
   /**
    * Counts a condition that is computed for every cell of a column, which takes time.
    * @throws Refusal `sql-not-supported` for too many in one statement
@@ -35,11 +41,14 @@ export interface Scope {
   readonly misfit: (at: number, rule: string) => Refusal
 }
 
+/** The byte offset of each predicate, and those of the elements of each list of values. */
+export type Places = WeakMap<object, number | readonly number[]>
+
 /** Largest number of conditions that are computed for every cell of a column. */
 const MOST_COMPUTED = 20
 
 /**
- * @param conditionOf translates the conditions of computed columns
+ * @param conditionOf translates a condition
  * @throws Refusal `query-does-not-fit` for a statement over another table
  */
 export function openScope(
@@ -53,9 +62,15 @@ export function openScope(
     refusePart(text, at, 'sql-not-supported', rule)
   let computed = 0
   const known = new Map<string, unknown>()
+  const places: Places = new WeakMap()
   const scope: Scope = {
     where: statement.where,
     condition: (expression) => conditionOf(scope, expression),
+    place: (part, at) => {
+      places.set(part, at)
+      return part
+    },
+    places,
     once: <Result>(name: string, compute: () => Result) => {
       if (!known.has(name)) known.set(name, compute())
       return known.get(name) as Result

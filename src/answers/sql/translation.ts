@@ -11,7 +11,8 @@ import {
   type PlacedMeasure,
   placeMeasure,
 } from './assembly.ts'
-import { conditionOf, type Placing } from './conditions.ts'
+import { conditionOf } from './conditions.ts'
+import { contains, isWindow, nameOf } from './expressions.ts'
 import { type GroupingExpression, isGroupingFunction } from './grouping.ts'
 import { keyOf } from './keys.ts'
 import { type Measure, measureOf } from './measures.ts'
@@ -19,9 +20,9 @@ import { notesOf } from './notes.ts'
 import type { Call, Expression, ExpressionOf, Frame, Select, Statement, Target } from './parsing/statement.ts'
 import { refusePart } from './place.ts'
 import { plainCalendar } from './rewriting/calendar.ts'
-import { rewritten } from './rewriting/rewritten.ts'
+import { plainDivisors, rewritten } from './rewriting/rewritten.ts'
 import { resolveTimes } from './rewriting/times.ts'
-import { contains, hasAggregate, isWindow, nameOf, unwrapped } from './rewriting/wrappers.ts'
+import { hasAggregate, unwrapped } from './rewriting/wrappers.ts'
 import { compileValue, halfWidthOf, isFunction } from './rows/computed.ts'
 import { createGroupFilter } from './rows/excluded-groups.ts'
 import { compileHaving, orderBy, sliceOf } from './rows/post-processing.ts'
@@ -38,7 +39,15 @@ import {
   valueIn,
 } from './rows/row-values.ts'
 import { compileWindow } from './rows/windows.ts'
-import { columnOf, declaredName, isColumn, openScope, type Scope, temporalTypeOf } from './scope.ts'
+import {
+  columnOf,
+  declaredName,
+  isColumn,
+  openScope,
+  type Places,
+  type Scope,
+  temporalTypeOf,
+} from './scope.ts'
 
 /** A statement as queries, and its rows as post-processing of their answers. */
 export interface Translation {
@@ -66,7 +75,7 @@ export interface Translation {
 export function translate(text: string, select: Select, dataset: Dataset, nowMs: number): Translation {
   const refuse = (at: number | undefined, rule: string) => refusePart(text, at, 'sql-not-supported', rule)
   const withScope = (written: Statement) => {
-    const scope = openScope(text, written, dataset, unplaced)
+    const scope = openScope(text, written, dataset, conditionOf)
     return { scope, statement: plainCalendar(written, (column) => temporalTypeOf(scope, column)) }
   }
   const groupsIn = (inner: Statement) => {
@@ -74,18 +83,12 @@ export function translate(text: string, select: Select, dataset: Dataset, nowMs:
     return statement.groupBy.map((written) => groupedExpression(scope, written, statement.targets))
   }
   const times = resolveTimes(unwrapped(select, { refuse, groupsOf: groupsIn }), nowMs, refuse)
-  const { scope, statement } = withScope(times.statement)
-  const placed: Places = new WeakMap()
-  const place: Placing = (part, at) => {
-    placed.set(part, at)
-    return part
-  }
-  const { where: condition } = statement
-  const where = condition && conditionOf(scope, place, condition)
+  const { scope, statement } = withScope(plainDivisors(times.statement))
+  const where = statement.where && scope.condition(statement.where)
   const groupings = readGroupings(scope, statement)
   const measures: PlacedMeasure[] = []
   const choosesByNoise = statement.having !== undefined && hasAggregate(statement.having)
-  const slots = createSlots(scope, place, groupings, measures, where, choosesByNoise)
+  const slots = createSlots(scope, groupings, measures, where, choosesByNoise)
   const outputs = statement.targets.map((target) => ({ target, slot: slots(target.expression) }))
   if (statement.having !== undefined) requireNoWindows(scope, statement.having)
   const having = statement.having && compileHaving(scope, slots, statement.having)
@@ -123,13 +126,8 @@ export function translate(text: string, select: Select, dataset: Dataset, nowMs:
         .slice(slice.from, slice.from + slice.count)
         .map((group) => outputs.flatMap(({ slot }) => cellsOf(group, slot)))
     },
-    refusalOf: (refusal) => refusalAt(text, refusal, queries, placed),
+    refusalOf: (refusal) => refusalAt(scope, refusal, queries),
   }
-}
-
-/** Translates a condition within an expression, which has the place of the expression. */
-function unplaced(scope: Scope, expression: Expression): QueryPredicate {
-  return conditionOf(scope, (part) => part, expression)
 }
 
 /** As in SQL, where HAVING chooses the groups that windows see. */
@@ -220,7 +218,6 @@ function rowsInFrame({ start, end }: Frame): number {
 /** Finds the values of expressions in groups. An aggregate that is new is added to `measures`. */
 function createSlots(
   scope: Scope,
-  place: Placing,
   groupings: readonly PlacedGrouping[],
   measures: PlacedMeasure[],
   where: QueryPredicate | undefined,
@@ -246,8 +243,8 @@ function createSlots(
     return { computed: value, type: value.type }
   }
   const measured = (call: Call): Slot => {
-    const part = measureOf(scope, place, call)
-    const filter = call.filter && conditionOf(scope, place, call.filter)
+    const part = measureOf(scope, call)
+    const filter = call.filter && scope.condition(call.filter)
     const measure = placeMeasure(measures, defined({ part, filter, at: call.at }), where, scope)
     const type = typeOf(part, scope.dataset)
     return { measure, type, inUnitOfValue: halfWidthUnit(part, type) === undefined }
@@ -377,12 +374,7 @@ function columnsOf(
 /** Fields and parameters that a request gives beside the statement. */
 const TERMS: readonly string[] = ['candidates', ...Object.keys(requestTerms)]
 
-function refusalAt(
-  text: string,
-  refusal: Refusal,
-  queries: readonly AssembledQuery[],
-  placed: Places,
-): Refusal {
+function refusalAt(scope: Scope, refusal: Refusal, queries: readonly AssembledQuery[]): Refusal {
   const errors = refusal.errors.map(({ field, rule }) => ({ ...fieldOfQuery(field), rule }))
   const broken = errors.find(
     ({ field }) => !TERMS.some((term) => field === term || field.startsWith(`${term}.`)),
@@ -393,9 +385,9 @@ function refusalAt(
   }
   const { places, query } = entry(queries, broken.query)
   const at =
-    placeOfCondition(broken.field, query.where as QueryPredicate | undefined, placed) ??
+    placeOfCondition(broken.field, query.where as QueryPredicate | undefined, scope.places) ??
     placeOfField(broken.field, places)
-  const { code, errors: shown, message, facts } = refusePart(text, at, refusal.code, broken.rule)
+  const { code, errors: shown, message, facts } = refusePart(scope.text, at, refusal.code, broken.rule)
   return new Refusal(code, message, shown, { ...refusal.facts, ...facts })
 }
 
@@ -404,9 +396,6 @@ function fieldOfQuery(field: string): { readonly query: number; readonly field: 
   const [, place, own] = /^queries\.(\d+)\.(.+)$/.exec(field) ?? []
   return place === undefined || own === undefined ? { query: 0, field } : { query: Number(place), field: own }
 }
-
-/** The byte offset of each predicate, and those of the elements of each list of values. */
-type Places = WeakMap<object, number | readonly number[]>
 
 /** Returns the place of the innermost predicate or value on the path of a field, such as `where.predicates.0.value`. */
 function placeOfCondition(

@@ -1,5 +1,5 @@
+import { mapParts } from '../expressions.ts'
 import type { Call, Expression, Statement } from '../parsing/statement.ts'
-import { mapParts } from './wrappers.ts'
 
 /*
  * Tools write one function of the calendar in many ways. Each becomes a call over the column itself:

@@ -1,6 +1,8 @@
 import { defined } from '../../../privacy/defined.ts'
+import { mapParts, withoutPlaces } from '../expressions.ts'
 import { OF_SAMPLES } from '../measures.ts'
-import type { Call, Expression, ExpressionOf } from '../parsing/statement.ts'
+import type { Call, Expression, ExpressionOf, Statement } from '../parsing/statement.ts'
+import { hasAggregate } from './wrappers.ts'
 
 /*
  * Aggregates of constants and of CASE are other spellings of counts, shares, and aggregates with FILTER:
@@ -87,4 +89,22 @@ function times(factor: ExpressionOf<'number'>, of: Call): Expression {
 
 function both(one: Expression | undefined, other: Expression): Expression {
   return one === undefined ? other : { kind: 'and', parts: [one, other], at: other.at }
+}
+
+/** Reads `CASE WHEN x = 0 THEN NULL ELSE x END` over an aggregate, which tools write around divisors, as NULLIF. */
+export function plainDivisors<Whole extends Expression | Statement>(whole: Whole): Whole {
+  return mapParts(whole, (part) => {
+    const inner = plainDivisors(part)
+    return (inner.kind === 'case' ? nullIfOf(inner) : undefined) ?? inner
+  })
+}
+
+function nullIfOf({ whens, otherwise, at }: Case): Expression | undefined {
+  const [only, second] = whens
+  if (only?.condition.kind !== 'comparison' || second !== undefined || otherwise === undefined)
+    return undefined
+  const { op, left, right } = only.condition
+  if (op !== '=' || only.result.kind !== 'null' || !hasAggregate(otherwise)) return undefined
+  if (withoutPlaces(left) !== withoutPlaces(otherwise)) return undefined
+  return { kind: 'call', name: 'nullif', star: false, distinct: false, arguments: [otherwise, right], at }
 }

@@ -3,10 +3,10 @@ import { periodAt, startOf } from '../../../core/planner/language/calendar.ts'
 import { must } from '../../../privacy/must.ts'
 import { divideRoundingDown } from '../../../privacy/rational.ts'
 import type { Refusal } from '../../../privacy/refusal.ts'
+import { mapParts } from '../expressions.ts'
 import { isUnit, SHORT_UNITS } from '../grouping.ts'
 import type { Call, CastType, Expression, ExpressionOf, Statement } from '../parsing/statement.ts'
 import { instantOf } from '../scope.ts'
-import { mapParts } from './wrappers.ts'
 
 /*
  * Constant times: now(), CURRENT_DATE, and what is computed from constants by date_trunc, casts, and intervals. They become

@@ -1,5 +1,6 @@
 import { defined } from '../../../privacy/defined.ts'
 import type { Refusal } from '../../../privacy/refusal.ts'
+import { contains, isWindow, mapParts, nameOf, withoutPlaces } from '../expressions.ts'
 import { fold } from '../identifiers.ts'
 import { isAggregate } from '../measures.ts'
 import type {
@@ -184,13 +185,13 @@ function targetNamed(
 ): Target | undefined {
   if (expression.kind !== 'column' || expression.table !== undefined) return undefined
   const [first, ...others] = targets.filter((target) => nameOf(target) === expression.name)
-  if (others.some((other) => first !== undefined && meaning(other) !== meaning(first)))
+  if (
+    others.some(
+      (other) => first !== undefined && withoutPlaces(other.expression) !== withoutPlaces(first.expression),
+    )
+  )
     throw ambiguous(expression, refuse)
   return first
-}
-
-function meaning({ expression }: Target): string {
-  return JSON.stringify(expression, (name, part: unknown) => (name === 'at' ? undefined : part))
 }
 
 function ambiguous(
@@ -198,26 +199,6 @@ function ambiguous(
   refuse: Unwrapping['refuse'],
 ) {
   return refuse(at, `"${name}" is the name of several columns of the SELECT list. Give each its own name.`)
-}
-
-/** The name of a column of a SELECT list as PostgreSQL chooses it; `undefined` for one without a name. */
-export function nameOf({ alias, expression }: Target): string | undefined {
-  if (alias !== undefined) return alias
-  switch (expression.kind) {
-    case 'column':
-    case 'call':
-      return expression.name
-    case 'case':
-      return nameOfCase(expression.otherwise)
-    case 'cast':
-      return nameOf({ expression: expression.value })
-    default:
-      return undefined
-  }
-}
-
-function nameOfCase(otherwise: Expression | undefined): string {
-  return (otherwise && otherwise.kind === 'column' ? otherwise.name : undefined) ?? 'case'
 }
 
 function isColumnOf(columns: Columns, expression: Expression): boolean {
@@ -277,37 +258,6 @@ function sizeOf(expression: Expression): number {
   })
   sizes.set(expression, size)
   return size
-}
-
-/** Changes the parts of an expression or a statement. The depth of expressions is bounded by the syntax that is allowed. */
-export function mapParts<Whole extends Expression | Outer>(
-  whole: Whole,
-  change: (part: Expression) => Expression,
-): Whole {
-  const changed = Object.entries(whole).map(([name, value]) => [name, changedIn(value, change)] as const)
-  return Object.fromEntries(changed) as Whole
-}
-
-function changedIn(value: unknown, change: (part: Expression) => Expression): unknown {
-  if (Array.isArray(value)) return value.map((each) => changedIn(each, change))
-  if (typeof value !== 'object' || value === null) return value
-  if ('kind' in value) return change(value as Expression)
-  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, changedIn(each, change)]))
-}
-
-/** True if an expression or a part of it passes a test. */
-export function contains(expression: Expression | Outer, test: (part: Expression) => boolean): boolean {
-  let found = 'kind' in expression && test(expression)
-  mapParts(expression, (part) => {
-    found ||= contains(part, test)
-    return part
-  })
-  return found
-}
-
-/** True for a window function, which is none of the aggregates. */
-export function isWindow(expression: Expression): boolean {
-  return expression.kind === 'call' && expression.over !== undefined
 }
 
 /** True if an expression has an aggregate. */

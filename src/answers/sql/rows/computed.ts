@@ -1,5 +1,4 @@
 import type { ArithmeticOperator, Call, Expression, ExpressionOf } from '../parsing/statement.ts'
-import { hasAggregate } from '../rewriting/wrappers.ts'
 import { numberOf, type Scope } from '../scope.ts'
 import {
   type Cell,
@@ -61,29 +60,9 @@ export function compileValue(scope: Scope, slots: Slots, expression: Expression)
       return Object.hasOwn(FUNCTIONS, expression.name)
         ? called(scope, expression, compile)
         : ofSlot(slots(expression))
-    case 'case': {
-      const same = nullIfOf(expression)
-      return same === undefined ? ofSlot(slots(expression)) : compile(same)
-    }
     default:
       return ofSlot(slots(expression))
   }
-}
-
-/** Reads `CASE WHEN x = 0 THEN NULL ELSE x END` over an aggregate, which tools write round divisors, as NULLIF. */
-function nullIfOf({ whens, otherwise, at }: Extract<Expression, { kind: 'case' }>): Expression | undefined {
-  const [only, second] = whens
-  if (only?.condition.kind !== 'comparison' || second !== undefined || otherwise === undefined)
-    return undefined
-  const { op, left, right } = only.condition
-  if (op !== '=' || only.result.kind !== 'null' || !hasAggregate(otherwise)) return undefined
-  if (JSON.stringify(left, withoutPlace) !== JSON.stringify(otherwise, withoutPlace)) return undefined
-  return { kind: 'call', name: 'nullif', star: false, distinct: false, arguments: [otherwise, right], at }
-}
-
-/** Leaves the place of an expression out of its JSON, so that equal expressions have the same. */
-export function withoutPlace(name: string, part: unknown): unknown {
-  return name === 'at' ? undefined : part
 }
 
 function constant(value: Cell, type: CellType): Computed {
