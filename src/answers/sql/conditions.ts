@@ -7,6 +7,7 @@ import { TURNED } from '../../core/planner/language/expressions/derive.ts'
 import type { CellLabel } from '../../core/planner/language/grouping.ts'
 import { entry } from '../../privacy/must.ts'
 import { computedColumn, namesIn, needsComputing } from './computed-columns.ts'
+import { contains, withoutPlaces } from './expressions.ts'
 import { isGroupingFunction } from './grouping.ts'
 import { type CellValues, valuesOfCells } from './keys.ts'
 import type { ComparisonOperator, Expression, ExpressionOf } from './parsing/statement.ts'
@@ -53,21 +54,18 @@ function predicateOf(scope: Scope, expression: Expression, truth: boolean): Quer
     }
     case 'comparison': {
       const { left, right } = expression
-      if (namesIn(left).size > 0 && namesIn(right).size > 0)
-        return comparison(scope, ofDifference(scope, expression), truth)
-      if (isOfCells(left) || isOfCells(right)) return overCells(scope, expression, truth)
-      return comparison(scope, expression, truth)
+      if (namesIn(left).size > 0 && namesIn(right).size > 0) return ofColumns(scope, expression, truth)
+      const isOverCells = isOfCells(left) || isOfCells(right)
+      return (isOverCells ? overCells : comparison)(scope, expression, truth)
     }
     case 'like':
       return overCells(scope, expression, truth)
     case 'same':
       return opposite(scope, equality(scope, expression), !truth, at)
     case 'between':
-      if (isOfCells(expression.value)) return overCells(scope, expression, truth)
-      return between(scope, expression, truth)
+      return (isOfCells(expression.value) ? overCells : between)(scope, expression, truth)
     case 'in':
-      if (isOfCells(expression.value)) return overCells(scope, expression, truth)
-      return membership(scope, expression, truth)
+      return (isOfCells(expression.value) ? overCells : membership)(scope, expression, truth)
     case 'isNull': {
       const column = requireColumn(scope, expression.value, 'IS NULL')
       return opposite(scope, scope.place({ column: column.name, op: 'isNull' }, at), !truth, at)
@@ -84,8 +82,7 @@ function predicateOf(scope: Scope, expression: Expression, truth: boolean): Quer
 }
 
 function requireColumn(scope: Scope, expression: Expression, construct: string): QueryableColumn {
-  if (needsComputing(expression)) return computedColumn(scope, expression)
-  if (expression.kind === 'column') return columnOf(scope, expression)
+  if (expression.kind === 'column' || needsComputing(expression)) return computedColumn(scope, expression)
   if (expression.kind === 'call') throw scope.unsupported(expression.at, NO_FUNCTIONS)
   throw scope.unsupported(expression.at, `${construct} needs a column.`)
 }
@@ -111,15 +108,36 @@ function comparison(scope: Scope, expression: ExpressionOf<'comparison'>, truth:
 }
 
 /** Two columns are compared by their difference with 0, which is NULL if one of them is. */
-function ofDifference(scope: Scope, expression: ExpressionOf<'comparison'>): ExpressionOf<'comparison'> {
-  const { left, right, at } = expression
-  const other = [left, right].map((side) => computedColumn(scope, side)).find((column) => !isGrid(column))
+function ofColumns(scope: Scope, expression: ExpressionOf<'comparison'>, truth: boolean): QueryPredicate {
+  const { op, left, right, at } = expression
+  requireColumns(scope, left)
+  if (withoutPlaces(left) === withoutPlaces(right)) throw scope.unsupported(at, sameOnBothSides(op))
+  const columns = [left, right].map((side) => computedColumn(scope, side))
+  if (new Set(columns.map(({ name }) => name)).size === 1) throw scope.unsupported(at, sameOnBothSides(op))
+  const other = columns.find((column) => !isGrid(column))
   if (other !== undefined) {
     const rule = `columns of numbers, dates and timestamps can be compared; ${other.name} is of type ${other.type}. Compare it with a constant.`
     throw scope.unsupported(at, rule)
   }
-  const difference = { kind: 'arithmetic', op: '-', left, right, at } as const
-  return { ...expression, left: difference, right: { kind: 'number', text: '0', at } }
+  const difference: Expression = { kind: 'arithmetic', op: '-', left, right, at }
+  if (!needsComputing(difference))
+    throw scope.unsupported(at, 'both sides are computed from one column. Compare it with a constant.')
+  const { name } = computedColumn(scope, difference)
+  return scope.place({ column: name, op: truth ? op : COMPLEMENTS[op], value: 0 }, at)
+}
+
+/** @throws Refusal for a column that queries cannot use */
+function requireColumns(scope: Scope, expression: Expression): void {
+  contains(expression, (part) => {
+    if (part.kind === 'column') columnOf(scope, part)
+    return false
+  })
+}
+
+function sameOnBothSides(op: ComparisonOperator): string {
+  return op === '=' || op === '<=' || op === '>='
+    ? 'both sides are the same, so this holds wherever they have a value. Write IS NOT NULL, or leave it out.'
+    : 'both sides are the same, so this never holds. Leave it out.'
 }
 
 function isTimestamp(constant: Expression): boolean {
@@ -166,9 +184,10 @@ function between(scope: Scope, expression: ExpressionOf<'between'>, truth: boole
     ]
     return scope.place(combine(truth ? 'and' : 'or', ends), at)
   }
-  const [lower, upper] = [expression.lower, expression.upper].map((end) => literalOf(scope, column, end))
+  const lower = literalOf(scope, column, expression.lower)
+  const upper = literalOf(scope, column, expression.upper)
   const { name } = column
-  if (typeof lower === 'boolean' || typeof upper === 'boolean' || lower === undefined || upper === undefined)
+  if (typeof lower === 'boolean' || typeof upper === 'boolean')
     throw scope.misfit(expression.at, `BETWEEN needs a column of numbers, dates or timestamps.`)
   if (truth) return scope.place({ column: name, op: 'between', lower, upper }, expression.at)
   const outside: readonly QueryPredicate[] = [
