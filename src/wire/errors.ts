@@ -69,44 +69,24 @@ export function describeError(error: unknown, text = ''): DescribedError {
   }
   if (error instanceof ProtocolViolation)
     return fatal('08P01', `The bytes are no message of PostgreSQL's protocol: ${error.message}.`)
-  if (error instanceof LimiterFull || error instanceof LimiterTimeout)
-    return {
-      report: {
-        severity: 'ERROR',
-        code: '53300',
-        message: 'Too many statements wait. Nothing was charged. Retry later.',
-      },
-      isFatal: false,
-    }
   if (error instanceof TooSlow) return fatal('08006', 'The message took too long to arrive.')
-  const { code, detail: message, errors = [], facts = {} } = failureParts(error)
+  const severity = 'ERROR'
+  if (error instanceof LimiterFull || error instanceof LimiterTimeout) {
+    const message = 'Too many statements wait. Nothing was charged. Retry later.'
+    return { report: { severity, code: '53300', message }, isFatal: false }
+  }
+  const failure = failureParts(error)
+  const { code, detail: message, errors = [], facts = {} } = failure
   const { line, column } = facts
   const position =
     text !== '' && typeof line === 'number' && typeof column === 'number'
       ? positionOf(text, line, column)
       : undefined
-  const isSyntax = code === 'invalid-request' && position !== undefined
-  const isNotPaid = code === 'forbidden' && facts.price !== undefined
-  const sqlState =
-    facts.unknownFunction !== undefined
-      ? UNKNOWN_FUNCTION
-      : isNotPaid
-        ? NOT_PAID
-        : isSyntax
-          ? SYNTAX_ERROR
-          : (STATES[facts.chargeId === undefined ? code : 'query-failed'] ?? 'XX000')
   const [, ...others] = errors
   const detail =
     others.length === 0 ? undefined : others.map(({ field, rule }) => `${field}: ${rule}`).join('; ')
-  const isForSession = isNotPaid && /the session allows/.test(message)
-  const hint = isForSession
-    ? `To pay for it: SET sotto.spending = 'allow'. Answers that are paid for are replayed at no cost.`
-    : hintFor(
-        code,
-        errors.map(({ field }) => field),
-        message,
-      )
-  const severity = 'ERROR'
+  const sqlState = sqlStateOf(failure, position !== undefined)
+  const hint = hintFor(failure)
   return {
     report: defined({ severity, code: sqlState, message, detail, hint, position }),
     code,
@@ -118,8 +98,25 @@ function fatal(sqlState: string, message: string): DescribedError {
   return { report: { severity: 'FATAL', code: sqlState, message }, isFatal: true }
 }
 
-function hintFor(code: ProblemCode, fields: readonly string[], message: string): string | undefined {
-  if (code === 'invalid-request' && fields.some((field) => field === 'epsilon' || field === 'accuracy'))
+type Failure = ReturnType<typeof failureParts>
+
+function isNotPaid({ code, facts = {} }: Failure): boolean {
+  return code === 'forbidden' && facts.price !== undefined
+}
+
+function sqlStateOf(failure: Failure, isPlaced: boolean): string {
+  const { code, facts = {} } = failure
+  if (facts.unknownFunction !== undefined) return UNKNOWN_FUNCTION
+  if (isNotPaid(failure)) return NOT_PAID
+  if (code === 'invalid-request' && isPlaced) return SYNTAX_ERROR
+  return STATES[facts.chargeId === undefined ? code : 'query-failed'] ?? 'XX000'
+}
+
+function hintFor(failure: Failure): string | undefined {
+  const { code, detail: message, errors = [] } = failure
+  if (isNotPaid(failure) && /the session allows/.test(message))
+    return `To pay for it: SET sotto.spending = 'allow'. Answers that are paid for are replayed at no cost.`
+  if (code === 'invalid-request' && errors.some(({ field }) => field === 'epsilon' || field === 'accuracy'))
     return 'State the price or the precision of answers: SET sotto.epsilon = 0.1, or SET sotto.half_width = 50.'
   if (/SELECT \* is not supported/.test(message))
     return 'The database sotto_dummy answers SELECT * from made-up rows.'

@@ -284,9 +284,8 @@ interface Registry {
 function createRegistry(): Registry {
   const sessions = new Map<
     number,
-    { readonly user: string; readonly secret: number; readonly session: Session }
+    { readonly user: string; readonly secret: number; readonly socket: Socket; readonly session: Session }
   >()
-  const ofSockets = new Set<Socket>()
   const sessionsOf = (user: string) => [...sessions.values()].filter((each) => each.user === user)
   return {
     waitingValues: (user) => sessionsOf(user).reduce((sum, { session }) => sum + session.waitingValues(), 0),
@@ -297,18 +296,10 @@ function createRegistry(): Registry {
       let process = randomInt(1, 2 ** 31)
       while (sessions.has(process)) process = randomInt(1, 2 ** 31)
       const secret = randomInt(-(2 ** 31), 2 ** 31)
-      sessions.set(process, { user, secret, session })
-      ofSockets.add(socket)
-      return {
-        process,
-        secret,
-        leave() {
-          sessions.delete(process)
-          ofSockets.delete(socket)
-        },
-      }
+      sessions.set(process, { user, secret, socket, session })
+      return { process, secret, leave: () => void sessions.delete(process) }
     },
-    hasSession: (socket) => ofSockets.has(socket),
+    hasSession: (socket) => [...sessions.values()].some((each) => each.socket === socket),
     cancel(process, secret) {
       const found = sessions.get(process)
       if (found?.secret !== secret) return false

@@ -9,15 +9,7 @@ import { valuesIn } from './portals.ts'
 import type { SessionState } from './state.ts'
 
 /** Runs the statements of a session, each of which counts as a request of its principal. */
-export interface CountedRuns {
-  /** @throws WireError if the statement was stopped, or the principal is beyond its limits */
-  run(command: SimpleCommand, text: string): Promise<Result>
-  /** Stops the statement under way. It ends when its answer would have been released. */
-  stop(): void
-  /** Counts the work before a statement: one request with the next statement, or until the client waits for an answer. */
-  countPreparation(): Promise<void>
-  endPreparation(): void
-}
+export type CountedRuns = ReturnType<typeof createCountedRuns>
 
 /** Values about the catalogue that wait for the clients of a user: those of two of the largest results. */
 const MOST_WAITING_VALUES = 400_000
@@ -31,13 +23,13 @@ export function createCountedRuns(
   parts: WireParts,
   state: SessionState,
   { left, waitingValues }: { readonly left: AbortSignal; readonly waitingValues: () => number },
-): CountedRuns {
+) {
   const { principal } = state
   let running: { ended?: 'cancelled' | 'timed out'; readonly controller: AbortController } | undefined
   /** An admission that a message before the next statement has taken. */
   let admitted: Admission | undefined
 
-  /** Runs a statement, which counts as a request of its principal. */
+  /** @throws WireError if the statement was stopped, or the principal is beyond its limits */
   async function run(command: SimpleCommand, text: string): Promise<Result> {
     const arrivedAtMs = parts.clock.nowMs()
     const caller = await principal()
@@ -107,7 +99,7 @@ export function createCountedRuns(
     parts.metrics.observe({ method: 'PG', routeOptions: { url: kind, config } }, { statusCode, elapsedTime })
   }
 
-  return { run, stop: () => stop('cancelled'), countPreparation, endPreparation }
+  return { run, cancel: () => stop('cancelled'), countPreparation, endPreparation }
 }
 
 /** A request that is counted as under way. */

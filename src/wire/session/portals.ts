@@ -6,7 +6,7 @@ import type { Format, FrontendMessage } from '../protocol/frontend.ts'
 import { formatAt } from '../protocol/frontend.ts'
 import type { ReadCommand } from '../statements/command.ts'
 import type { Literal } from '../statements/parameters.ts'
-import { decodeParameter, isParameterType } from '../values/decode.ts'
+import { decodeParameter, isNumeric, isParameterType } from '../values/decode.ts'
 import { OID, typeOfCompared } from '../values/oids.ts'
 import type { Result } from './execute.ts'
 
@@ -49,8 +49,12 @@ interface Named<Item> {
   get(name: string): Item | undefined
   /** @throws WireError if there is none of this name */
   require(name: string): Item
-  delete(name: string): boolean
-  clear(): void
+  delete(name: string): void
+  /**
+   * Removes one, or all of them.
+   * @throws WireError if there is none of this name
+   */
+  remove(name: string | undefined): void
   entries(): readonly (readonly [string, Item])[]
 }
 
@@ -61,6 +65,11 @@ function createNamed<Item>(
   sqlStates: { readonly taken: string; readonly absent: string },
 ): Named<Item> {
   const items = new Map<string, Item>()
+  const require = (name: string): Item => {
+    const found = items.get(name)
+    if (found === undefined) throw new WireError(sqlStates.absent, `There is no ${what} "${name}".`)
+    return found
+  }
   return {
     makeRoomFor(name) {
       if (name === '') items.delete(name)
@@ -69,13 +78,13 @@ function createNamed<Item>(
     },
     set: (name, item) => void items.set(name, item),
     get: (name) => items.get(name),
-    require(name) {
-      const found = items.get(name)
-      if (found === undefined) throw new WireError(sqlStates.absent, `There is no ${what} "${name}".`)
-      return found
+    require,
+    delete: (name) => void items.delete(name),
+    remove(name) {
+      if (name === undefined) return items.clear()
+      require(name)
+      items.delete(name)
     },
-    delete: (name) => items.delete(name),
-    clear: () => items.clear(),
     entries: () => [...items],
   }
 }
@@ -194,9 +203,7 @@ export function placeholders(types: readonly number[]): readonly Literal[] {
       case OID.timestamptz:
         return { kind: 'text', value: '2000-01-01' }
       default:
-        return NUMERIC.some((each) => each === type)
-          ? { kind: 'number', text: '1' }
-          : { kind: 'text', value: '' }
+        return isNumeric(type) ? { kind: 'number', text: '1' } : { kind: 'text', value: '' }
     }
   })
 }
@@ -210,8 +217,6 @@ export function typeNamed(name: string): number {
   if (found === undefined) throw new WireError('0A000', `Parameters of the type ${name} are not supported.`)
   return found
 }
-
-const NUMERIC = [OID.int2, OID.int4, OID.int8, OID.oid, OID.float4, OID.float8, OID.numeric]
 
 /** Decodes the parameters of a message as constants. */
 export function boundValues(

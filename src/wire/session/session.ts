@@ -78,16 +78,8 @@ export function createSession(
     report(changed) {
       for (const [name, value] of changed) output.add(send.parameterStatus(name, value))
     },
-    deallocate(name) {
-      if (name !== undefined) statements.require(name)
-      if (name === undefined) statements.clear()
-      else statements.delete(name)
-    },
-    close(name) {
-      if (name !== undefined) portals.require(name)
-      if (name === undefined) portals.clear()
-      else portals.delete(name)
-    },
+    deallocate: statements.remove,
+    close: portals.remove,
   }
 
   const runs = createCountedRuns(parts, state, { left, waitingValues })
@@ -321,7 +313,7 @@ export function createSession(
         runs.endPreparation()
       }
     },
-    cancel: runs.stop,
+    cancel: runs.cancel,
     end() {
       ending = true
       inbox.end()

@@ -22,31 +22,6 @@ import {
 } from './portals.ts'
 import type { SessionState } from './state.ts'
 
-/** Reads and runs the statements of a session, also those about its other statements. */
-export interface Statements {
-  /** Reads the statements of a text, with values of their parameters. */
-  read(text: string, values?: readonly Literal[]): Promise<readonly ReadCommand[]>
-  /** Runs a statement of a text. */
-  run(command: Command, source: string): Promise<Result>
-  /** Runs the statement of a portal, unless it has run. */
-  open(portal: Portal, command: Command): Promise<Pick<Result, 'notices'> & { readonly result: Result }>
-  /** Describes the columns of the rows of a statement; undefined if it has none. */
-  columnsOf(command: Command, source: string): Promise<readonly WireColumn[] | undefined>
-  /** Prepares a statement, and requires that it is supported. */
-  prepare(
-    source: Pick<PreparedStatement, 'text' | 'place'>,
-    first: ReadCommand | undefined,
-    statedTypes: readonly number[],
-  ): Promise<PreparedStatement>
-  /** Reads a prepared statement with the values of a message. */
-  bindValues(
-    statement: PreparedStatement,
-    given: Parameters<typeof boundValues>[1],
-  ): Promise<ReadCommand | undefined>
-  /** @throws WireError unless a failed transaction may run the statement, or none has failed */
-  requireLiveTransaction(command: Command): void
-}
-
 /** What the statements of a session need of it. */
 export interface StatementParts {
   readonly prepared: Prepared
@@ -59,16 +34,16 @@ export interface StatementParts {
 
 const MOST_SUSPENDED = 4
 
-/** Creates the statements of a session. */
+/** Creates what reads and runs the statements of a session, also those about its other statements. */
 export function createStatements(
   parts: WireParts,
   state: SessionState,
   { prepared, runs, left, forgetText }: StatementParts,
-): Statements {
+) {
   const { statements, portals } = prepared
   const { principal } = state
 
-  /** Runs a statement. Those about other statements of the session run these. */
+  /** Runs a statement of a text. Those about other statements of the session run these. */
   async function run(command: Command, source: string): Promise<Result> {
     requireLiveTransaction(command)
     switch (command.kind) {
@@ -156,7 +131,7 @@ export function createStatements(
   }
 
   /** Describes the columns of the rows of a statement; undefined if it has none. */
-  async function columnsOf(command: Command, source: string) {
+  async function columnsOf(command: Command, source: string): Promise<readonly WireColumn[] | undefined> {
     switch (command.kind) {
       case 'prepare':
       case 'declare':
@@ -177,6 +152,7 @@ export function createStatements(
     }
   }
 
+  /** Reads the statements of a text, with values of their parameters. */
   async function read(text: string, values: readonly Literal[] = []): Promise<readonly ReadCommand[]> {
     await runs.countPreparation()
     const { name } = await principal()
@@ -215,6 +191,7 @@ export function createStatements(
     return bound
   }
 
+  /** Reads a prepared statement with the values of a message. */
   async function bindValues(
     statement: PreparedStatement,
     given: Parameters<typeof boundValues>[1],
@@ -223,6 +200,7 @@ export function createStatements(
     return values.length === 0 ? statement.read : readPrepared(statement, values)
   }
 
+  /** @throws WireError unless a failed transaction may run the statement, or none has failed */
   function requireLiveTransaction(command: Command): void {
     if (state.status() === 'E' && !endsTransaction(command))
       throw new WireError('25P02', 'The transaction has failed. Statements are ignored until ROLLBACK.')

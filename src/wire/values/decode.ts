@@ -17,10 +17,15 @@ const TEXTS: readonly number[] = [OID.text, OID.varchar, OID.bpchar, OID.name, O
 const MS_PER_DAY = 86_400_000
 const EPOCH_MS = Date.UTC(2000, 0)
 
+/** True for a type of numbers. */
+export function isNumeric(type: number): boolean {
+  return NUMBERS.includes(type)
+}
+
 /** True for a type that parameters can have. */
 export function isParameterType(type: number): boolean {
   return (
-    NUMBERS.includes(type) ||
+    isNumeric(type) ||
     TEXTS.includes(type) ||
     [OID.bool, OID.date, OID.timestamp, OID.timestamptz].some((each) => each === type)
   )
@@ -39,7 +44,7 @@ export function decodeParameter(index: number, type: number, bytes: Buffer | nul
 }
 
 function ofText(type: number, text: string): Literal | undefined {
-  if (NUMBERS.includes(type)) {
+  if (isNumeric(type)) {
     const trimmed = text.trim()
     return /^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d{1,4})?$/i.test(trimmed)
       ? { kind: 'number', text: trimmed.replace(/^\+/, '') }
