@@ -102,13 +102,11 @@ export function answerStatement(
   asked: AskedStatement,
   caller: Caller,
 ): Promise<Answer> {
-  const { dataset, queries } = asked
-  const [query, second] = queries
-  return ofStatement(asked, () =>
-    query !== undefined && second === undefined
-      ? answer(dependencies, { ...caller, dataset, query })
-      : answerBatch(dependencies, { ...caller, dataset, ...batchOf(asked) }),
-  )
+  const request = { ...caller, dataset: asked.dataset }
+  return ofStatement(asked, {
+    one: (query) => answer(dependencies, { ...request, query }),
+    several: (batch) => answerBatch(dependencies, { ...request, ...batch }),
+  })
 }
 
 /**
@@ -121,13 +119,11 @@ export function practiseStatement(
   request: Omit<Parameters<typeof answerOnDummy>[1], 'query' | 'dataset'>,
   balances: Parameters<typeof answerOnDummy>[2],
 ): Promise<Answer> {
-  const { dataset, queries } = asked
-  const [query, second] = queries
-  return ofStatement(asked, () =>
-    query !== undefined && second === undefined
-      ? answerOnDummy(dependencies, { ...request, dataset, query }, balances)
-      : answerBatchOnDummy(dependencies, { ...request, dataset, batch: batchOf(asked) }, balances),
-  )
+  const over = { ...request, dataset: asked.dataset }
+  return ofStatement(asked, {
+    one: (query) => answerOnDummy(dependencies, { ...over, query }, balances),
+    several: (batch) => answerBatchOnDummy(dependencies, { ...over, batch }, balances),
+  })
 }
 
 /**
@@ -142,12 +138,11 @@ export async function previewStatement(
   adversary?: AssumedAdversary,
 ) {
   const { dataset, queries, translation } = asked
-  const [query, second] = queries
-  const previewed = await ofStatement(asked, async () =>
-    query !== undefined && second === undefined
-      ? preview({ ...request, dataset, query }, dependencies, balances, adversary)
-      : previewBatch({ ...request, dataset, ...batchOf(asked) }, dependencies, balances, adversary),
-  )
+  const over = { ...request, dataset }
+  const previewed = await ofStatement(asked, {
+    one: async (query) => preview({ ...over, query }, dependencies, balances, adversary),
+    several: async (batch) => previewBatch({ ...over, ...batch }, dependencies, balances, adversary),
+  })
   const parts = 'answers' in previewed ? previewed.answers : [previewed]
   const stated = queries.map((each, place) => {
     const isTopUp = 'use' in each && each.use === 'topUp'
@@ -209,14 +204,20 @@ function answeredPart(part: Part, query: Query, dataset: Dataset, limits: PlanLi
   }
 }
 
-/** Runs a task on the queries of a statement. Its refusals name the place in the statement. */
-async function ofStatement<Result>(
-  { translation }: AskedStatement,
-  task: () => Promise<Result>,
-): Promise<Result> {
+/** Runs a task on the one query of a statement, or on all of them. Its refusals name the place in the statement. */
+async function ofStatement<One, Several>(
+  asked: AskedStatement,
+  task: {
+    readonly one: (query: Query) => Promise<One>
+    readonly several: (batch: ReturnType<typeof batchOf>) => Promise<Several>
+  },
+): Promise<One | Several> {
+  const [query, second] = asked.queries
   try {
-    return await task()
+    return await (query !== undefined && second === undefined
+      ? task.one(query)
+      : task.several(batchOf(asked)))
   } catch (error) {
-    throw error instanceof Refusal ? translation.refusalOf(error) : error
+    throw error instanceof Refusal ? asked.translation.refusalOf(error) : error
   }
 }
