@@ -8,6 +8,7 @@ import type {
   Statement,
 } from '../parsing/statement.ts'
 import { literalOf, numberOf, type Scope } from '../scope.ts'
+import { memoized } from './memoized.ts'
 import { patternOf } from './pattern.ts'
 import { type Cell, type CellType, type Group, type Slot, type Slots, valueIn } from './row-values.ts'
 
@@ -29,23 +30,24 @@ export function compileHaving(scope: Scope, slots: Slots, expression: Expression
       return negate(compile(expression.part))
     case 'comparison': {
       const { op, left, right } = expression
-      const [ofLeft = ABSENT, ofRight = ABSENT] = operands(scope, slots, [left, right])
-      return compare(op, ofLeft, ofRight)
+      const operandOf = operands(scope, slots, [left, right])
+      return compare(op, operandOf(left), operandOf(right))
     }
     case 'between': {
       const { value, lower, upper } = expression
-      const [ofValue = ABSENT, ofLower = ABSENT, ofUpper = ABSENT] = operands(scope, slots, [
-        value,
-        lower,
-        upper,
-      ])
-      return combine(false, [compare('>=', ofValue, ofLower), compare('<=', ofValue, ofUpper)])
+      const operandOf = operands(scope, slots, [value, lower, upper])
+      const ends = [
+        compare('>=', operandOf(value), operandOf(lower)),
+        compare('<=', operandOf(value), operandOf(upper)),
+      ]
+      return combine(false, ends)
     }
     case 'in': {
-      const [ofValue = ABSENT, ...list] = operands(scope, slots, [expression.value, ...expression.list])
+      const { value, list } = expression
+      const operandOf = operands(scope, slots, [value, ...list])
       return combine(
         true,
-        list.map((ofElement) => compare('=', ofValue, ofElement)),
+        list.map((element) => compare('=', operandOf(value), operandOf(element))),
       )
     }
     case 'like':
@@ -95,22 +97,21 @@ const HAVING = 'HAVING compares aggregates and columns of GROUP BY with constant
 export type Comparable = number | bigint | Uint8Array | null
 type Operand = (group: Group) => Comparable
 
-const ABSENT: Operand = () => null
 const CONSTANTS: readonly Expression['kind'][] = ['number', 'text', 'boolean', 'null']
 
 /**
  * Compiles the sides of a comparison. Constants are read as values of the type that they are compared with.
  * @throws Refusal `sql-not-supported` if all are constants, `query-does-not-fit` for values of different types
  */
-function operands(scope: Scope, slots: Slots, parts: readonly Expression[]): readonly Operand[] {
-  const sides = parts.map((part) => ({ part, slot: CONSTANTS.includes(part.kind) ? undefined : slots(part) }))
-  const known = sides.find(({ slot }) => slot !== undefined)
-  if (known?.slot === undefined) throw scope.unsupported(entry(parts, 0).at, HAVING)
-  const { type } = known.slot
-  const { part } = known
-  const name = part.kind === 'column' || part.kind === 'call' ? part.name : 'the value'
-  return sides.map(({ part, slot }) => {
-    if (part.kind === 'null') return ABSENT
+function operands(scope: Scope, slots: Slots, parts: readonly Expression[]): (part: Expression) => Operand {
+  const found = new Map(parts.flatMap((part) => (CONSTANTS.includes(part.kind) ? [] : [[part, slots(part)]])))
+  const [known] = found
+  if (known === undefined) throw scope.unsupported(entry(parts, 0).at, HAVING)
+  const [first, { type }] = known
+  const name = first.kind === 'column' || first.kind === 'call' ? first.name : 'the value'
+  return memoized((part) => {
+    const slot = found.get(part)
+    if (part.kind === 'null') return () => null
     if (slot === undefined) {
       const value = comparableOf(literalOf(scope, { name, type }, part), type)
       return () => value
@@ -172,12 +173,9 @@ export interface OrderKey {
 
 /** Returns the order of two groups by the keys of ORDER BY, as a comparison function of a sort. */
 export function orderBy(keys: readonly OrderKey[]): (left: Group, right: Group) => number {
-  const known = new WeakMap<Group, readonly Comparable[]>()
-  const valuesOf = (group: Group) => {
-    const values = known.get(group) ?? keys.map(({ slot }) => comparableOf(valueIn(group, slot), slot.type))
-    known.set(group, values)
-    return values
-  }
+  const valuesOf = memoized((group: Group) =>
+    keys.map(({ slot }) => comparableOf(valueIn(group, slot), slot.type)),
+  )
   return (one, other) => {
     const [left, right] = [valuesOf(one), valuesOf(other)]
     for (const [place, { key }] of keys.entries()) {

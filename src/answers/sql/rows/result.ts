@@ -7,6 +7,7 @@ import { entry, must } from '../../../privacy/must.ts'
 import type { AssembledQuery } from '../assembly.ts'
 import type { GroupingExpression } from '../grouping.ts'
 import type { Measure } from '../measures.ts'
+import { memoized } from './memoized.ts'
 import type { CellType, Group, Groups, MeasuredValue } from './row-values.ts'
 
 /** A column of the rows. */
@@ -97,7 +98,7 @@ function tableOf(
   const { reportAt, errorOf, accuracy } = answered
   const errors = computes.map(({ statistic }) => errorOf?.(statistic))
   const alpha = 1 - (accuracy.confidence ?? DEFAULT_CONFIDENCE)
-  const rowsAmong = reportAt && memoized((parts) => rowsOf(reportAt(1 - alpha / parts)))
+  const rowsAmong = reportAt && memoized((parts: number) => rowsOf(reportAt(1 - alpha / parts)))
   return {
     rows,
     alpha,
@@ -107,17 +108,6 @@ function tableOf(
         parts <= 1 ? stated.halfWidth : (rowsAmong?.(parts)[row]?.values[column]?.halfWidth ?? null)
       return defined({ ...stated, among, error: errors[column] })
     },
-  }
-}
-
-function memoized<Result>(compute: (argument: number) => Result): (argument: number) => Result {
-  const known = new Map<number, Result>()
-  return (argument) => {
-    const found = known.get(argument)
-    if (found !== undefined) return found
-    const result = compute(argument)
-    known.set(argument, result)
-    return result
   }
 }
 

@@ -4,6 +4,7 @@ import { entry, must } from '../../../privacy/must.ts'
 import type { Call, Expression, Frame } from '../parsing/statement.ts'
 import { numberOf, type Scope } from '../scope.ts'
 import { numeric, sameType } from './computed.ts'
+import { memoized } from './memoized.ts'
 import { comparableOf, type OrderKey, orderBy, orderOf } from './post-processing.ts'
 import {
   type Cell,
@@ -193,14 +194,9 @@ function windowed(window: Window): Computed {
       return combined(combination, found, of?.computed.type ?? 'integer', spans)
     }),
   )
-  const ranges = memoized((all: Groups) => {
-    const known = new Map<number, ReadonlyMap<Group, Range | undefined>>()
-    return (parts: number) => {
-      const found = known.get(parts) ?? rangesOf(window, all, partitions(all), values(all), parts)
-      known.set(parts, found)
-      return found
-    }
-  })
+  const ranges = memoized((all: Groups) =>
+    memoized((parts: number) => rangesOf(window, all, partitions(all), values(all), parts)),
+  )
   return {
     type,
     noisy: new Set([...(isExact ? [] : [`window ${name}`]), ...(instead?.noisy ?? [])]),
@@ -214,14 +210,6 @@ function windowed(window: Window): Computed {
       if (!isExact) return ranges(group.all)(parts).get(group)
       return typeof value === 'number' ? { lower: value, upper: value } : undefined
     },
-  }
-}
-
-function memoized<Key extends object, Result>(compute: (key: Key) => Result): (key: Key) => Result {
-  const known = new WeakMap<Key, Result>()
-  return (key) => {
-    if (!known.has(key)) known.set(key, compute(key))
-    return known.get(key) as Result
   }
 }
 
@@ -381,13 +369,12 @@ function halfWidthsOf(
   spans: readonly Span[],
 ): (rows: number) => number {
   const sizes = new Set(spans.map(sizeOf))
-  const halfWidthAt = halfWidthBound(alpha)
-  const known = new Map<number, number>()
+  const halfWidthOf = halfWidthBound(alpha)
+  const halfWidthAt = memoized((rows: number) =>
+    halfWidthOf(Array.from({ length: rows }, () => error).flat()),
+  )
   return (rows) => {
     const step = sizes.size <= FEW_SIZES ? 1 : 2 ** Math.max(0, Math.floor(Math.log2(rows)) - 3)
-    const computed = Math.ceil(rows / step) * step
-    const found = known.get(computed) ?? halfWidthAt(Array.from({ length: computed }, () => error).flat())
-    known.set(computed, found)
-    return found
+    return halfWidthAt(Math.ceil(rows / step) * step)
   }
 }
