@@ -7,7 +7,6 @@ import { decimalFromNumber } from '../../privacy/decimal.ts'
 import { must } from '../../privacy/must.ts'
 import { divideRoundingDown } from '../../privacy/rational.ts'
 import { computedColumn, needsComputing } from './computed-columns.ts'
-import { withoutPlaces } from './expressions.ts'
 import {
   binned,
   type GroupingExpression,
@@ -17,6 +16,7 @@ import {
   MOST_BINS,
   SHORT_UNITS,
 } from './grouping.ts'
+import { withoutPlaces } from './parsing/expressions.ts'
 import type { ArithmeticOperator, Call, Expression, ExpressionOf } from './parsing/statement.ts'
 import { compileValue } from './rows/computed.ts'
 import { type Cell, type CellType, NO_GROUPS, type Slots } from './rows/row-values.ts'

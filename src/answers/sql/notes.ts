@@ -1,7 +1,7 @@
 import type { Dataset } from '../../core/dataset/dataset.ts'
-import { contains } from './expressions.ts'
 import type { GroupingExpression } from './grouping.ts'
 import { type Measure, OF_SAMPLES } from './measures.ts'
+import { contains } from './parsing/expressions.ts'
 import type { Statement } from './parsing/statement.ts'
 
 interface Parts {

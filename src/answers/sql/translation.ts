@@ -12,11 +12,11 @@ import {
   placeMeasure,
 } from './assembly.ts'
 import { conditionOf } from './conditions.ts'
-import { contains, isWindow, nameOf } from './expressions.ts'
 import { type GroupingExpression, isGroupingFunction } from './grouping.ts'
 import { keyOf } from './keys.ts'
 import { type Measure, measureOf } from './measures.ts'
 import { notesOf } from './notes.ts'
+import { contains, isWindow, nameOf } from './parsing/expressions.ts'
 import type { Call, Expression, ExpressionOf, Frame, Select, Statement, Target } from './parsing/statement.ts'
 import { refusePart } from './place.ts'
 import { plainCalendar } from './rewriting/calendar.ts'

@@ -1,4 +1,4 @@
-import { mapParts } from '../expressions.ts'
+import { mapParts } from '../parsing/expressions.ts'
 import type { Call, Expression, Statement } from '../parsing/statement.ts'
 
 /*

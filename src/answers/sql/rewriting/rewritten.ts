@@ -1,6 +1,6 @@
 import { defined } from '../../../privacy/defined.ts'
-import { mapParts, withoutPlaces } from '../expressions.ts'
 import { OF_SAMPLES } from '../measures.ts'
+import { mapParts, withoutPlaces } from '../parsing/expressions.ts'
 import type { Call, Expression, ExpressionOf, Statement } from '../parsing/statement.ts'
 import { hasAggregate } from './wrappers.ts'
 

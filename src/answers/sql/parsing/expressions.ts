@@ -1,4 +1,4 @@
-import type { Expression, Statement, Target } from './parsing/statement.ts'
+import type { Expression, Statement, Target } from './statement.ts'
 
 /* Expressions as trees, whatever they mean. */
 
