@@ -1,3 +1,4 @@
+import { entry, must } from '../../../privacy/must.ts'
 import type { ArithmeticOperator, Call, Expression, ExpressionOf } from '../parsing/statement.ts'
 import { numberOf, type Scope } from '../scope.ts'
 import {
@@ -57,9 +58,7 @@ export function compileValue(scope: Scope, slots: Slots, expression: Expression)
     case 'cast':
       return cast(scope, expression, compile(expression.value))
     case 'call':
-      return Object.hasOwn(FUNCTIONS, expression.name)
-        ? called(scope, expression, compile)
-        : ofSlot(slots(expression))
+      return isFunction(expression.name) ? called(scope, expression, compile) : ofSlot(slots(expression))
     default:
       return ofSlot(slots(expression))
   }
@@ -92,7 +91,7 @@ function around(value: Cell, halfWidth: number | null): Range | undefined {
 }
 
 /** Compiles a number. @throws Refusal `query-does-not-fit` for another value */
-export function numeric(scope: Scope, part: Expression, compile: (part: Expression) => Computed): Computed {
+export function numeric(scope: Scope, part: Expression, compile: Compile): Computed {
   const found = compile(part)
   if (found.type === 'number' || found.type === 'integer') return found
   throw scope.misfit(part.at, `this is of type ${found.type}; arithmetic needs numbers.`)
@@ -186,17 +185,25 @@ function cast(scope: Scope, { type, digits, at }: ExpressionOf<'cast'>, of: Comp
   throw scope.unsupported(at, `a cast of ${of.type} to ${type} is not supported here.`)
 }
 
-/** Functions of values of groups, and the number of their arguments. */
-const FUNCTIONS: Readonly<Record<string, readonly [fewest: number, most: number]>> = {
-  round: [1, 2],
-  floor: [1, 1],
-  ceil: [1, 1],
-  ceiling: [1, 1],
-  trunc: [1, 1],
-  coalesce: [1, 8],
-  nullif: [2, 2],
-  upper: [1, 1],
-  lower: [1, 1],
+/** Compiles the arguments of a function. */
+type Compile = (part: Expression) => Computed
+
+/** A function of values of groups, and the number of its arguments. */
+interface GroupFunction {
+  readonly takes: readonly [fewest: number, most: number]
+  readonly compile: (scope: Scope, parts: readonly Expression[], compile: Compile) => Computed
+}
+
+const FUNCTIONS: Readonly<Record<string, GroupFunction>> = {
+  round: { takes: [1, 2], compile: rounding },
+  floor: toWhole(Math.floor),
+  ceil: toWhole(Math.ceil),
+  ceiling: toWhole(Math.ceil),
+  trunc: toWhole(Math.trunc),
+  coalesce: { takes: [1, 8], compile: coalesced },
+  nullif: { takes: [2, 2], compile: nullIf },
+  upper: ofText('upper', (text) => text.toUpperCase()),
+  lower: ofText('lower', (text) => text.toLowerCase()),
 }
 
 /** True for the name of a function that can be computed from the values of groups. */
@@ -204,59 +211,54 @@ export function isFunction(name: string): boolean {
   return Object.hasOwn(FUNCTIONS, name)
 }
 
-const MOST_DIGITS = 15
-
-function called(scope: Scope, call: Call, compile: (part: Expression) => Computed): Computed {
-  const { name, arguments: parts, at } = call
-  const [fewest = 0, most = 0] = FUNCTIONS[name] ?? []
-  const [first, second] = parts
-  if (first === undefined || parts.length < fewest || parts.length > most || call.star || call.distinct)
+function called(scope: Scope, { name, at, ...call }: Call, compile: Compile): Computed {
+  const { takes, compile: compileCall } = must(FUNCTIONS[name], 'a function of values of groups')
+  const [fewest, most] = takes
+  const parts = call.arguments
+  if (parts.length < fewest || parts.length > most || call.star || call.distinct)
     throw scope.unsupported(at, `${name} has other arguments.`)
   if (call.filter !== undefined || call.over) throw scope.unsupported(at, `${name} is no aggregate.`)
-  switch (name) {
-    case 'round': {
-      const digits = second === undefined ? 0 : numberOf(scope, second, 'the number of digits')
-      if (!Number.isInteger(digits) || Math.abs(digits) > MOST_DIGITS)
-        throw scope.unsupported(
-          second?.at ?? at,
-          `the number of digits must be from -${MOST_DIGITS} to ${MOST_DIGITS}.`,
-        )
-      return increasing(numeric(scope, first, compile), digits > 0 ? 'number' : 'integer', (value) =>
-        rounded(value, digits),
-      )
-    }
-    case 'floor':
-      return increasing(numeric(scope, first, compile), 'integer', Math.floor)
-    case 'ceil':
-    case 'ceiling':
-      return increasing(numeric(scope, first, compile), 'integer', Math.ceil)
-    case 'trunc':
-      return increasing(numeric(scope, first, compile), 'integer', Math.trunc)
-    case 'coalesce':
-      return coalesced(scope, parts, compile)
-    case 'nullif':
-      return nullIf(scope, parts, compile)
-    default: {
-      const of = compile(first)
-      if (of.type !== 'text')
-        throw scope.misfit(first.at, `${name} needs a text; this is of type ${of.type}.`)
-      return changed(of, 'text', (value) => {
-        if (typeof value !== 'string') return value
-        return name === 'upper' ? value.toUpperCase() : value.toLowerCase()
-      })
-    }
+  return compileCall(scope, parts, compile)
+}
+
+const MOST_DIGITS = 15
+
+function rounding(scope: Scope, parts: readonly Expression[], compile: Compile): Computed {
+  const [value, places] = [entry(parts, 0), parts[1]]
+  const digits = places === undefined ? 0 : numberOf(scope, places, 'the number of digits')
+  if (!Number.isInteger(digits) || Math.abs(digits) > MOST_DIGITS)
+    throw scope.unsupported(
+      places?.at,
+      `the number of digits must be from -${MOST_DIGITS} to ${MOST_DIGITS}.`,
+    )
+  const type = digits > 0 ? 'number' : 'integer'
+  return increasing(numeric(scope, value, compile), type, (each) => rounded(each, digits))
+}
+
+function toWhole(change: (value: number) => number): GroupFunction {
+  return {
+    takes: [1, 1],
+    compile: (scope, parts, compile) =>
+      increasing(numeric(scope, entry(parts, 0), compile), 'integer', change),
+  }
+}
+
+function ofText(name: string, change: (text: string) => string): GroupFunction {
+  return {
+    takes: [1, 1],
+    compile(scope, parts, compile) {
+      const part = entry(parts, 0)
+      const of = compile(part)
+      if (of.type !== 'text') throw scope.misfit(part.at, `${name} needs a text; this is of type ${of.type}.`)
+      return changed(of, 'text', (value) => (typeof value === 'string' ? change(value) : value))
+    },
   }
 }
 
 /** The first value that is not NULL. Aggregates with noise are never NULL, so the range is that of the first. */
-function coalesced(
-  scope: Scope,
-  parts: readonly Expression[],
-  compile: (part: Expression) => Computed,
-): Computed {
+function coalesced(scope: Scope, parts: readonly Expression[], compile: Compile): Computed {
   const [one, ...others] = parts
-  if (one === undefined) throw new RangeError('COALESCE has an argument')
-  const first = compile(one)
+  const first = compile(must(one, 'an argument'))
   const values = [first, ...others.map((part) => sameType(scope, part, first, compile))]
   return {
     type: values.every(({ type }) => type === first.type) ? first.type : 'number',
@@ -268,25 +270,16 @@ function coalesced(
 }
 
 /** Compiles a value of the type of another one. @throws Refusal `query-does-not-fit` for another value */
-export function sameType(
-  scope: Scope,
-  part: Expression,
-  first: Computed,
-  compile: (part: Expression) => Computed,
-): Computed {
+export function sameType(scope: Scope, part: Expression, first: Computed, compile: Compile): Computed {
   const isNumber = (type: CellType) => type === 'number' || type === 'integer'
   const value = compile(part)
   if (value.type === first.type || (isNumber(value.type) && isNumber(first.type))) return value
   throw scope.misfit(part.at, `this must be of type ${first.type}, as the first value is.`)
 }
 
-function nullIf(
-  scope: Scope,
-  [one, other]: readonly Expression[],
-  compile: (part: Expression) => Computed,
-): Computed {
-  if (one === undefined || other === undefined) throw new RangeError('NULLIF has two arguments')
-  const [value, unwanted] = [compile(one), compile(other)]
+function nullIf(scope: Scope, parts: readonly Expression[], compile: Compile): Computed {
+  const other = entry(parts, 1)
+  const [value, unwanted] = [compile(entry(parts, 0)), compile(other)]
   if (unwanted.noisy.size > 0) throw scope.unsupported(other.at, 'NULLIF compares with a constant.')
   return {
     ...value,
