@@ -162,15 +162,14 @@ interface Assembly {
 }
 
 function ofAllRows(scope: Scope, measures: readonly Placed<Measure>[]): Assembly {
-  const [only, second] = measures
-  if (only === undefined) throw new RangeError('a statement has an aggregate')
-  if (isRegression(measures)) return regressionOf(only)
-  if (second === undefined) return ofOne(only)
-  return arePercentiles(measures) ? percentilesOf(measures) : statisticsOf(scope, [], measures)
+  const only = entry(measures, 0)
+  if (isRegression(measures)) return regressionOf(entry(measures, 0))
+  if (arePercentiles(measures)) return percentilesOf(measures)
+  return measures.length === 1 ? ofOne(only) : statisticsOf(scope, [], measures)
 }
 
 function ofOne({ part, at }: Placed<Measure>): Assembly {
-  const places = new Map(['column', 'columns', 'clamp', 'p', 'of'].map((field) => [field, at]))
+  const places = placesOf(['column', 'columns', 'clamp', 'p', 'of'], at)
   switch (part.kind) {
     case 'countOfValues':
       return { fields: { kind: 'count' }, places }
@@ -183,34 +182,38 @@ function ofOne({ part, at }: Placed<Measure>): Assembly {
   }
 }
 
+function placesOf(fields: readonly string[], at: number): Map<string, number> {
+  return new Map(fields.map((field) => [field, at]))
+}
+
+/** Measures of one kind. */
+type AllOf<Kind extends Measure['kind']> = readonly Placed<Extract<Measure, { readonly kind: Kind }>>[]
+
 /** True for the slope, the intercept, or both of one regression. */
-function isRegression(measures: readonly Placed<Measure>[]): boolean {
+function isRegression(measures: readonly Placed<Measure>[]): measures is AllOf<'linearRegression'> {
   const { part: first } = entry(measures, 0)
   if (first.kind !== 'linearRegression') return false
   return measures.every(({ part }) => isDeepStrictEqual({ ...part, part: first.part }, first))
 }
 
-function regressionOf({ part: measure, at }: Placed<Measure>): Assembly {
-  if (measure.kind !== 'linearRegression') throw new RangeError('a regression is measured')
+function regressionOf({ part: measure, at }: AllOf<'linearRegression'>[number]): Assembly {
   const { part: _, predictor, ...asked } = measure
   const fields = { ...asked, predictors: [predictor] }
-  return { fields, places: new Map(['outcome', 'predictors', 'clamp'].map((field) => [field, at])) }
+  return { fields, places: placesOf(['outcome', 'predictors', 'clamp'], at) }
 }
 
 /** True for several percentiles of one column. */
-function arePercentiles(measures: readonly Placed<Measure>[]): boolean {
-  const [first, second] = measures
-  if (first?.part.kind !== 'percentile' || second === undefined) return false
-  const { p } = first.part
-  return measures.every(({ part }) => isDeepStrictEqual({ ...part, p }, first.part))
+function arePercentiles(measures: readonly Placed<Measure>[]): measures is AllOf<'percentile'> {
+  const { part: first } = entry(measures, 0)
+  if (first.kind !== 'percentile' || measures.length === 1) return false
+  return measures.every(({ part }) => isDeepStrictEqual({ ...part, p: first.p }, first))
 }
 
-function percentilesOf(measures: readonly Placed<Measure>[]): Assembly {
-  const percentages = measures.flatMap(({ part }) => (part.kind === 'percentile' ? [part.p] : []))
-  const { p: _, ...asked } = entry(measures, 0).part as Extract<Measure, { kind: 'percentile' }>
-  const places = new Map<string, number>(measures.map(({ at }, place) => [`p.${place}`, at]))
-  for (const field of ['column', 'clamp', 'p']) places.set(field, entry(measures, 0).at)
-  return { fields: { ...asked, p: percentages }, places }
+function percentilesOf(measures: AllOf<'percentile'>): Assembly {
+  const { part, at } = entry(measures, 0)
+  const places = placesOf(['column', 'clamp', 'p'], at)
+  for (const [place, each] of measures.entries()) places.set(`p.${place}`, each.at)
+  return { fields: { ...part, p: measures.map((each) => each.part.p) }, places }
 }
 
 function ofGroups(
@@ -218,17 +221,15 @@ function ofGroups(
   groupings: readonly Placed<GroupingExpression>[],
   measures: readonly Placed<Measure>[],
 ): Assembly {
-  const [only, second] = measures
-  const columns = groupings.map(({ part }) => part.column)
-  const counted = second === undefined ? only?.part : undefined
-  if (counted?.kind !== 'count' && counted?.kind !== 'countOfValues')
+  const { part: counted, at } = entry(measures, 0)
+  if (measures.length > 1 || (counted.kind !== 'count' && counted.kind !== 'countOfValues'))
     return statisticsOf(scope, groupings, measures)
   // The kinds of query that count in groups and do nothing else.
   const of = counted.kind === 'count' && counted.of !== undefined ? { of: counted.of } : {}
+  const columns = groupings.map(({ part }) => part.column)
   const [column] = columns
-  const places = new Map<string, number>(groupings.map(({ at }, place) => [`columns.${place}`, at]))
-  for (const field of ['column', 'columns']) places.set(field, entry(groupings, 0).at)
-  places.set('of', entry(measures, 0).at)
+  const places = placesOf(['column', 'columns'], entry(groupings, 0).at).set('of', at)
+  for (const [place, each] of groupings.entries()) places.set(`columns.${place}`, each.at)
   const fields =
     columns.length === 1 ? { kind: 'histogram', column, ...of } : { kind: 'contingency', columns, ...of }
   return { fields, places }

@@ -5,33 +5,26 @@ import type { Measure } from '../measures.ts'
 import type { HalfWidthUnit } from './result.ts'
 import type { CellType } from './row-values.ts'
 
+type Quantile = Extract<Measure, { readonly kind: 'percentile' | 'minimum' | 'maximum' }>
+
+/** True for an aggregate whose values are values of its column, and whose half-width is a number of rows. */
+function isQuantile(measure: Measure): measure is Quantile {
+  const { kind } = measure
+  return kind === 'percentile' || kind === 'minimum' || kind === 'maximum'
+}
+
 /** The type of the values of an aggregate, whatever its noise is. */
 export function typeOf(measure: Measure, dataset: Dataset): CellType {
-  switch (measure.kind) {
-    case 'mean':
-    case 'percentile':
-    case 'minimum':
-    case 'maximum': {
-      const column = columnNamed(dataset, measure.column)
-      if (column !== undefined && isTemporal(column)) return column.type
-      // Quantiles are values of the grid of the column.
-      return measure.kind !== 'mean' && column?.type === 'integer' ? 'integer' : 'number'
-    }
-    default:
-      return 'number'
-  }
+  if (measure.kind !== 'mean' && !isQuantile(measure)) return 'number'
+  const column = columnNamed(dataset, measure.column)
+  if (column !== undefined && isTemporal(column)) return column.type
+  return isQuantile(measure) && column?.type === 'integer' ? 'integer' : 'number'
 }
 
 /** The unit of the half-width of an aggregate, if it is not that of its values. */
 export function halfWidthUnit(measure: Measure, type: CellType): HalfWidthUnit | undefined {
-  switch (measure.kind) {
-    case 'percentile':
-    case 'minimum':
-    case 'maximum':
-      return 'rows'
-    default:
-      return type === 'date' ? 'days' : type === 'timestamp' ? 'seconds' : undefined
-  }
+  if (isQuantile(measure)) return 'rows'
+  return type === 'date' ? 'days' : type === 'timestamp' ? 'seconds' : undefined
 }
 
 /** The parts of an answer or a preview that tell which values are whole numbers. */
@@ -50,11 +43,8 @@ const isCount = ({ statistic }: NamedStatistic) => COUNTS.includes(statistic)
 export function isWhole(measure: Measure, dataset: Dataset, { noise, round }: StatedNoise): boolean {
   const type = typeOf(measure, dataset)
   if (type !== 'number') return type === 'integer'
+  if (isQuantile(measure)) return false
   switch (measure.kind) {
-    case 'percentile':
-    case 'minimum':
-    case 'maximum':
-      return false
     case 'count':
     case 'countOfValues':
     case 'countDistinct':
