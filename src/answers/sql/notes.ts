@@ -1,18 +1,14 @@
 import type { Dataset } from '../../core/dataset/dataset.ts'
-import type { GroupingExpression } from './grouping.ts'
-import { type Measure, OF_SAMPLES } from './measures.ts'
+import { OF_SAMPLES } from './measures.ts'
 import { contains } from './parsing/expressions.ts'
 import type { Statement } from './parsing/statement.ts'
+import type { Shape } from './rows/result.ts'
 
-interface Parts {
-  readonly groupings: readonly GroupingExpression[]
-  readonly measures: readonly Measure[]
+interface Parts extends Shape {
   /** True if ORDER BY has an aggregate. */
   readonly sortsNoise: boolean
   /** True if a noisy value is divided. */
   readonly divides: boolean
-  /** Number of queries. */
-  readonly queries: number
 }
 
 /** Returns sentences on how the answer to a statement differs from that of a database. */
@@ -23,9 +19,9 @@ export function notesOf(
 ): readonly string[] {
   const notes: string[] = []
   const { having, qualify, limit, offset } = statement
-  if (queries > 1)
+  if (queries.length > 1)
     notes.push(
-      `The statement is ${queries} queries, each at the epsilon or accuracy of the request. They are charged together: queries ` +
+      `The statement is ${queries.length} queries, each at the epsilon or accuracy of the request. They are charged together: queries ` +
         'of rows that exclude each other cost as much as one, and the prices of others add up.',
     )
   if (contains(statement, (part) => part.kind === 'call' && Object.hasOwn(OF_SAMPLES, part.name)))

@@ -2,7 +2,7 @@ import type { Dataset } from '../../core/dataset/dataset.ts'
 import { isJoined, type Join, type JoinedColumn, type JoinTree, joinTree } from '../../core/dataset/joins.ts'
 import { must } from '../../privacy/must.ts'
 import type { Refusal } from '../../privacy/refusal.ts'
-import { fold } from './identifiers.ts'
+import { fold } from './parsing/identifiers.ts'
 import type { Expression, Statement, TableJoin, TableName } from './parsing/statement.ts'
 
 /** What a statement may write before a column, with the start of the declared names that it means. */

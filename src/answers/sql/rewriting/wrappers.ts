@@ -1,8 +1,8 @@
 import { defined } from '../../../privacy/defined.ts'
 import type { Refusal } from '../../../privacy/refusal.ts'
-import { fold } from '../identifiers.ts'
 import { isAggregate } from '../measures.ts'
 import { contains, isWindow, mapParts, nameOf, withoutPlaces } from '../parsing/expressions.ts'
+import { fold } from '../parsing/identifiers.ts'
 import type {
   Expression,
   ExpressionOf,
