@@ -134,6 +134,7 @@ export const grouped: fc.Arbitrary<readonly string[]> = fc.uniqueArray(
     "date_trunc('week', day)",
     'EXTRACT(MONTH FROM day)',
     'extract(dow from day)',
+    "EXTRACT('dow' FROM DATE(day) + 0) + 1",
     "date_part('isodow', day)",
     'EXTRACT(year FROM seen)',
     'EXTRACT(hour FROM seen)',

@@ -53,11 +53,18 @@ const OF_DAYS: readonly string[] = ['year', 'quarter', 'month', 'week', 'day', '
 /** The column of dates or timestamps within casts. The time of day is dropped only if nothing depends on it. */
 function columnIn(expression: Expression, dropsTime: boolean, typeOf: TypeOf): Column | undefined {
   if (expression.kind === 'column') return typeOf(expression) === undefined ? undefined : expression
+  // As lubridate's wday() is written for weeks from Sunday.
+  if (isPlusZero(expression)) return columnIn(expression.left, dropsTime, typeOf)
   const drops = (expression.kind === 'cast' && expression.type === 'date') || isTruncated(expression, 'day')
   const within = expression.kind === 'cast' ? expression.value : isTruncated(expression, 'day')
   const isTime = expression.kind === 'cast' && expression.type === 'timestamp'
   if (within === undefined || !(isTime || (drops && dropsTime))) return undefined
   return columnIn(within, dropsTime, typeOf)
+}
+
+function isPlusZero(expression: Expression): expression is Extract<Expression, { kind: 'arithmetic' }> {
+  if (expression.kind !== 'arithmetic' || expression.op !== '+') return false
+  return expression.right.kind === 'number' && Number(expression.right.text) === 0
 }
 
 /** What is truncated to a unit; undefined for another expression. */
