@@ -7,7 +7,7 @@
 type Outcome = number | string
 
 export const STATEMENTS: Readonly<Record<string, readonly (readonly [sql: string, outcome: Outcome])[]>> = {
-  // src/metabase/driver/postgres.clj and src/metabase/driver/sql/query_processor.clj, August 2026.
+  // src/metabase/driver/postgres.clj and src/metabase/driver/sql/query_processor.clj (commits 008fd667 and 0041072d).
   Metabase: [
     // Weeks begin on Sunday, unless an administrator changes that.
     [
@@ -89,7 +89,7 @@ export const STATEMENTS: Readonly<Record<string, readonly (readonly [sql: string
       1,
     ],
   ],
-  // superset/db_engine_specs/postgres.py.
+  // superset/db_engine_specs/postgres.py (commit 007e4f5f).
   Superset: [
     [
       `SELECT DATE_TRUNC('minute', "Seen") AS "Seen", COUNT(*) AS count FROM public.census
@@ -134,7 +134,7 @@ export const STATEMENTS: Readonly<Record<string, readonly (readonly [sql: string
       1,
     ],
   ],
-  // pkg/tsdb/grafana-postgresql-datasource/macros.go and packages/grafana-sql/src/utils/sql.utils.ts.
+  // pkg/tsdb/grafana-postgresql-datasource/macros.go and packages/grafana-sql/src/utils/sql.utils.ts (commits 02ab314b and cc18e9a0).
   Grafana: [
     // The column has more than 1,000 minutes. Those of the time range are the groups.
     [
@@ -175,7 +175,7 @@ export const STATEMENTS: Readonly<Record<string, readonly (readonly [sql: string
       1,
     ],
   ],
-  // samples/plugins/postgres_jdbc/dialect.tdd of tableau/connector-plugin-sdk, of August 2025.
+  // samples/plugins/postgres_jdbc/dialect.tdd of tableau/connector-plugin-sdk (commit cdf746b3).
   Tableau: [
     ['SELECT COUNT(1) AS "cnt:census:ok" FROM "public"."census" "census" HAVING (COUNT(1) > 0)', 1],
     [
@@ -211,7 +211,7 @@ export const STATEMENTS: Readonly<Record<string, readonly (readonly [sql: string
       'groups cannot be aggregated again',
     ],
   ],
-  // plugins/org.jkiss.dbeaver.ext.postgresql and the model of data views.
+  // Its views of data and its SQL editor, by its documentation.
   DBeaver: [
     ['SELECT count(*) FROM public.census', 1],
     ['SELECT t.* FROM public.census t LIMIT 200', 'COUNT(*)'],

@@ -1,4 +1,4 @@
--- In words of our own, checked against c/driver/postgresql of apache/arrow-adbc, August 2026. Session
+-- In words of our own, checked against c/driver/postgresql of apache/arrow-adbc (commit 223664fe). Session
 SHOW server_version_num
 
 SELECT CURRENT_SCHEMA()

@@ -1,4 +1,4 @@
--- In words of our own, checked against src/storage of duckdb/duckdb-postgres, August 2026. Session
+-- In words of our own, checked against src/storage of duckdb/duckdb-postgres (commit 8422ea3). Session
 SELECT version(), (SELECT COUNT(*) FROM pg_settings WHERE name LIKE 'rds%')
 
 BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY;COMMIT

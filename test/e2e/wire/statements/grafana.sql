@@ -1,4 +1,4 @@
--- In words of our own, checked against public/app/plugins/datasource/grafana-postgresql-datasource/postgresMetaQuery.ts and pkg/tsdb of August 2026. A health check
+-- In words of our own, checked against public/app/plugins/datasource/grafana-postgresql-datasource/postgresMetaQuery.ts (commit 12f912ab). A health check
 SELECT 1
 
 SELECT current_setting('server_version_num')::int/100 as version

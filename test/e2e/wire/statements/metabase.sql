@@ -1,4 +1,4 @@
--- In words of our own, checked against src/metabase/driver/postgres.clj, sql_jdbc/execute.clj and sql_jdbc/sync of August 2026. Session
+-- In words of our own, checked against src/metabase/driver/postgres.clj (commit 008fd667) and sql_jdbc/execute.clj (0041072d). Session
 SET extra_float_digits = 3
 
 SET application_name = 'Metabase v0.56 [test]'

@@ -1,4 +1,4 @@
--- In words of our own, checked against src/Npgsql/PostgresDatabaseInfo.cs of npgsql 10, which loads types in one text.
+-- In words of our own, checked against src/Npgsql/PostgresDatabaseInfo.cs of npgsql 10 (commit 3cb5804b), which loads types in one text.
 SELECT version();
 WITH kinds AS (
   SELECT t.oid, t.typname, t.typnamespace, t.typrelid, t.typnotnull, t.typcategory, CASE WHEN f.proname = 'array_recv' THEN 'a' ELSE t.typtype END AS kind,

@@ -1,4 +1,4 @@
--- Written by SQLAlchemy 2.1 (lib/sqlalchemy/dialects/postgresql/base.py), and in words of our own after superset/db_engine_specs/postgres.py. Session
+-- Written by SQLAlchemy 2.1 (lib/sqlalchemy/dialects/postgresql/base.py), and in words of our own after superset/db_engine_specs/postgres.py (commit 007e4f5f). Session
 select pg_catalog.version()
 
 select current_schema()
