@@ -202,9 +202,11 @@ export function literalOf(
     throw unsupported(at, 'a column is compared with constants only.')
   switch (type) {
     case 'integer':
-    case 'number':
-      if (kind !== 'number') throw mistyped('a number')
-      return numberOf(scope, expression, 'the value')
+    case 'number': {
+      const number = kind === 'text' ? readNumber(expression, type) : expression
+      if (number?.kind !== 'number') throw mistyped('a number')
+      return numberOf(scope, number, 'the value')
+    }
     case 'boolean':
       if (kind !== 'boolean') throw mistyped('TRUE or FALSE')
       return expression.value
@@ -224,6 +226,16 @@ export function literalOf(
       if (kind !== 'text' || expression.type !== undefined) throw mistyped("a text such as 'a'")
       return expression.value
   }
+}
+
+/** A number that is written as a text, as drivers and variables of dashboards write it. It has the type of what it is compared with. */
+function readNumber(
+  { value, type, at }: Extract<Expression, { kind: 'text' }>,
+  compared: 'integer' | 'number',
+): Expression | undefined {
+  const pattern = compared === 'integer' ? /^\s*\+?(-?\d+)\s*$/ : /^\s*\+?(-?\d+(?:\.\d+)?)\s*$/
+  const [, text] = (type === undefined && pattern.exec(value)) || []
+  return text === undefined ? undefined : { kind: 'number', text, at }
 }
 
 /**

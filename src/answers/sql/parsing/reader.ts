@@ -407,11 +407,23 @@ function readOperator(name: string, { lexpr, rexpr, location: at = 0 }: A_Expr, 
     const text = right.text.startsWith('-') ? right.text.slice(1) : `-${right.text}`
     return { ...right, text, signed: true, at }
   }
+  if (op === '||' && lexpr !== undefined)
+    return concatenated(reader, readExpression(reader, lexpr), right, at)
   if (isArithmetic(name)) {
     const left: Expression = lexpr === undefined ? { kind: 'number', text: '0', at } : read(lexpr, refuse)
     return { kind: 'arithmetic', op: name, left, right, at }
   }
   throw refuse(at, `the operator ${name} is not supported.`)
+}
+
+/** Joins two constants, as in `(7 || ' day')::interval`. */
+function concatenated(reader: Reader, left: Expression, right: Expression, at: number): Expression {
+  const texts = [left, right].map((part) => {
+    if (part.kind === 'number') return part.text
+    return part.kind === 'text' && part.type === undefined ? part.value : undefined
+  })
+  if (!texts.includes(undefined)) return { kind: 'text', value: texts.join(''), at }
+  throw reader.refuse(at, 'the operator || joins constants only.')
 }
 
 const ARITHMETIC: readonly string[] = ['+', '-', '*', '/'] satisfies ArithmeticOperator[]
