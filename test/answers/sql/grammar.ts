@@ -79,7 +79,16 @@ const leaf: fc.Arbitrary<string> = fc.oneof(
         '2 * cost + age / 4.0',
         "CASE WHEN member THEN age WHEN Region = 'North' AND NOT cost > 1 THEN 0 ELSE Visits END",
       ),
-      fc.constantFrom('= 2', '<> 2', '< 7', 'BETWEEN 1 AND 3', 'NOT IN (1, 2)', 'IS NULL', 'IS NOT NULL'),
+      fc.constantFrom(
+        '= 2',
+        "= '2'",
+        '<> 2',
+        '< 7',
+        'BETWEEN 1 AND 3',
+        'NOT IN (1, 2)',
+        'IS NULL',
+        'IS NOT NULL',
+      ),
     )
     .map((parts) => parts.join(' ')),
   fc.constantFrom('member', 'NOT member', 'member IS TRUE', 'member IS NOT TRUE', 'member IS NOT FALSE'),
