@@ -1,8 +1,8 @@
-import { statfsSync } from 'node:fs'
 import path from 'node:path'
 import { defineConfig } from 'vitest/config'
 import closingLine from './test/closing-line.ts'
 import LongestFirst from './test/sequencer.ts'
+import { folderInMemory } from './test/servers/memory.ts'
 
 const ALL = 'test/**/*.all.test.ts'
 /** These are also fast tests, which run a part of their cases. See test/cases.ts. */
@@ -25,19 +25,12 @@ export const REPLACES_MODULES = [
 // Each ledger and each process of a test loads its modules anew. Node keeps what it compiled, types removed.
 process.env.NODE_COMPILE_CACHE ??= path.resolve(import.meta.dirname, 'node_modules/.cache/compiled')
 
+const memory = folderInMemory(2 ** 31)
 /**
- * Environment of the fast tests: their files are in memory, where Linux has a large file system for that. Ledgers and
- * databases wait for a disk otherwise. What a disk does is tested in `npm run test:all`.
+ * Environment of the fast tests and of all cases: their files are in memory. Ledgers and databases wait for a disk
+ * otherwise. What a disk does is tested in `npm run test:all`.
  */
-function inMemory(): Record<string, string> {
-  const folder = '/dev/shm'
-  try {
-    const { bavail, bsize } = statfsSync(folder)
-    return bavail * bsize > 2 ** 31 ? { TMPDIR: folder } : {}
-  } catch {
-    return {}
-  }
-}
+const IN_MEMORY: Record<string, string> = memory === undefined ? {} : { TMPDIR: memory }
 
 // Most objects of the fast tests are short-lived. With more memory for young objects, the collector takes less time.
 const YOUNG_MEMORY = '--max-semi-space-size=64'
@@ -68,13 +61,13 @@ export default defineConfig({
           include: ['test/**/*.test.ts'],
           exclude: [ALL, LONG, ...REPLACES_MODULES],
           isolate: false,
-          env: inMemory(),
+          env: IN_MEMORY,
           execArgv: [YOUNG_MEMORY],
         },
       },
       {
         extends: true,
-        test: { name: 'fast-isolated', include: REPLACES_MODULES, env: inMemory(), execArgv: [YOUNG_MEMORY] },
+        test: { name: 'fast-isolated', include: REPLACES_MODULES, env: IN_MEMORY, execArgv: [YOUNG_MEMORY] },
       },
       {
         extends: true,
@@ -85,7 +78,7 @@ export default defineConfig({
         test: {
           name: 'cases',
           include: [CASES],
-          env: { SOTTO_TEST_CASES: 'all' },
+          env: { ...IN_MEMORY, SOTTO_TEST_CASES: 'all' },
         },
       },
       {

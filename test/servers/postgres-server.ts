@@ -45,9 +45,11 @@ export interface PostgresServer {
   remove(): Promise<void>
 }
 
-/** Lines of `postgresql.conf`, by name. */
 export interface PostgresOptions {
+  /** Lines of `postgresql.conf`, by name. */
   readonly settings?: Readonly<Record<string, string>>
+  /** Where the folder of the server is made: among temporary files unless given. */
+  readonly parent?: string | undefined
 }
 
 const START_WITHIN_MS = 60_000
@@ -120,7 +122,8 @@ function versions(folder: string, name: RegExp): readonly string[] {
  * @throws Error if PostgreSQL is not installed, or does not start; the message then contains the log.
  */
 export async function startPostgresServer(options: PostgresOptions = {}): Promise<PostgresServer> {
-  return startServer({ cluster_name: 'primary', ...options.settings }, (data, run) =>
+  const settings = { cluster_name: 'primary', ...options.settings }
+  return startServer({ ...options, settings }, (data, run) =>
     // Unflushed, because no test simulates a loss of power for the server.
     run('initdb', [...['-D', data, '-U', SUPERUSER, '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync']]),
   )
@@ -135,7 +138,8 @@ export async function startStandby(
   primary: PostgresServer,
   options: PostgresOptions = {},
 ): Promise<PostgresServer> {
-  return startServer({ cluster_name: 'standby', ...options.settings }, (data, run) =>
+  const settings = { cluster_name: 'standby', ...options.settings }
+  return startServer({ ...options, settings }, (data, run) =>
     run('pg_basebackup', [
       ...['-h', '127.0.0.1', '-p', String(primary.port), '-U', SUPERUSER],
       ...['-D', data, '-R', '-X', 'stream', '-c', 'fast', '--no-sync'],
@@ -146,13 +150,13 @@ export async function startStandby(
 type Run = (program: string, args: readonly string[]) => Promise<void>
 
 async function startServer(
-  settings: Readonly<Record<string, string>>,
+  { settings, parent = tmpdir() }: PostgresOptions,
   makeData: (data: string, run: Run) => Promise<void>,
 ): Promise<PostgresServer> {
   const binaries = postgresBinaries()
   if (binaries === undefined) throw new Error('PostgreSQL is not installed')
   const owner = unprivilegedUser()
-  const folder = mkdtempSync(path.join(tmpdir(), 'sotto-postgres-'))
+  const folder = mkdtempSync(path.join(parent, 'sotto-postgres-'))
   if (owner !== undefined) chownSync(folder, owner.uid, owner.gid)
   const data = path.join(folder, 'data')
   const logFile = path.join(folder, 'log')
