@@ -1,16 +1,10 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: texts of source files, not templates.
 
 import { join } from 'node:path'
-import type { DuckDBInstance } from '@duckdb/node-api'
+import type { DuckDBConnection, DuckDBInstance } from '@duckdb/node-api'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import {
-  type Connection,
-  closeConnection,
-  execute,
-  openConnection,
-  readRows,
-} from '../../src/engines/duckdb/connection.ts'
+import { execute, readRows } from '../../src/engines/duckdb/connection.ts'
 import { duckDbDialect } from '../../src/engines/duckdb/dialect.ts'
 import { openLockedInstance } from '../../src/engines/duckdb/instance.ts'
 import type { printAggregate } from '../../src/engines/sql-printer.ts'
@@ -113,7 +107,7 @@ const folder = folderForAll()
 const open: {
   readonly table: Awaited<ReturnType<typeof writePeople>>
   readonly instance: DuckDBInstance
-  readonly connection: Connection
+  readonly connection: DuckDBConnection
 }[] = []
 
 beforeAll(async () => {
@@ -127,12 +121,12 @@ beforeAll(async () => {
       temporaryDirectory: join(folder.path, `temporary-${table.dataset.id}`),
       maxTemporaryDirectorySize: '1GB',
     })
-    open.push({ table, instance, connection: await openConnection(instance) })
+    open.push({ table, instance, connection: await instance.connect() })
   }
 })
 afterAll(async () => {
   for (const { instance, connection } of open) {
-    closeConnection(connection)
+    connection.disconnectSync()
     instance.closeSync()
   }
 })
@@ -158,7 +152,7 @@ async function agreesWithReference(printer: Printer): Promise<boolean> {
   for (const aggregate of AGGREGATES) {
     for (const { table, connection } of open) {
       const printed = printer.printAggregate(aggregate, table.dataset, duckDbDialect)
-      const rows = await execute(connection, printed, readRows)
+      const rows = readRows(await execute(connection, printed))
       const found = readAggregate(aggregate, printed.cells, rows)
       const expected = aggregateRows(aggregate, table.rows)
       if (!found.every((cells, place) => cells.every((value, cell) => value === expected[place]?.[cell])))

@@ -18,8 +18,7 @@ const PLAUSIBLE_ROWS = `(SELECT * FROM ${quoteIdentifier(ROWS_TABLE)} UNION ALL 
 export const duckDbDialect: Dialect = {
   ...standardSql,
   relation: (_, __, needs) => (needs?.extent === 'plausible' ? PLAUSIBLE_ROWS : quoteIdentifier(ROWS_TABLE)),
-  // Values are always bound, so that aggregates of one shape share a prepared statement. DuckDB does not always infer
-  // the type of a parameter.
+  // DuckDB does not always infer the type of a parameter.
   value: (value, type, bind) => `$${bind(value)}::${TYPES[type]}`,
   // Faster than count(*) FILTER by a factor of 100 for a thousand conditions.
   countIf: (condition) => `coalesce(count_if(${condition}), 0)`,

@@ -1,17 +1,9 @@
 import { rm } from 'node:fs/promises'
-import type { DuckDBMaterializedResult } from '@duckdb/node-api'
+import type { DuckDBConnection, DuckDBMaterializedResult } from '@duckdb/node-api'
 import { createLimiter } from '../../platform/concurrency/limiter.ts'
 import { EngineFailure } from '../engine.ts'
 import type { PrintedStatement } from '../printing/printer.ts'
-import {
-  type Connection,
-  closeConnection,
-  execute,
-  openConnection,
-  PROBE,
-  readRows,
-  recoverConnection,
-} from './connection.ts'
+import { execute, PROBE, recoverConnection } from './connection.ts'
 import { type InstanceLimits, openLockedInstance } from './instance.ts'
 
 /** Reads the result of a statement; a reader that takes long stops once the signal is aborted. */
@@ -54,9 +46,9 @@ export async function openConnectionPool(
 ): Promise<ConnectionPool> {
   const { connections, queryTimeoutMs } = options
   const instance = await openLockedInstance(file, 'READ_ONLY', options)
-  const free: Connection[] = []
+  const free: DuckDBConnection[] = []
   try {
-    for (let count = 0; count < connections; count += 1) free.push(await openConnection(instance))
+    for (let count = 0; count < connections; count += 1) free.push(await instance.connect())
   } catch (error) {
     instance.closeSync()
     throw error
@@ -65,8 +57,8 @@ export async function openConnectionPool(
   let isClosed = false
 
   /** Uses a connection that nothing else uses. One that no longer works is replaced, at the latest by the next use. */
-  const lease = async <Answer>(use: (connection: Connection) => Promise<Answer>): Promise<Answer> => {
-    const connection = free.pop() ?? (await openConnection(instance).catch(unavailable))
+  const lease = async <Answer>(use: (connection: DuckDBConnection) => Promise<Answer>): Promise<Answer> => {
+    const connection = free.pop() ?? (await instance.connect().catch(unavailable))
     try {
       const answer = await use(connection)
       free.push(connection)
@@ -87,8 +79,8 @@ export async function openConnectionPool(
       return withTimeLimit(timeoutMs, (signal) =>
         lease((connection) => {
           begun = true
-          return interruptOn(signal, connection, () =>
-            execute(connection, statement, (result) => read(result, signal)),
+          return interruptOn(signal, connection, async () =>
+            read(await execute(connection, statement), signal),
           )
         }).finally(place.leave),
       ).catch((error: unknown) => {
@@ -103,7 +95,7 @@ export async function openConnectionPool(
       // the probe has no time limit.
       if (limiter.running() >= connections) return true
       return limiter
-        .run(() => lease((connection) => execute(connection, PROBE, readRows)))
+        .run(() => lease((connection) => execute(connection, PROBE)))
         .then(
           () => true,
           () => false,
@@ -112,7 +104,7 @@ export async function openConnectionPool(
     close: async () => {
       isClosed = true
       await limiter.idle()
-      for (const connection of free.splice(0)) closeConnection(connection)
+      for (const connection of free.splice(0)) connection.disconnectSync()
       instance.closeSync()
       await rm(options.temporaryDirectory, { recursive: true, force: true })
     },
@@ -148,12 +140,12 @@ async function withTimeLimit<Answer>(
 /** Runs a statement, and interrupts it again and again after the signal, until it has stopped. */
 async function interruptOn<Answer>(
   signal: AbortSignal,
-  { duckDb }: Connection,
+  connection: DuckDBConnection,
   statement: () => Promise<Answer>,
 ): Promise<Answer> {
   let timer: NodeJS.Timeout | undefined
   const interrupt = () => {
-    duckDb.interrupt()
+    connection.interrupt()
     timer = setTimeout(interrupt, INTERRUPT_INTERVAL_MS)
   }
   signal.addEventListener('abort', interrupt, { once: true })

@@ -1,7 +1,7 @@
 import { readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
-import { DuckDBConnection, DuckDBMaterializedResult, DuckDBPreparedStatement } from '@duckdb/node-api'
+import { DuckDBMaterializedResult } from '@duckdb/node-api'
 import fc from 'fast-check'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { Dataset } from '../../../src/core/dataset/dataset.ts'
@@ -360,44 +360,6 @@ describeOnce('the pool of connections', () => {
     const answers = await Promise.all(shapes.map((given) => engine.aggregate(dataset, given)))
     expect(answers).toEqual(shapes.map((given) => aggregateRows(given, rows)))
     expect(await engine.healthy()).toBe(true)
-  })
-
-  it('answers more shapes of statements than it keeps prepared', async () => {
-    const { dataset, rows } = await ingestCsv('shapes', randomRows(100, 8))
-    const engine = engineWith({ connectionsPerDataset: 1 })
-    await engine.open(dataset)
-    for (const round of [1n, 2n]) {
-      for (let length = 1; length <= 80; length += 1) {
-        const indexes = Array.from({ length }, (_, i) => BigInt(i) * round)
-        const given: Aggregate = { ...count, where: { kind: 'index-in', column: 'small', indexes } }
-        expect(await engine.aggregate(dataset, given)).toEqual(aggregateRows(given, rows))
-      }
-    }
-  })
-
-  it('does not keep long statements, whose memory DuckDB does not limit', async () => {
-    const { dataset } = await ingestCsv('long', randomRows(10, 8))
-    const engine = engineWith({ connectionsPerDataset: 1 })
-    await engine.open(dataset)
-    const prepare = vi.spyOn(DuckDBConnection.prototype, 'prepare')
-    const destroy = vi.spyOn(DuckDBPreparedStatement.prototype, 'destroySync')
-    try {
-      for (const [length, prepared, destroyed] of [
-        [10, 1, 0],
-        [1_000, 3, 3],
-      ] as const) {
-        const indexes = Array.from({ length }, (_, index) => BigInt(index))
-        const given: Aggregate = { ...count, where: { kind: 'index-in', column: 'small', indexes } }
-        prepare.mockClear()
-        destroy.mockClear()
-        for (let round = 0; round < 3; round += 1) await engine.aggregate(dataset, given)
-        expect(prepare).toHaveBeenCalledTimes(prepared)
-        expect(destroy).toHaveBeenCalledTimes(destroyed)
-      }
-    } finally {
-      prepare.mockRestore()
-      destroy.mockRestore()
-    }
   })
 
   it('stops statements that exceed their time limit, and continues', async () => {

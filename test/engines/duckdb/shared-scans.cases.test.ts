@@ -2,7 +2,7 @@
 
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { DuckDBInstance, DuckDBPreparedStatement } from '@duckdb/node-api'
+import { type DuckDBConnection, DuckDBInstance, DuckDBPreparedStatement } from '@duckdb/node-api'
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { Dataset } from '../../../src/core/dataset/dataset.ts'
@@ -12,13 +12,7 @@ import type {
   Predicate,
   Statistic,
 } from '../../../src/core/planner/language/aggregate.ts'
-import {
-  type Connection,
-  closeConnection,
-  execute,
-  openConnection,
-  readRows,
-} from '../../../src/engines/duckdb/connection.ts'
+import { execute, readRows } from '../../../src/engines/duckdb/connection.ts'
 import { duckDbDialect } from '../../../src/engines/duckdb/dialect.ts'
 import type { DuckDbEngine } from '../../../src/engines/duckdb/engine.ts'
 import { ingest } from '../../../src/engines/duckdb/ingestion/ingest.ts'
@@ -370,15 +364,15 @@ if (ALL)
 
     const groups = fc.sample(fc.array(shareable, { minLength: 2, maxLength: 5 }), { numRuns: 120, seed: 3 })
     let instance: DuckDBInstance
-    let connection: Connection
+    let connection: DuckDBConnection
     beforeAll(async () => {
       instance = await DuckDBInstance.create(join(folder.path, 'few-rows.duckdb'), {
         access_mode: 'READ_ONLY',
       })
-      connection = await openConnection(instance)
+      connection = await instance.connect()
     })
     afterAll(() => {
-      closeConnection(connection)
+      connection.disconnectSync()
       instance.closeSync()
     })
 
@@ -394,7 +388,7 @@ if (ALL)
       if (table === undefined) throw new Error('the table is missing')
       for (const asked of groups) {
         const printed = modules.printSharedScan(asked, table.dataset, duckDbDialect)
-        const found = modules.readSharedScan(asked, printed, await execute(connection, printed, readRows))
+        const found = modules.readSharedScan(asked, printed, readRows(await execute(connection, printed)))
         for (const [index, each] of asked.entries())
           if (!same(found[index] ?? [], aggregateRows(each, table.rows))) return false
       }
