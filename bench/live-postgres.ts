@@ -105,14 +105,14 @@ try {
     ...{ user: 'postgres', schema: 'public', allowWritableRole: true },
     limits: { connections: 1, statementTimeoutMs: 600_000, registrationTimeoutMs: 600_000 },
   })
-  const found = (await engine.describe({ name: 'lineitem' })) ?? []
+  const found = (await engine.describe({ schema: 'public', name: 'lineitem' })) ?? []
   const open = (dataset: Dataset, keyed: KeyedPrivacyUnit) => {
     const sources = dataset.columns.map(({ name }) => {
       const source = found.find((each) => each.name === name)
       if (source === undefined) throw new Error('the table lacks a column')
       return source
     })
-    engine.open({ dataset, table: { name: 'lineitem' }, columns: sources, unit: keyed })
+    engine.open({ dataset, table: { schema: 'public', name: 'lineitem' }, columns: sources, unit: keyed })
   }
   open(lineitem, { kind: 'row' })
   open(ofPeople, { ...unit, key: KEY })

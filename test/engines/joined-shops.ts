@@ -126,9 +126,9 @@ export async function tableOf(
   return { dataset, table, columns: located, unit: keyed }
 }
 
-/** A live table. */
+/** A live table in the schema `public`. */
 export const liveTable = (name: string) =>
-  ({ kind: 'table', connection: 'w', table: name, mode: 'live' }) as const
+  ({ kind: 'table', connection: 'w', table: `public.${name}`, mode: 'live' }) as const
 
 /** A table of counts and a sum, with people and a bound of rows. */
 export const question: Aggregate = {

@@ -18,7 +18,7 @@ function noting<Noted extends object>(name: string, calls: string[]): Noted {
 
 const fileDataset = { source: { kind: 'file', path: 'a.csv', format: 'csv' } } as Dataset
 const liveDataset = {
-  source: { kind: 'table', connection: 'warehouse', table: 'visits', mode: 'live' },
+  source: { kind: 'table', connection: 'warehouse', table: 'public.visits', mode: 'live' },
 } as Dataset
 
 const asked = {} as Aggregate & CellCounting & ValueCounting
@@ -75,7 +75,7 @@ test.each(Object.entries(CALLS))('%s of a live table is answered by its connecti
 
 test('a live table of a connection that is not configured is unavailable', async () => {
   const { engine, calls } = routed()
-  const source = { kind: 'table', connection: 'other', table: 'visits', mode: 'live' }
+  const source = { kind: 'table', connection: 'other', table: 'public.visits', mode: 'live' }
   const dataset = { ...liveDataset, source } as Dataset
   await expect(engine.aggregate(dataset, asked)).rejects.toMatchObject({ name: 'EngineUnavailable' })
   expect(calls).toEqual([])

@@ -4,7 +4,6 @@ import type { PostgresConnection } from '../tables/connection.ts'
 import { printTableName } from '../tables/joined.ts'
 import {
   eachTable,
-  mapNames,
   requireColumns,
   type TableDataset,
   type TableEngine,
@@ -14,42 +13,16 @@ import { quoteLiteral } from './encodings/literals.ts'
 import { ENUM_PREFIX } from './encodings/source.ts'
 import type { Row, Session, Transactions, TransactionTerms } from './sessions.ts'
 
-/** A table whose schema is known. */
-export type QualifiedName = Required<TableName>
-
-type DefaultSchema = Pick<PostgresConnection, 'schema'>
-
-/** Completes the name of a table by the schema of its connection. */
-export function qualify({ schema, name }: TableName, connection: DefaultSchema): QualifiedName {
-  return { schema: schema ?? connection.schema, name }
-}
-
-/** Completes the names of a dataset's tables. */
-export function qualifyTables(table: TableDataset, connection: DefaultSchema): TableDataset {
-  return { ...table, table: mapNames(table.table, (name) => qualify(name, connection)) }
-}
-
-/** Returns the complete names of a dataset's tables, always in one order, with the texts that begin the names of their columns. */
-export function namesOf({ table }: TableDataset, connection: DefaultSchema): readonly PrefixedName[] {
-  return eachTable(table).map(({ prefix, table: name }) => ({ prefix, name: qualify(name, connection) }))
-}
-
-interface PrefixedName {
-  readonly prefix: string
-  readonly name: QualifiedName
-}
-
 /** Terms of statements that read a dataset's tables: their definitions are kept and compared first. */
 export function readingTerms(
   table: TableDataset,
-  connection: DefaultSchema,
   terms: Pick<TransactionTerms, 'isolation' | 'timeoutMs' | 'signal'>,
 ): TransactionTerms {
-  const names = namesOf(table, connection)
-  const described = names.map(({ name, prefix }) => `(${printColumns(name, prefix)})`)
+  const tables = eachTable(table.table)
+  const described = tables.map((each) => `(${printColumns(each.table, each.prefix)})`)
   return {
     ...terms,
-    prepare: [...names.map(({ name }) => printHold(name)), described.join(' UNION ALL ')],
+    prepare: [...tables.map((each) => printHold(each.table)), described.join(' UNION ALL ')],
     check: (rows) => requireColumns(table.columns, readColumns(rows)),
   }
 }
@@ -70,7 +43,7 @@ export interface Lookups
     Pick<TableEngine, 'describe' | 'refusal' | 'dependsOn' | 'relations' | 'references' | 'reachable'>
   > {
   /** Returns true if the role may lock a table. */
-  lockable(table: QualifiedName, signal?: AbortSignal): Promise<boolean>
+  lockable(table: TableName, signal?: AbortSignal): Promise<boolean>
 }
 
 /** Largest number of columns of a view of PostgreSQL; tables have fewer. */
@@ -100,28 +73,27 @@ export function createLookups(
 
   return {
     describe: async (table, signal) => {
-      const columns = readColumns(await ask(printColumns(qualify(table, connection)), signal))
+      const columns = readColumns(await ask(printColumns(table), signal))
       return columns.length === 0 ? undefined : columns
     },
     refusal: async (table, signal) => {
-      if (!(await isTrue(printMayWrite(qualify(table, connection)), signal))) return undefined
+      if (!(await isTrue(printMayWrite(table), signal))) return undefined
       if (!connection.allowWritableRole) return MAY_WRITE
       if (!hasToldWritable) onWritable()
       hasToldWritable = true
       return undefined
     },
-    dependsOn: (table, other, signal) =>
-      isTrue(printDependsOn(qualify(table, connection), qualify(other, connection)), signal),
+    dependsOn: (table, other, signal) => isTrue(printDependsOn(table, other), signal),
     relations: async (table, signal) => {
       const server = (await isTrue(MAY_IDENTIFY, signal)) ? SYSTEM_IDENTIFIER : quoteLiteral(connection.name)
-      const rows = await ask(printRelations(qualify(table, connection), server), signal)
+      const rows = await ask(printRelations(table, server), signal)
       return rows.map(([text, isOrigin]) => ({
         text: must(text ?? undefined, 'a relation'),
         isOrigin: isOrigin === 't',
       }))
     },
     references: async (table, signal) => {
-      const rows = await ask(printReferences(qualify(table, connection)), signal)
+      const rows = await ask(printReferences(table), signal)
       return rows.map((row) => {
         const [column, schema, name, key] = row.map((text) => must(text ?? undefined, 'a name'))
         return {
@@ -147,7 +119,7 @@ export function createLookups(
  * Prints a statement that keeps the definition of a table until the end of the transaction. It waits for changes that
  * are under way.
  */
-function printHold(table: QualifiedName): string {
+function printHold(table: TableName): string {
   return `SELECT 1 FROM ${printTableName(table)} LIMIT 0`
 }
 
@@ -155,7 +127,7 @@ function printHold(table: QualifiedName): string {
  * Prints a statement that keeps the definition of a table as {@link printHold} does, but without taking a snapshot, so that
  * the transaction's snapshot is not older.
  */
-export function printLock(table: QualifiedName): string {
+export function printLock(table: TableName): string {
   return `LOCK TABLE ${printTableName(table)} IN ACCESS SHARE MODE`
 }
 
@@ -163,7 +135,7 @@ export function printLock(table: QualifiedName): string {
  * Prints a statement that returns whether the role may use {@link printLock}; no row if there is no table. The command takes
  * neither materialized views nor foreign tables, and does not count rights on columns.
  */
-function printLockable(table: QualifiedName): string {
+function printLockable(table: TableName): string {
   return `SELECT c.relkind IN ('r', 'p', 'v') AND has_table_privilege(c.oid, 'SELECT')
     AND has_schema_privilege(c.relnamespace, 'USAGE')
   FROM pg_class c WHERE ${isTable(table)}`
@@ -177,7 +149,7 @@ function printLockable(table: QualifiedName): string {
  * those of tables that inherit from it.
  * @param prefix begins the name of each column
  */
-export function printColumns(table: QualifiedName, prefix = ''): string {
+export function printColumns(table: TableName, prefix = ''): string {
   return `SELECT ${quoteLiteral(prefix)} || a.attname,
     CASE WHEN t.typtype = 'e' THEN '${ENUM_PREFIX}' ELSE '' END || format_type(a.atttypid, a.atttypmod),
     a.attnotnull AND ${ENFORCED},
@@ -204,7 +176,7 @@ const ENFORCED = `CASE c.relkind
       WHERE n.conrelid = c.oid AND n.contype = 'n' AND NOT n.convalidated AND a.attnum = ANY (n.conkey))`
 
 /** Prints a statement that returns whether the role may change a table; no row if there is none. */
-function printMayWrite(table: QualifiedName): string {
+function printMayWrite(table: TableName): string {
   return `SELECT r.rolsuper OR pg_has_role(c.relowner, 'MEMBER')
     OR has_table_privilege(c.oid, 'DELETE') OR has_table_privilege(c.oid, 'TRUNCATE')
     OR has_any_column_privilege(c.oid, 'INSERT') OR has_any_column_privilege(c.oid, 'UPDATE')
@@ -216,7 +188,7 @@ function printMayWrite(table: QualifiedName): string {
  * Prints a statement that returns whether a table depends on another one: over any number of steps as a view over it, by a
  * foreign key, or as a table that inherits from it or is inherited by it, such as a partition.
  */
-function printDependsOn(table: QualifiedName, other: QualifiedName): string {
+function printDependsOn(table: TableName, other: TableName): string {
   const foreignKeys = `SELECT f.confrelid, FALSE FROM pg_constraint f WHERE f.conrelid = r.oid AND f.contype = 'f'`
   return `${printReached(table, [foreignKeys])}
   SELECT EXISTS (SELECT FROM pg_class c JOIN reached USING (oid) WHERE ${isTable(other)})`
@@ -227,7 +199,7 @@ function printDependsOn(table: QualifiedName, other: QualifiedName): string {
  * what they are parts of, because a table can have thousands.
  * @param server SQL for the identity of the server
  */
-function printRelations(table: QualifiedName, server: string): string {
+function printRelations(table: TableName, server: string): string {
   return `${printReached(table)}
   SELECT DISTINCT concat_ws(' ', 'postgres', ${server}, d.oid, r.oid),
     c.relkind NOT IN ('v', 'm') AND NOT EXISTS (SELECT FROM pg_inherits h WHERE h.inhrelid = r.oid)
@@ -244,7 +216,7 @@ const SYSTEM_IDENTIFIER = '(SELECT system_identifier FROM pg_control_system())'
  * and which inherit from it as its parts. Relations of the system are left out: they contain nothing about people.
  * @param more further steps from a relation `r`
  */
-function printReached(table: QualifiedName, more: readonly string[] = []): string {
+function printReached(table: TableName, more: readonly string[] = []): string {
   const steps = [
     `SELECT d.refobjid, FALSE FROM pg_rewrite w JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = w.oid
       WHERE w.ev_class = r.oid AND d.refclassid = 'pg_class'::regclass AND d.refobjid >= ${FIRST_OF_USERS}`,
@@ -263,7 +235,7 @@ function printReached(table: QualifiedName, more: readonly string[] = []): strin
 const FIRST_OF_USERS = 16_384
 
 /** Prints a statement that returns a table's foreign keys of one column, in the order of the columns. */
-function printReferences(table: QualifiedName): string {
+function printReferences(table: TableName): string {
   return `SELECT a.attname, n.nspname, t.relname, k.attname
   FROM pg_constraint f JOIN pg_class c ON c.oid = f.conrelid
     JOIN pg_class t ON t.oid = f.confrelid JOIN pg_namespace n ON n.oid = t.relnamespace
@@ -273,7 +245,7 @@ function printReferences(table: QualifiedName): string {
   ORDER BY a.attnum, f.conname`
 }
 
-function isTable({ schema, name }: QualifiedName): string {
+function isTable({ schema, name }: TableName): string {
   return `c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = ${quoteLiteral(schema)})
     AND c.relname = ${quoteLiteral(name)} AND c.relkind IN ('r', 'v', 'm', 'p', 'f')`
 }

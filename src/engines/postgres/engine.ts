@@ -2,7 +2,7 @@ import type { PostgresConnection } from '../tables/connection.ts'
 import { joinsTables } from '../tables/joined.ts'
 import { createOpenTables } from '../tables/open-tables.ts'
 import type { TableEngine } from '../tables/table-engine.ts'
-import { checkAgain, createLookups, qualifyTables, readingTerms } from './describe.ts'
+import { checkAgain, createLookups, readingTerms } from './describe.ts'
 import { postgresDialect } from './dialect.ts'
 import { createRegistration } from './registration.ts'
 import { openTransactions } from './sessions.ts'
@@ -20,10 +20,9 @@ export function openPostgresTables(
   const { lockable, ...lookups } = createLookups(connection, transactions, onWritable)
   const { closeAll, ...openTables } = createOpenTables({
     dialect: postgresDialect,
-    qualify: (table) => qualifyTables(table, connection),
     use: (table, signal, work) => {
       const timeoutMs = connection.limits.statementTimeoutMs
-      const terms = readingTerms(table, connection, {
+      const terms = readingTerms(table, {
         isolation: 'statement',
         timeoutMs,
         signal,

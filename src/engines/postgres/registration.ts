@@ -3,14 +3,15 @@ import type { PostgresConnection } from '../tables/connection.ts'
 import { printInspection, readCount, readInspection } from '../tables/inspection.ts'
 import { printJoinedCounts, readJoinedCounts } from '../tables/joined.ts'
 import { printRead } from '../tables/relation.ts'
-import type {
-  JoinedCounts,
-  StoredRows,
-  TableDataset,
-  TableEngine,
-  TableInspection,
+import {
+  eachTable,
+  type JoinedCounts,
+  type StoredRows,
+  type TableDataset,
+  type TableEngine,
+  type TableInspection,
 } from '../tables/table-engine.ts'
-import { checkAgain, type Lookups, namesOf, printLock, qualifyTables, readingTerms } from './describe.ts'
+import { checkAgain, type Lookups, printLock, readingTerms } from './describe.ts'
 import { postgresDialect } from './dialect.ts'
 import type { Row, Session, Transactions, TransactionTerms } from './sessions.ts'
 
@@ -26,19 +27,18 @@ export function createRegistration(
    */
   const snapshotTerms = async (table: TableDataset, signal?: AbortSignal): Promise<TransactionTerms> => {
     const timeoutMs = connection.limits.registrationTimeoutMs
-    const terms = readingTerms(table, connection, { isolation: 'snapshot', timeoutMs, signal })
+    const terms = readingTerms(table, { isolation: 'snapshot', timeoutMs, signal })
     const locks: string[] = []
-    for (const { name } of namesOf(table, connection))
+    for (const { table: name } of eachTable(table.table))
       if (await lockable(name, signal)) locks.push(printLock(name))
     return { ...terms, prepare: [...locks, ...terms.prepare] }
   }
 
   async function* readTable(
-    given: TableDataset,
+    table: TableDataset,
     signal?: AbortSignal,
     onJoined?: (counts: JoinedCounts) => void,
   ): AsyncIterable<StoredRows> {
-    const table = qualifyTables(given, connection)
     const terms = await snapshotTerms(table, signal)
     const transaction = await transactions.open(terms)
     let isComplete = false
@@ -57,10 +57,8 @@ export function createRegistration(
   }
 
   return {
-    inspect: async (given, signal) => {
-      const table = qualifyTables(given, connection)
-      return transactions.run(await snapshotTerms(table, signal), (session) => inspectTable(session, table))
-    },
+    inspect: async (table, signal) =>
+      transactions.run(await snapshotTerms(table, signal), (session) => inspectTable(session, table)),
     read: readTable,
   }
 }

@@ -37,7 +37,7 @@ export function joinsTables(table: TableDataset): table is JoinedDataset {
 
 /** The name of a table as SQL. */
 export function printTableName({ schema, name }: TableName): string {
-  return schema === undefined ? quoteIdentifier(name) : `${quoteIdentifier(schema)}.${quoteIdentifier(name)}`
+  return `${quoteIdentifier(schema)}.${quoteIdentifier(name)}`
 }
 
 /**

@@ -15,8 +15,8 @@ export type ReadRows = (statement: PrintedStatement, use: (row: readonly unknown
 /** A database as the queries of its tables need it. */
 export interface TableDatabase {
   readonly dialect: TableDialect
-  /** Returns a table as it is printed: with its full name, and the facts about its columns that statements rely on. */
-  qualify(table: TableDataset): TableDataset
+  /** Returns a table with the facts about its columns that statements rely on; all of them if absent. */
+  trusted?(table: TableDataset): TableDataset
   /**
    * Runs work over a table, as it was given, whose columns are those of its registration.
    * @param signal cancels the work
@@ -57,7 +57,7 @@ interface OpenTable {
 }
 
 /** Prints queries over open tables, runs them, and reads their results. */
-export function createOpenTables({ dialect, qualify, use, longestStatement }: TableDatabase): OpenTables {
+export function createOpenTables({ dialect, trusted, use, longestStatement }: TableDatabase): OpenTables {
   const opened = new Map<string, OpenTable>()
 
   const collect: Collect = async (dataset, reading, collectorOf) => {
@@ -92,7 +92,7 @@ export function createOpenTables({ dialect, qualify, use, longestStatement }: Ta
       const key = versionKey(given.dataset)
       if (opened.has(key)) return
       const closing = new AbortController()
-      opened.set(key, { table: given, dialect: dialectOver(dialect, qualify(given)), closing })
+      opened.set(key, { table: given, dialect: dialectOver(dialect, trusted?.(given) ?? given), closing })
     },
     closeDataset: async (dataset: DatasetVersion) => close(versionKey(dataset)),
     closeAll: () => {

@@ -11,16 +11,17 @@ import { type Engine, EngineFailure } from '../engine.ts'
 import type { JoinCounts } from '../joins.ts'
 import type { MISFIT_KINDS } from '../misfits.ts'
 
-/** A table or view of a database, as its custodian names it. The connection determines the schema if none is named. */
+/** A table or view of a database, by its complete name. */
 export interface TableName {
-  readonly schema?: string
+  readonly schema: string
   readonly name: string
 }
 
-/** Reads a name as `schema.table` or `table`. The parts of a declared name contain no dots. */
+/** Reads a complete name, `schema.table`. The parts of a declared name contain no dots. */
 export function parseTableName(text: string): TableName {
   const dot = text.indexOf('.')
-  return dot === -1 ? { name: text } : { schema: text.slice(0, dot), name: text.slice(dot + 1) }
+  if (dot === -1) throw new RangeError('the name of a table has no schema')
+  return { schema: text.slice(0, dot), name: text.slice(dot + 1) }
 }
 
 /** Tables of one database whose joined rows are those of a dataset. */
@@ -57,16 +58,6 @@ export function eachTable(
 ): readonly { readonly prefix: string; readonly table: TableName }[] {
   if (!('tables' in table)) return [{ prefix: '', table }]
   return Object.entries(table.tables).map(([name, joined]) => ({ prefix: `${name}.`, table: joined }))
-}
-
-/** Changes the name of each table. */
-export function mapNames(
-  table: TableName | JoinedTables,
-  change: (name: TableName) => TableName,
-): TableName | JoinedTables {
-  if (!('tables' in table)) return change(table)
-  const tables = Object.entries(table.tables).map(([name, joined]) => [name, change(joined)])
-  return { ...table, tables: Object.fromEntries(tables) }
 }
 
 /**
@@ -185,7 +176,7 @@ export type StoredRows = readonly (readonly (string | null)[])[]
 /** A foreign key of a table: a column of which each value is a key of another table. */
 export interface TableReference {
   readonly column: string
-  readonly table: Required<TableName>
+  readonly table: TableName
   readonly key: string
 }
 

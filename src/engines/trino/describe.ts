@@ -2,7 +2,7 @@ import type { TableColumn } from '../../core/dataset/dataset.ts'
 import { must } from '../../privacy/must.ts'
 import type { TrinoConnection } from '../tables/connection.ts'
 import { printTableName } from '../tables/joined.ts'
-import { mapNames, type ShownRelation, type TableDataset, type TableName } from '../tables/table-engine.ts'
+import type { ShownRelation, TableDataset, TableName } from '../tables/table-engine.ts'
 import { TrinoFailure } from './connection.ts'
 import { text } from './encodings/literals.ts'
 import { type RunStatement, rowsOf } from './sessions.ts'
@@ -13,7 +13,7 @@ import { type RunStatement, rowsOf } from './sessions.ts'
  */
 export async function describeTable(
   run: RunStatement,
-  { schema, name }: Required<TableName>,
+  { schema, name }: TableName,
 ): Promise<readonly TableColumn[]> {
   const named = (part: string) => text(part.toLowerCase())
   const rows = await rowsOf(
@@ -39,8 +39,8 @@ export async function describeTable(
  */
 export async function describeRelations(
   run: RunStatement,
-  { host, port, catalog, schema: byDefault }: Pick<TrinoConnection, 'host' | 'port' | 'catalog' | 'schema'>,
-  { schema = byDefault, name }: TableName,
+  { host, port, catalog }: Pick<TrinoConnection, 'host' | 'port' | 'catalog'>,
+  { schema, name }: TableName,
 ): Promise<readonly ShownRelation[]> {
   const textOf = (...names: readonly string[]) =>
     ['trino', `${host}:${port}`, ...names].join(' ').toLowerCase()
@@ -75,14 +75,9 @@ function readPlan(json: string): readonly PlannedTable[] {
 const MOST_COLUMNS = 100_000
 
 /**
- * A table as it is printed. Trino repeats what a connector claims of NOT NULL, such as that of a foreign table, and
- * enforces nothing, so that statements do not rely on it.
- * @param schema the schema of tables that are named without one
+ * A table without what statements do not rely on. Trino repeats what a connector claims of NOT NULL, such as that of a
+ * foreign table, and enforces nothing.
  */
-export function asPrinted(table: TableDataset, schema: string): TableDataset {
-  return {
-    ...table,
-    table: mapNames(table.table, (name) => ({ schema, ...name })),
-    columns: table.columns.map((column) => ({ ...column, notNull: false })),
-  }
+export function trusted(table: TableDataset): TableDataset {
+  return { ...table, columns: table.columns.map((column) => ({ ...column, notNull: false })) }
 }

@@ -3,7 +3,7 @@ import type { TrinoConnection } from '../tables/connection.ts'
 import { createOpenTables, type ReadRows } from '../tables/open-tables.ts'
 import { describeTables, requireColumns, type TableEngine, type TableName } from '../tables/table-engine.ts'
 import { LONGEST_STATEMENT, openTrinoClient, type TrinoClient } from './connection.ts'
-import { asPrinted, describeTable } from './describe.ts'
+import { describeTable, trusted } from './describe.ts'
 import { trinoDialect } from './dialect.ts'
 import { createRegistration } from './registration.ts'
 import { createSessions, type RunStatement, rowsOf } from './sessions.ts'
@@ -23,16 +23,16 @@ export function openTrinoEngine(
   // Checks have a place of their own, because every place of a busy connection may be taken for long.
   const checks = createSessions(client, 1)
   const closing = new AbortController()
-  const { limits, schema } = connection
+  const { limits } = connection
   const { closeAll, ...openTables } = createOpenTables({
     dialect: trinoDialect,
-    qualify: (table) => asPrinted(table, schema),
+    trusted,
     longestStatement: LONGEST_STATEMENT,
     use: (table, signal, work) =>
       sessions.use(
         { timeoutMs: limits.statementTimeoutMs, signal, dataset: table.dataset.id },
         async (run) => {
-          const describe = (name: TableName) => describeTable(run, { schema, ...name })
+          const describe = (name: TableName) => describeTable(run, name)
           const comparison = describeTables({ describe }, table.table).then((found) =>
             requireColumns(table.columns, found ?? []),
           )

@@ -3,7 +3,7 @@ import { printInspection, readInspection } from '../tables/inspection.ts'
 import { printRead } from '../tables/relation.ts'
 import type { StoredRows, TableDataset, TableEngine, TableInspection } from '../tables/table-engine.ts'
 import { LONGEST_STATEMENT, type TrinoRows } from './connection.ts'
-import { asPrinted, describeRelations, describeTable } from './describe.ts'
+import { describeRelations, describeTable, trusted } from './describe.ts'
 import { trinoDialect } from './dialect.ts'
 import { type RunStatement, rowsOf, type Sessions, type SessionTerms } from './sessions.ts'
 
@@ -16,7 +16,7 @@ export function createRegistration(
   connection: TrinoConnection,
   closing: AbortSignal,
 ): Pick<TableEngine, 'describe' | 'relations' | 'inspect' | 'read'> {
-  const { limits, schema } = connection
+  const { limits } = connection
   const termsOf = (signal?: AbortSignal): SessionTerms => ({
     timeoutMs: limits.registrationTimeoutMs,
     signal: signal === undefined ? closing : AbortSignal.any([closing, signal]),
@@ -26,7 +26,7 @@ export function createRegistration(
     signal?.throwIfAborted()
     const session = await sessions.begin(termsOf(signal)).catch((error: unknown) => reject(error, signal))
     try {
-      for await (const page of session.run(printRead(trinoDialect, asPrinted(table, schema)).sql))
+      for await (const page of session.run(printRead(trinoDialect, trusted(table)).sql))
         yield storedRowsOf(page)
     } catch (error) {
       reject(session.failureOf(error), signal)
@@ -39,7 +39,7 @@ export function createRegistration(
     describe: (table, signal) =>
       sessions
         .use(termsOf(signal), async (run) => {
-          const columns = await describeTable(run, { schema, ...table })
+          const columns = await describeTable(run, table)
           return columns.length === 0 ? undefined : columns
         })
         .catch((error: unknown) => reject(error, signal)),
@@ -49,7 +49,7 @@ export function createRegistration(
         .catch((error: unknown) => reject(error, signal)),
     inspect: (table, signal) =>
       sessions
-        .use(termsOf(signal), (run) => inspectTable(run, asPrinted(table, schema)))
+        .use(termsOf(signal), (run) => inspectTable(run, trusted(table)))
         .catch((error: unknown) => reject(error, signal)),
     read,
   }

@@ -155,8 +155,13 @@ describePostgres('conditions on the values in a table', ({ createDatabase }) => 
       column.string('word', refuse),
     ]
     const dataset = datasetOf(columns, 'refused')
-    const found = (await engine.describe({ name: 'refused' })) ?? []
-    engine.open({ dataset, table: { name: 'refused' }, columns: found, unit: { kind: 'row' } })
+    const found = (await engine.describe({ schema: 'public', name: 'refused' })) ?? []
+    engine.open({
+      dataset,
+      table: { schema: 'public', name: 'refused' },
+      columns: found,
+      unit: { kind: 'row' },
+    })
     const answer = (where: Predicate | undefined) => {
       const aggregate: Aggregate = {
         bounding: { kind: 'one-row-each' },

@@ -59,7 +59,7 @@ describeOwnPostgres('PostgreSQL', { settings: { max_connections: '12' } }, (own)
   }
   const tableOf = (of: Dataset): TableDataset => ({
     dataset: of,
-    table: { name: of.id },
+    table: { schema: 'public', name: of.id },
     columns: [{ name: 'age', type: 'integer', notNull: false }],
     unit: { kind: 'row' },
   })

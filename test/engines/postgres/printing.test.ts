@@ -132,7 +132,7 @@ describe('a relation', () => {
         ...datasetOf([column.identifier('id'), ...dataset.columns], 'people'),
         privacyUnit: { kind: 'person', column: 'id', maxRows: 3 },
       },
-      table: { name: 'visits' },
+      table: { schema: 'public', name: 'visits' },
       columns: [patient, ...columns],
       unit: { kind: 'person', column: 'id', maxRows: 3, key },
     }
@@ -186,7 +186,7 @@ describe('a relation', () => {
   it('of people leaves out a text that is too long to be joined with others', () => {
     const people: TableDataset = {
       dataset: datasetOf([column.identifier('id'), column.string('note')], 'people'),
-      table: { name: 'visits' },
+      table: { schema: 'public', name: 'visits' },
       columns: ['id', 'note'].map((name) => ({ name, type: 'text', notNull: true })),
       unit: { kind: 'person', column: 'id', maxRows: 3, key: '0123456789abcdef'.repeat(4) },
     }

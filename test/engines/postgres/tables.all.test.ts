@@ -46,13 +46,13 @@ describePostgres('tables of PostgreSQL', ({ createDatabase }) => {
   }
   const tableOf = async (name: string, columns: readonly Column[]): Promise<TableDataset> => {
     const dataset: Dataset = datasetOf(columns, name)
-    const found = await engine.describe({ name })
+    const found = await engine.describe({ schema: 'public', name })
     const sources = columns.map((each) => {
       const source = found?.find((other) => other.name === each.name)
       if (source === undefined) throw new Error('the table lacks a column')
       return source
     })
-    return { dataset, table: { name }, columns: sources, unit: { kind: 'row' } }
+    return { dataset, table: { schema: 'public', name }, columns: sources, unit: { kind: 'row' } }
   }
 
   it.each([
@@ -123,7 +123,7 @@ describePostgres('tables of PostgreSQL', ({ createDatabase }) => {
   it('compare the labels of enumerations byte by byte', async () => {
     await admin.query("CREATE TYPE mood AS ENUM ('a', 'A', 'b')")
     await admin.query("CREATE TABLE moods AS SELECT v::mood FROM (VALUES ('a'), ('A'), ('b'), (NULL)) t(v)")
-    expect((await engine.describe({ name: 'moods' }))?.[0]?.type).toBe('enum public.mood')
+    expect((await engine.describe({ schema: 'public', name: 'moods' }))?.[0]?.type).toBe('enum public.mood')
     expect(await stored('moods', column.category('v', ['A', 'a', 'c']))).toEqual(['1', '0', null, null])
   })
 
@@ -137,11 +137,14 @@ describePostgres('tables of PostgreSQL', ({ createDatabase }) => {
     const x = { name: 'x', type: 'integer', notNull: true }
     const y = { name: 'Y z', type: 'numeric(10,2)', notNull: false }
     expect(await engine.describe({ schema: "Clinic's", name: 'a "b"' })).toEqual([x, y])
-    expect(await engine.describe({ name: 'viewed' })).toEqual([{ ...x, notNull: false }, y])
-    expect(await engine.describe({ name: 'materialized' })).toEqual([{ ...x, notNull: false }, y])
-    expect(await engine.describe({ name: 'parted' })).toEqual([x])
-    expect(await engine.describe({ name: 'parent' })).toEqual([{ ...x, notNull: false }])
-    expect(await engine.describe({ name: 'a "b"' })).toBeUndefined()
+    expect(await engine.describe({ schema: 'public', name: 'viewed' })).toEqual([{ ...x, notNull: false }, y])
+    expect(await engine.describe({ schema: 'public', name: 'materialized' })).toEqual([
+      { ...x, notNull: false },
+      y,
+    ])
+    expect(await engine.describe({ schema: 'public', name: 'parted' })).toEqual([x])
+    expect(await engine.describe({ schema: 'public', name: 'parent' })).toEqual([{ ...x, notNull: false }])
+    expect(await engine.describe({ schema: 'public', name: 'a "b"' })).toBeUndefined()
     expect(await engine.describe({ schema: "no'ne\\", name: 'viewed' })).toBeUndefined()
   })
 
@@ -197,7 +200,7 @@ describePostgres('tables of PostgreSQL', ({ createDatabase }) => {
     const as = async (user: string, allowWritableRole: boolean) => {
       const own = openPostgresTables(connectionOf(url, { user, allowWritableRole }))
       try {
-        return await own.refusal?.({ name: 'kept' })
+        return await own.refusal?.({ schema: 'public', name: 'kept' })
       } finally {
         await own.close()
       }
@@ -213,9 +216,10 @@ describePostgres('tables of PostgreSQL', ({ createDatabase }) => {
       told += 1
     })
     await admin.query('CREATE VIEW shown AS SELECT x FROM kept; GRANT SELECT ON shown TO writes')
-    expect(await accepting.refusal?.({ name: 'shown' })).toBeUndefined()
+    expect(await accepting.refusal?.({ schema: 'public', name: 'shown' })).toBeUndefined()
     expect(told).toBe(0)
-    for (const _ of [1, 2]) expect(await accepting.refusal?.({ name: 'kept' })).toBeUndefined()
+    for (const _ of [1, 2])
+      expect(await accepting.refusal?.({ schema: 'public', name: 'kept' })).toBeUndefined()
     expect(told).toBe(1)
     await accepting.close()
     await admin.query('DROP OWNED BY reads, writes; DROP ROLE reads; DROP ROLE writes')
@@ -228,9 +232,14 @@ describePostgres('tables of PostgreSQL', ({ createDatabase }) => {
     const guest = openPostgresTables(connectionOf(url, { user: 'guest', allowWritableRole: false }))
     try {
       const x = { name: 'x', type: 'integer', notNull: false }
-      expect(await guest.describe({ name: 'guarded' })).toEqual([x])
+      expect(await guest.describe({ schema: 'public', name: 'guarded' })).toEqual([x])
       const dataset = datasetOf([column.integer('x', 0n, 100n)], 'guarded')
-      const table: TableDataset = { dataset, table: { name: 'guarded' }, columns: [x], unit: { kind: 'row' } }
+      const table: TableDataset = {
+        dataset,
+        table: { schema: 'public', name: 'guarded' },
+        columns: [x],
+        unit: { kind: 'row' },
+      }
       expect(await guest.inspect(table)).toMatchObject({ rowsRead: 3, rowsStored: 3 })
     } finally {
       await guest.close()
@@ -276,7 +285,7 @@ describePostgres('tables of PostgreSQL', ({ createDatabase }) => {
       } as const
       expect(await engine.aggregate(table.dataset, counted)).toEqual([[0n]])
       await admin.query(`ALTER TABLE changing ${change}`)
-      const present = (await engine.describe({ name: 'changing' })) ?? []
+      const present = (await engine.describe({ schema: 'public', name: 'changing' })) ?? []
       expect(findColumnChanges(table.columns, present)).toEqual(changes)
       const answer = engine.aggregate(table.dataset, counted)
       if (changes.length === 0) expect(await answer).toEqual([[0n]])
@@ -363,7 +372,7 @@ describePostgres('tables of PostgreSQL', ({ createDatabase }) => {
     const reader = openPostgresTables(connectionOf(url, { user: 'reader', allowWritableRole: false }))
     const x = { name: 'x', type: 'integer', notNull: true }
     const dataset = datasetOf([column.integer('x', 0n, 9n)], 'granted')
-    const name = { name: 'granted' }
+    const name = { schema: 'public', name: 'granted' }
     const counted = {
       groupBy: [],
       statistics: [{ kind: 'count' }],

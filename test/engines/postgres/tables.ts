@@ -41,7 +41,7 @@ export async function loadTable(client: Client, { name, columns, rows }: SourceT
     )
   }
   await client.query(`ANALYZE ${quoteIdentifier(name)}`)
-  return { name }
+  return { schema: 'public', name }
 }
 
 function typeOf(type: SourceType, collation: string): string {

@@ -93,7 +93,10 @@ describeOwnPostgres('a connection with TLS', { obstacle }, (own) => {
     const given = { user, ...(tls === undefined ? {} : { tls }) }
     const engine = openPostgresTables({ ...connectionOf(own.server.url('postgres')), ...given })
     try {
-      return { reachable: await engine.reachable(), found: await engine.describe({ name: 'encrypted' }) }
+      return {
+        reachable: await engine.reachable(),
+        found: await engine.describe({ schema: 'public', name: 'encrypted' }),
+      }
     } finally {
       await engine.close()
     }

@@ -92,7 +92,7 @@ export async function createFakeDatabase(): Promise<FakeDatabase> {
     if (fault !== undefined) throw new EngineFailure(fault)
   }
 
-  const describe = async ({ schema = 'main', name }: TableName) => {
+  const describe = async ({ schema, name }: TableName) => {
     const rows = await run(
       'SELECT column_name, data_type, is_nullable FROM information_schema.columns ' +
         `WHERE table_schema = ${textOf(schema)} AND table_name = ${textOf(name)} ORDER BY ordinal_position`,

@@ -14,7 +14,7 @@ import {
 
 const table: TableDataset & { readonly table: TableName } = {
   dataset: datasetOf([column.integer('age', 0n, 120n)]),
-  table: { name: 'people' },
+  table: { schema: 'default', name: 'people' },
   columns: [{ name: 'age', type: 'integer', notNull: false }],
   unit: { kind: 'row' },
 }

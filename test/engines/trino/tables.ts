@@ -28,7 +28,7 @@ export async function loadTable(
       `INSERT INTO ${table} SELECT ${values.join(', ')} FROM UNNEST(CAST(${texts} AS ARRAY(ARRAY(VARCHAR)))) AS t(r)`,
     )
   }
-  return { name }
+  return { schema: schema.replace(/^.*\./, ''), name }
 }
 
 type Row = readonly (string | null)[]

@@ -52,12 +52,12 @@ const LONGEST_IDENTIFIER = { postgres: 63, trino: 128 } as const
  */
 export function resolveTable(connections: Connections, source: TableSource): TableSource {
   const { connection } = connectionOf(connections, source)
-  const { schema = connection.schema, name } = parseTableName(source.table)
+  const complete = source.table.includes('.') ? source.table : `${connection.schema}.${source.table}`
+  const { schema, name } = parseTableName(complete)
   const longest = LONGEST_IDENTIFIER[connection.engine]
   if ([schema, name].some((part) => [...part].length > longest))
     throw refuseField('source-refused', 'source.table', `must have names of at most ${longest} characters`)
-  const table = `${schema}.${name}`
-  return { ...source, table: connection.engine === 'trino' ? table.toLowerCase() : table }
+  return { ...source, table: connection.engine === 'trino' ? complete.toLowerCase() : complete }
 }
 
 /**

@@ -42,10 +42,10 @@ test('a snapshot gives the integers of the live table over the same rows, people
        ['', 'x' || chr(65279), 'é''"', NULL, '-1'][(hash(i * 9) % 5 + 1)::INTEGER] AS note
      FROM range(6000) AS rows(i)`,
   )
-  const described = (await database.engine.describe({ name: 't' })) ?? []
+  const described = (await database.engine.describe({ schema: 'main', name: 't' })) ?? []
   const table: TableDataset = {
     dataset,
-    table: { name: 't' },
+    table: { schema: 'main', name: 't' },
     columns: described,
     unit: { ...UNIT, key: KEY },
   }

@@ -20,17 +20,17 @@ const TABLES = {
   },
 } as const
 
-/** Tests joins of tables in the schema `joined` of the memory catalog. */
+/** Tests joins of tables in the schema `public` of the memory catalog. */
 export function testJoined(trino: Trino): void {
   let engine: TableEngine
   beforeAll(async () => {
-    await trino.query('CREATE SCHEMA memory.joined')
+    await trino.query('CREATE SCHEMA memory.public')
     for (const [name, columns] of Object.entries(TABLES)) {
       const printed = Object.entries(columns).map(([column, type]) => `"${column}" ${type}`)
-      await trino.query(`CREATE TABLE memory.joined.${name} (${printed.join(', ')})`)
+      await trino.query(`CREATE TABLE memory.public.${name} (${printed.join(', ')})`)
     }
     const { hostname, port } = new URL(trino.url)
-    engine = openTrinoEngine(connectionTo(hostname, Number(port), { catalog: 'memory', schema: 'joined' }))
+    engine = openTrinoEngine(connectionTo(hostname, Number(port), { catalog: 'memory', schema: 'public' }))
   })
   afterAll(() => engine?.close())
 
@@ -40,8 +40,8 @@ export function testJoined(trino: Trino): void {
       const texts = row.map((value, i) => `CAST(${value === null ? 'NULL' : `'${value}'`} AS ${types[i]})`)
       return `(${texts.join(', ')})`
     })
-    await trino.query(`TRUNCATE TABLE memory.joined.${name}`)
-    if (values.length > 0) await trino.query(`INSERT INTO memory.joined.${name} VALUES ${values.join(', ')}`)
+    await trino.query(`TRUNCATE TABLE memory.public.${name}`)
+    if (values.length > 0) await trino.query(`INSERT INTO memory.public.${name} VALUES ${values.join(', ')}`)
   }
   testJoins(() => ({ engine, insert }), 1)
 
@@ -59,10 +59,10 @@ export function testJoined(trino: Trino): void {
     expect((await cells()).flat().at(0)).toBeDefined()
     // NULL is no key, and may be repeated.
     await trino.query(
-      `INSERT INTO memory.joined.${name} SELECT NULL, x.* FROM (VALUES 1, 2) CROSS JOIN (SELECT ${name === 'orders' ? "'0', 'web'" : "'nothing'"}) AS x`,
+      `INSERT INTO memory.public.${name} SELECT NULL, x.* FROM (VALUES 1, 2) CROSS JOIN (SELECT ${name === 'orders' ? "'0', 'web'" : "'nothing'"}) AS x`,
     )
     await cells()
-    await trino.query(`INSERT INTO memory.joined.${name} SELECT * FROM memory.joined.${name} WHERE code = 0`)
+    await trino.query(`INSERT INTO memory.public.${name} SELECT * FROM memory.public.${name} WHERE code = 0`)
     expect((await engine.inspect(joined)).joined?.joins.map(({ repeated }) => repeated)).toEqual(
       joined.table && 'joins' in joined.table
         ? joined.table.joins.joins.map(({ to }) => (to.table === name ? 1 : 0))

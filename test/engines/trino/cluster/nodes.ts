@@ -36,7 +36,7 @@ export function testNodes(trino: Trino): void {
   test('an unknown table has no description', async () => {
     const { hostname, port } = new URL(trino.url)
     const engine = openTrinoEngine(connectionTo(hostname, Number(port), { catalog: 'tpch', schema: 'tiny' }))
-    expect(await engine.describe({ name: 'no such table' })).toBeUndefined()
+    expect(await engine.describe({ schema: 'tiny', name: 'no such table' })).toBeUndefined()
     expect(await engine.describe({ schema: "no ' schema", name: 'lineitem' })).toBeUndefined()
     expect(await engine.reachable()).toBe(true)
     await engine.close()
