@@ -47,8 +47,6 @@ export interface Dialect {
   value(value: SqlValue, type: SqlValueType, bind: Bind): string
   /** The number of rows for which a condition is TRUE; 0 without rows. */
   countIf(condition: string): string
-  /** TRUE if a condition is TRUE for any row, otherwise FALSE or NULL. */
-  anyRow(condition: string): string
   /** A 64-bit integer in the type of sums. */
   wide(integer: string): string
   /**
@@ -56,8 +54,6 @@ export interface Dialect {
    * @param largestMagnitude no integer exceeds it; if it is absent, it is unknown
    */
   sum(integers: string, largestMagnitude?: bigint): string
-  /** The exact product of two columns of indexes, where no product exceeds this magnitude. */
-  product(left: string, right: string, largestMagnitude: bigint): string
   /** The integer part of the quotient of two 64-bit integers, neither of which is negative. */
   quotient(dividend: string, divisor: string): string
   /** The integer part of the quotient of two integers in the type of sums, neither of which is negative. */
@@ -74,8 +70,6 @@ export interface Dialect {
   edgesBelow?(integer: string, edges: readonly bigint[]): string
   /** Conditions joined by an operator. Absent if the database takes any number of them. */
   join?(conditions: readonly string[], operator: 'AND' | 'OR'): string
-  /** A boolean as 0 or 1. */
-  booleanIndex(column: string): string
   /** TRUE where a condition is FALSE or NULL, FALSE where it is TRUE. */
   isNotTrue(condition: string): string
   /** An integer within 2^53 as the type in which counts of values are read. */
@@ -87,11 +81,9 @@ export interface Dialect {
 /** The parts of a dialect that standard SQL prescribes. */
 export const standardSql = {
   countIf: (condition) => `count(*) FILTER (WHERE ${condition})`,
-  anyRow: (condition) => `bool_or(${condition})`,
   wide: (integer) => `CAST(${integer} AS DECIMAL(38, 0))`,
   sum: (integers: string) => `sum(${integers})`,
   quotient: (dividend, divisor) => `(${dividend} / ${divisor})`,
-  booleanIndex: (column) => `CAST(${column} AS INTEGER)`,
   isNotTrue: (condition) => `(${condition} IS NOT TRUE)`,
   countedInteger: (integer) => `CAST(${integer} AS DOUBLE PRECISION)`,
   countedText: (column) => column,

@@ -31,7 +31,6 @@ const otherDialect: Dialect = {
   },
   value: (value, _type, bind) => (typeof value === 'string' ? `$${bind(value)}` : `(${value})`),
   sum: (integers) => `sum(CAST(${integers} AS DECIMAL(38, 0)))`,
-  product: (left, right) => `(CAST(${left} AS DECIMAL(38, 0)) * ${right})`,
   quotient: (dividend, divisor) => `divide(CAST(${dividend} AS INT128), CAST(${divisor} AS INT128))`,
   wideQuotient: (dividend, divisor) => `divide(CAST(${dividend} AS INT128), CAST(${divisor} AS INT128))`,
 }

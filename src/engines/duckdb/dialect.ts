@@ -1,5 +1,4 @@
 import { type Dialect, quoteIdentifier, type SqlValueType, standardSql } from '../dialect.ts'
-import { LARGEST_IN_64_BITS } from '../grid.ts'
 import { ROWS_BEYOND_TABLE, ROWS_TABLE } from './instance.ts'
 
 const TYPES = {
@@ -23,10 +22,6 @@ export const duckDbDialect: Dialect = {
   // Faster than count(*) FILTER by a factor of 100 for a thousand conditions.
   countIf: (condition) => `coalesce(count_if(${condition}), 0)`,
   wide: (integer) => `CAST(${integer} AS HUGEINT)`,
-  product: (left, right, largestMagnitude) =>
-    largestMagnitude > LARGEST_IN_64_BITS
-      ? `CAST(${left} AS HUGEINT) * CAST(${right} AS HUGEINT)`
-      : `${left} * ${right}`,
   quotient: (dividend, divisor) => `(${dividend} // ${divisor})`,
   wideQuotient: (dividend, divisor) => `(${dividend} // ${divisor})`,
   element: (integers, position) => `list_extract([${integers.join(',')}], ${position} + 1)`,

@@ -1,5 +1,4 @@
 import { standardSql } from '../dialect.ts'
-import { LARGEST_IN_64_BITS } from '../grid.ts'
 import { createEncoder } from '../tables/encoder.ts'
 import type { TableDialect } from '../tables/table-dialect.ts'
 import { int4, int8, quoteLiteral, textLiteral } from './encodings/literals.ts'
@@ -34,10 +33,6 @@ export const postgresDialect: TableDialect = {
     return value.includes('\0') ? 'NULL::text' : `$${bind(value)}::text`
   },
   wide: (integer) => `CAST(${integer} AS NUMERIC)`,
-  product: (left, right, largestMagnitude) =>
-    largestMagnitude > LARGEST_IN_64_BITS
-      ? `CAST(${left} AS NUMERIC) * CAST(${right} AS NUMERIC)`
-      : `CAST(${left} AS BIGINT) * CAST(${right} AS BIGINT)`,
   wideQuotient: (dividend, divisor) => `div(${dividend}, ${divisor})`,
   // The mask keeps positions beyond the list within 32 bits and does not change the others.
   element: (integers, position) =>
@@ -46,19 +41,7 @@ export const postgresDialect: TableDialect = {
   // UUIDs are ordered as their hexadecimal digits are, whatever the collation, and take half the memory of the text.
   md5Order: (text) => [`CAST(md5(${text}) AS UUID)`],
   ...encoder,
-  literal: (value, column) => {
-    switch (typeof value) {
-      case 'bigint':
-        return int8(value)
-      case 'number':
-        return int4(BigInt(value))
-      case 'boolean':
-        return value ? 'TRUE' : 'FALSE'
-      case 'string':
-        if (column.type !== 'string') throw new RangeError('a replacement does not fit its column')
-        return textLiteral(value)
-    }
-  },
+  literal: textLiteral,
 }
 
 /** The smallest mask of lower bits that holds every position of a list. */

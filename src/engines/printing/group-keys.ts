@@ -4,6 +4,7 @@ import { greatestCommonDivisor } from '../../privacy/rational.ts'
 import { quoteIdentifier } from '../dialect.ts'
 import { type PrintedCondition, printPredicate, printPresent } from './predicates.ts'
 import {
+  booleanIndex,
   columnOf,
   GRID,
   OUTERMOST_INDEX,
@@ -36,7 +37,7 @@ export function printGroupKey(printer: Printer, key: GroupKey): PrintedKey {
     }
     case 'boolean': {
       const column = printColumn(printer, key.column, ['boolean'])
-      return printPlaces(printer, key, printer.dialect.booleanIndex(column), 2)
+      return printPlaces(printer, key, booleanIndex(column), 2)
     }
     case 'bins':
       return printBins(printer, key)

@@ -104,7 +104,7 @@ function printStatistic(people: PersonRows, statistic: PeopleStatistic): readonl
 
 function countOfPeople(people: PersonRows, condition: string): string {
   const { dialect } = people.printer
-  return dialect.countIf(define(people, dialect.anyRow(condition)))
+  return dialect.countIf(define(people, `bool_or(${condition})`))
 }
 
 function addUp(people: PersonRows, { sql }: AdditiveColumn): string {

@@ -72,6 +72,11 @@ export function printValueOf({ derived }: Printer, { name, formula }: QueryableC
   return quoteIdentifier(`sotto_derived${place}`)
 }
 
+/** A boolean as 0 or 1. */
+export function booleanIndex(column: string): string {
+  return `CAST(${column} AS INTEGER)`
+}
+
 /** Types whose values are grid indexes. */
 export const GRID = ['integer', 'number', 'date', 'timestamp'] as const
 /** Types of all columns that queries can use. */

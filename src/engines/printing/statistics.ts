@@ -1,10 +1,11 @@
 import type { Clamp, Predicate, Statistic } from '../../core/planner/language/aggregate.ts'
-import { largestMagnitude } from '../grid.ts'
+import { LARGEST_IN_64_BITS, largestMagnitude } from '../grid.ts'
 import { PERSON, type PrintedRows } from './bounding.ts'
 import { printGroupKey } from './group-keys.ts'
 import { printPredicate } from './predicates.ts'
 import {
   ANY_TYPE,
+  booleanIndex,
   columnOf,
   GRID,
   OUTERMOST_INDEX,
@@ -163,8 +164,7 @@ export function printIndexed(
   const column = columnOf(printer, name, clamp === undefined ? [...GRID, 'boolean'] : GRID)
   const { nullable } = column
   const quoted = printValueOf(printer, column)
-  if (column.type === 'boolean')
-    return { index: printer.dialect.booleanIndex(quoted), nullable, largestMagnitude: 1n }
+  if (column.type === 'boolean') return { index: booleanIndex(quoted), nullable, largestMagnitude: 1n }
   const { lower, upper } = clamp ?? { lower: column.lowerIndex, upper: column.upperIndex }
   const index = clamp === undefined ? quoted : printClamped(quoted, clamp)
   return { index, nullable, largestMagnitude: largestMagnitude(lower, upper) }
@@ -190,7 +190,9 @@ export function sumOfProducts({ dialect }: Printer, one: IndexedColumn, other: I
     if (largestMagnitude > LARGEST_INDEX_SQUARED_IN_128_BITS)
       throw new RangeError('the indexes of a column are too large to be multiplied')
   const largestMagnitude = one.largestMagnitude * other.largestMagnitude
-  return dialect.sum(dialect.product(one.index, other.index, largestMagnitude), largestMagnitude)
+  const factor = (index: string) =>
+    largestMagnitude > LARGEST_IN_64_BITS ? dialect.wide(index) : `CAST(${index} AS BIGINT)`
+  return dialect.sum(`(${factor(one.index)} * ${factor(other.index)})`, largestMagnitude)
 }
 
 /** Prints the index of one column where the other is not NULL, and NULL elsewhere. */

@@ -305,7 +305,14 @@ function printKeptValue(dialect: TableDialect, encoded: EncodedColumn, guarded: 
   if (removesMisfits(encoded)) return guarded || fitting === undefined ? stored : ifPresent(fitting.stored)
   if (alwaysFits(encoded) || column.type === 'identifier' || column.invalidValue.kind !== 'replace')
     return stored
-  return `coalesce(${stored}, ${ifPresent(dialect.literal(column.invalidValue.value, column))})`
+  return `coalesce(${stored}, ${ifPresent(printReplacement(dialect, column.invalidValue.value))})`
+}
+
+/** Prints a stored value as a literal. */
+function printReplacement(dialect: TableDialect, value: bigint | number | boolean | string): string {
+  if (typeof value === 'string') return dialect.literal(value)
+  if (typeof value === 'number') return dialect.value(BigInt(value), 'integer', rejectParameter)
+  return dialect.value(value, typeof value === 'boolean' ? 'boolean' : 'bigint', rejectParameter)
 }
 
 /** True if no value of the column is a misfit. */

@@ -1,4 +1,4 @@
-import type { Column, QueryableColumn, TableColumn } from '../../core/dataset/dataset.ts'
+import type { Column, TableColumn } from '../../core/dataset/dataset.ts'
 import type { Dialect } from '../dialect.ts'
 import type { DigestDialect } from '../person-rows.ts'
 import type { Comparisons, Source } from './comparisons.ts'
@@ -17,8 +17,8 @@ export interface TableDialect extends Omit<Dialect, 'relation' | 'selectRows'>, 
    * have keys of which the database does not guarantee that they are unique.
    */
   failUnless?(condition: string): string
-  /** Prints the replacement for values that do not fit, as a literal with its type. */
-  literal(value: bigint | number | boolean | string, column: QueryableColumn): string
+  /** A text as a literal of the type of texts. */
+  literal(text: string): string
 }
 
 /** A value of a table's column, with the name of its type. */

@@ -1,5 +1,4 @@
 import { type SqlValue, type SqlValueType, standardSql } from '../dialect.ts'
-import { LARGEST_IN_64_BITS } from '../grid.ts'
 import { createEncoder } from '../tables/encoder.ts'
 import type { TableDialect } from '../tables/table-dialect.ts'
 import { bigint, edgesBelow, integer, text } from './encodings/literals.ts'
@@ -46,10 +45,6 @@ export const trinoDialect: TableDialect = {
     largestMagnitude !== undefined && largestMagnitude <= LARGEST_SUMMED_IN_64_BITS
       ? `sum(${integers})`
       : `sum(CAST(${integers} AS DECIMAL(38, 0)))`,
-  product: (left, right, largestMagnitude) =>
-    largestMagnitude > LARGEST_IN_64_BITS
-      ? `(CAST(${left} AS DECIMAL(38, 0)) * CAST(${right} AS DECIMAL(38, 0)))`
-      : `(CAST(${left} AS BIGINT) * CAST(${right} AS BIGINT))`,
   wideQuotient: printWideQuotient,
   // One constant. A position below the list is that of a row outside of it, and must not be an error.
   element: (integers, position) =>
@@ -62,12 +57,7 @@ export const trinoDialect: TableDialect = {
   // The division fails, whatever the optimizer makes of it.
   failUnless: (condition) => `(1 / IF(${condition}, 1, 0) = 1)`,
   ...encoder,
-  literal: (value, column) => {
-    if (typeof value === 'number') return integer(BigInt(value))
-    if (typeof value !== 'string') return printValue(value, 'bigint')
-    if (column.type !== 'string') throw new RangeError('a replacement does not fit its column')
-    return text(value)
-  },
+  literal: text,
 }
 
 function printValue(value: SqlValue, type: SqlValueType): string {

@@ -36,8 +36,17 @@ describe('a value in a statement', () => {
 
 describe('arithmetic', () => {
   it('leaves 64 bits where a product could exceed them', () => {
-    expect(postgresDialect.product('a', 'b', 2n ** 62n)).toBe('CAST(a AS BIGINT) * CAST(b AS BIGINT)')
-    expect(postgresDialect.product('a', 'b', 2n ** 62n + 1n)).toBe('CAST(a AS NUMERIC) * CAST(b AS NUMERIC)')
+    const squares = (upper: bigint) =>
+      printAggregate(
+        {
+          ...{ groupBy: [], bounding: { kind: 'one-row-each' } },
+          statistics: [{ kind: 'affine-square-sum', column: 'x', factor: 1n, offset: 0n }],
+        },
+        datasetOf([column.integer('x', 0n, upper)], 'squares'),
+        { ...postgresDialect, relation: () => 'rows' },
+      ).sql
+    expect(squares(2n ** 31n)).toContain('(CAST("x" AS BIGINT) * CAST("x" AS BIGINT))')
+    expect(squares(2n ** 31n + 1n)).toContain('(CAST("x" AS NUMERIC) * CAST("x" AS NUMERIC))')
   })
 
   it.each([
