@@ -117,23 +117,16 @@ function refuse(asked: readonly Asked[], error: unknown): void {
   for (const { reject } of asked) reject(error)
 }
 
-const scannables = new WeakMap<Aggregate, Scannable & { readonly dataset: Dataset }>()
-
 /**
- * Names the scan of an aggregate. The queue in front of the engine asks before the engine does, so that the last result for
- * each aggregate is kept.
+ * Names the scan of an aggregate.
  * @throws RangeError for group keys that do not fit the dataset, which planning excludes.
  */
 function scannableOf(dataset: Dataset, aggregate: Aggregate): Scannable {
-  const known = scannables.get(aggregate)
-  if (known?.dataset === dataset) return known
   const text = JSON.stringify(aggregate, (_, value) => (typeof value === 'bigint' ? `${value}n` : value))
   const isSmall =
     text.length <= LONGEST_SHARED_TEXT &&
     integerCount(aggregate, dataset, duckDbDialect) <= MOST_SHARED_INTEGERS
-  const scannable = { dataset, text, ...(isSmall ? { scan: nameScan(dataset, aggregate, text) } : {}) }
-  scannables.set(aggregate, scannable)
-  return scannable
+  return { text, ...(isSmall ? { scan: nameScan(dataset, aggregate, text) } : {}) }
 }
 
 function nameScan(dataset: Dataset, aggregate: Aggregate, text: string): string {
