@@ -5,6 +5,7 @@ import path from 'node:path'
 import { z } from 'zod'
 import type { FileFormat } from '../../core/dataset/dataset.ts'
 import { PARQUET_MAGIC } from '../../engines/duckdb/ingestion/formats/parquet.ts'
+import { isDiskFull } from '../../engines/duckdb/instance.ts'
 import { publishFile, writeDigested, writePrivately } from '../../platform/files/durable-file.ts'
 import type { FreeSpace } from '../../platform/files/free-space.ts'
 import { Refusal, refuseField } from '../../privacy/refusal.ts'
@@ -311,10 +312,6 @@ function unknownSource(id: string): Refusal {
 function uploadTooLarge(maxBytes: number): Refusal {
   const detail = `The file is larger than ${maxBytes} bytes. Ask the operator to place it below the data folder, or to raise SOTTO_UPLOAD_MAX_BYTES.`
   return new Refusal('upload-too-large', detail)
-}
-
-function isDiskFull(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT')
 }
 
 function diskFull(): Refusal {
