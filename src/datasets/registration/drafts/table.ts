@@ -1,7 +1,8 @@
 import type { TableColumn } from '../../../core/dataset/dataset.ts'
 import { parseJoinedColumn } from '../../../core/dataset/joins.ts'
-import { ENUM_PREFIX } from '../../../engines/postgres/encodings/source.ts'
+import { sourceTypeOf as typeOfPostgres } from '../../../engines/postgres/encodings/source.ts'
 import { parseTableName, type TableEngine } from '../../../engines/tables/table-engine.ts'
+import { sourceTypeOf as typeOfTrino } from '../../../engines/trino/encodings/source.ts'
 import { must } from '../../../privacy/must.ts'
 import { refuseField } from '../../../privacy/refusal.ts'
 import { type Connections, readable, resolveTable } from '../sources/table.ts'
@@ -131,37 +132,19 @@ function describeColumn({ name, type, notNull }: TableColumn) {
   return { name, type: describeDatabaseType(type), notNull }
 }
 
-/** Names of the types of PostgreSQL and Trino without their parameters, and the kinds of their values. */
-const KINDS: Readonly<Record<string, DescribedType['kind']>> = {
-  tinyint: 'integer',
-  smallint: 'integer',
-  integer: 'integer',
-  bigint: 'integer',
-  numeric: 'number',
-  decimal: 'number',
-  real: 'number',
-  double: 'number',
-  'double precision': 'number',
-  boolean: 'boolean',
-  text: 'text',
-  varchar: 'text',
-  char: 'text',
-  'character varying': 'text',
-  character: 'text',
-  date: 'date',
-  timestamp: 'timestamp',
-  'timestamp without time zone': 'timestamp',
-  'timestamp with time zone': 'timestamp',
-  uuid: 'uuid',
-}
-
 /** Returns the kind of values of a type of a database, such as `numeric(10,2)` or `timestamp(3) with time zone`. */
-function describeDatabaseType(type: string): DescribedType {
-  if (type.startsWith(ENUM_PREFIX)) return { kind: 'text' }
-  const plain = type
-    .toLowerCase()
-    .replace(/\([^)]*\)/, '')
-    .trim()
-  const kind = Object.hasOwn(KINDS, plain) ? KINDS[plain] : undefined
-  return kind === undefined || kind === 'other' ? { kind: 'other', name: type.slice(0, 40) } : { kind }
+function describeDatabaseType(name: string): DescribedType {
+  const type = typeOfPostgres(name) ?? typeOfTrino(name)
+  if (type === undefined) return { kind: 'other', name: name.slice(0, 40) }
+  switch (type.kind) {
+    case 'decimal':
+    case 'float':
+      return { kind: 'number' }
+    case 'enum':
+      return { kind: 'text' }
+    case 'timestamptz':
+      return { kind: 'timestamp' }
+    default:
+      return { kind: type.kind }
+  }
 }
