@@ -369,21 +369,28 @@ async function guarded<Answer>(
   }
 }
 
+/** Runs a statement through another connection. */
+async function askApart(config: ClientConfig, text: string): Promise<unknown> {
+  const client = new IsolatedClient({ ...config, query_timeout: CONNECT_TIMEOUT_MS })
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    const { rows } = await client.query({ text, rowMode: 'array', types: TEXTS })
+    return rows[0]?.[0]
+  } finally {
+    await client.end().catch(() => undefined)
+  }
+}
+
 /**
  * Cancels the statement of a server's process through another connection. If that fails, the server ends the statement
  * once it notices that the client is gone, or at its own time limit.
  */
 async function cancel(backend: string, config: ClientConfig): Promise<void> {
-  const client = new IsolatedClient({ ...config, query_timeout: CONNECT_TIMEOUT_MS })
-  client.on('error', () => {})
-  try {
-    await client.connect()
-    await client.query('SELECT pg_catalog.pg_cancel_backend($1::int4)', [backend])
-  } catch {
-    // Nothing else can be done, and the message may contain data.
-  } finally {
-    await client.end().catch(() => undefined)
-  }
+  // Nothing else can be done after a failure, and the message may contain data.
+  await askApart(config, `SELECT pg_catalog.pg_cancel_backend('${Number(backend)}'::int4)`).catch(
+    () => undefined,
+  )
 }
 
 /** True for an error after which the connection cannot be used, although the server may accept another. */
@@ -405,19 +412,13 @@ const CANNOT_CONNECT_NOW = '57P03'
  */
 async function isShutDown(error: unknown, startedAt: string, config: ClientConfig): Promise<boolean> {
   if (!(error instanceof DatabaseError) || error.code !== ADMIN_SHUTDOWN) return false
-  const client = new IsolatedClient({ ...config, query_timeout: CONNECT_TIMEOUT_MS })
-  client.on('error', () => {})
   try {
-    await client.connect()
-    const text = 'SELECT extract(epoch FROM pg_catalog.pg_postmaster_start_time())'
-    const { rows } = await client.query({ text, rowMode: 'array', types: TEXTS })
-    return rows[0]?.[0] !== startedAt
+    const started = await askApart(config, 'SELECT extract(epoch FROM pg_catalog.pg_postmaster_start_time())')
+    return started !== startedAt
   } catch (refused) {
     return refused instanceof Error && 'code' in refused
       ? [CANNOT_CONNECT_NOW, ADMIN_SHUTDOWN, 'ECONNREFUSED'].includes(String(refused.code))
       : false
-  } finally {
-    await client.end().catch(() => undefined)
   }
 }
 
