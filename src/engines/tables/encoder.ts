@@ -144,7 +144,7 @@ function hasTexts({ kind }: SourceType): boolean {
 
 /** A stored value for every value of a type. */
 function exact(stored: string): EncodedValue {
-  return { stored, misfit: 'none' }
+  return { stored, isTotal: true }
 }
 
 /** A text where it fits. */

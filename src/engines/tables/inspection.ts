@@ -111,7 +111,7 @@ interface Check {
 
 /** @param declared the column with its own bounds */
 function checkOf(encoded: EncodedColumn, i: number, declared: Column): Check {
-  const { column, source, stored, misfit, notNull } = encoded
+  const { column, source, stored, isTotal, notNull } = encoded
   const [value, flag, invalid, missing] = [
     `sotto_stored${i}`,
     `sotto_flag${i}`,
@@ -120,7 +120,7 @@ function checkOf(encoded: EncodedColumn, i: number, declared: Column): Check {
   ] as const
   const { isInvalid, flagged } = printIsInvalid(encoded, value, flag)
   // An identifier of any value that does not fit is missing.
-  const isMissing = column.type === 'identifier' || misfit === 'none'
+  const isMissing = column.type === 'identifier' || isTotal
   const mayBeBoth = !alwaysFits(encoded) && !isMissing && !acceptsNull(encoded) && !notNull
   const misfits = mayBeBoth
     ? { missing, unfit: `${invalid} AND NOT ${missing}` }
@@ -151,18 +151,10 @@ function printIsInvalid(
   value: string,
   flag: string,
 ): { readonly isInvalid: string; readonly flagged?: string } {
-  const { source, misfit, notNull } = encoded
+  const { source, isTotal } = encoded
   if (alwaysFits(encoded)) return { isInvalid: 'FALSE' }
-  const mayBeNull = acceptsNull(encoded)
-  if (misfit === 'none') return { isInvalid: flag, flagged: `(${source} IS NULL)` }
-  if (misfit !== undefined) {
-    const isMisfit = `((${misfit}) IS TRUE)`
-    return {
-      isInvalid: flag,
-      flagged: mayBeNull || notNull ? isMisfit : `(${isMisfit} OR ${source} IS NULL)`,
-    }
-  }
-  return mayBeNull
+  if (isTotal) return { isInvalid: flag, flagged: `(${source} IS NULL)` }
+  return acceptsNull(encoded)
     ? { isInvalid: `(${flag} AND ${value} IS NULL)`, flagged: `(${source} IS NOT NULL)` }
     : { isInvalid: `(${value} IS NULL)` }
 }

@@ -204,8 +204,7 @@ function printCondition(dialect: TableDialect, table: JoinedDataset, join: Join)
   const [from, to] = endsOf(table, join)
   const [one, other] = [encodeKey(dialect, from), encodeKey(dialect, to)]
   const isOneType = from.type === to.type
-  if (isOneType && one.misfit === 'none' && other.misfit === 'none')
-    return `${printColumn(from)} = ${printColumn(to)}`
+  if (isOneType && one.isTotal && other.isTotal) return `${printColumn(from)} = ${printColumn(to)}`
   const text = ({ stored, fitting }: EncodedValue) => fitting?.stored ?? stored
   // Equal values of one type are both keys, or neither is.
   const conditions = (isOneType ? [other] : [one, other]).flatMap(({ fitting }) =>

@@ -168,7 +168,7 @@ function removesMisfits({ column }: EncodedColumn): boolean {
 function withinLength(encoded: EncodedColumn): EncodedColumn {
   const { column } = encoded
   if (column.type !== 'string' || column.selectable === undefined) return encoded
-  const { misfit: _, fitting: __, ...others } = encoded
+  const { isTotal: _, fitting: __, ...others } = encoded
   return { ...others, ...limitLength(encoded, column.selectable.maxLength) }
 }
 
@@ -183,14 +183,14 @@ const LONGEST_DIGESTED_TEXT = 65_536
 function withinDigest(column: Column, encoded: EncodedValue): EncodedValue {
   const isText = column.type === 'string' && column.selectable === undefined
   // Identifiers of which every value fits are integers and UUIDs.
-  const isIdentifier = column.type === 'identifier' && encoded.misfit !== 'none'
+  const isIdentifier = column.type === 'identifier' && !encoded.isTotal
   return isText || isIdentifier ? limitLength(encoded, LONGEST_DIGESTED_TEXT) : encoded
 }
 
-function limitLength({ stored, misfit, fitting }: EncodedValue, longest: number): EncodedValue {
+function limitLength({ stored, isTotal, fitting }: EncodedValue, longest: number): EncodedValue {
   const within = (text: string) => `length(${text}) <= ${longest}`
   const limited = `CASE WHEN ${within(stored)} THEN ${stored} END`
-  if (misfit === 'none') return { stored: limited, fitting: { condition: within(stored), stored } }
+  if (isTotal) return { stored: limited, fitting: { condition: within(stored), stored } }
   if (fitting === undefined) return { stored: limited }
   const condition = `(${fitting.condition}) AND ${within(fitting.stored)}`
   return { stored: limited, fitting: { condition, stored: fitting.stored } }
@@ -290,9 +290,9 @@ function printJoined(dialect: TableDialect, conditions: readonly string[], opera
 
 /** Prints the condition on a value under which its row stays, if there is one. */
 function printFits(encoded: EncodedColumn): readonly string[] {
-  const { source, stored, misfit, fitting, notNull } = encoded
+  const { source, stored, isTotal, fitting, notNull } = encoded
   if (alwaysFits(encoded) || !removesMisfits(encoded)) return []
-  if (misfit === 'none') return [`${source} IS NOT NULL`]
+  if (isTotal) return [`${source} IS NOT NULL`]
   const fits = fitting?.condition ?? `(${stored}) IS NOT NULL`
   return [acceptsNull(encoded) && !notNull ? `(${fits} OR ${source} IS NULL)` : `(${fits})`]
 }
@@ -317,7 +317,7 @@ function printReplacement(dialect: TableDialect, value: bigint | number | boolea
 
 /** True if no value of the column is a misfit. */
 export function alwaysFits(encoded: EncodedColumn): boolean {
-  return encoded.misfit === 'none' && (encoded.notNull || acceptsNull(encoded))
+  return encoded.isTotal === true && (encoded.notNull || acceptsNull(encoded))
 }
 
 /** True if NULL fits. */

@@ -28,11 +28,8 @@ export type TypedSource = Source & Pick<TableColumn, 'type'>
 export interface EncodedValue {
   /** NULL for NULL and for a value that does not fit the declaration. */
   readonly stored: string
-  /**
-   * A condition on the source that is TRUE for a value that does not fit, and FALSE or NULL for NULL and every other
-   * value; `none` if every value of the type fits. If it is absent, a value does not fit if `stored` is NULL.
-   */
-  readonly misfit?: string | 'none'
+  /** True if every value of the type fits. */
+  readonly isTotal?: true
   /** Cheaper expressions for rows that are read only if the value fits. */
   readonly fitting?: {
     /** A condition that is TRUE for values that fit, and FALSE or NULL for NULL and every other value. */

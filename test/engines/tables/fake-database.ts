@@ -52,17 +52,17 @@ const dialect: TableDialect = {
         if (!isNumber) return undefined
         const index = `floor(${sql} / (${column.stepNano} / 1e9) + 0.5)`
         const clamped = `CAST(least(greatest(${index}, ${column.lowerIndex}), ${column.upperIndex}) AS BIGINT)`
-        return { stored: `CASE WHEN ${sql} IS NOT NULL THEN ${clamped} END`, misfit: 'none' }
+        return { stored: `CASE WHEN ${sql} IS NOT NULL THEN ${clamped} END`, isTotal: true }
       }
       case 'boolean':
-        return type === 'BOOLEAN' ? { stored: sql, misfit: 'none' } : undefined
+        return type === 'BOOLEAN' ? { stored: sql, isTotal: true } : undefined
       case 'category': {
         if (!isText) return undefined
         const categories = column.categories.map((category, i) => `WHEN ${textOf(category)} THEN ${i}`)
         return { stored: `CAST(CASE ${sql} ${categories.join(' ')} END AS INTEGER)` }
       }
       case 'string':
-        return isText ? { stored: sql, misfit: 'none' } : undefined
+        return isText ? { stored: sql, isTotal: true } : undefined
       case 'identifier':
         return isText || isNumber ? { stored: `nullif(CAST(${sql} AS VARCHAR), '')` } : undefined
       case 'date':

@@ -15,7 +15,7 @@ export function encodeNumber(
   const grid = gridOf(column, 1n)
   switch (type.kind) {
     case 'integer':
-      return { stored: unlessNull(source, printInteger(grid, source.sql, type.bits)), misfit: 'none' }
+      return { stored: unlessNull(source, printInteger(grid, source.sql, type.bits)), isTotal: true }
     case 'decimal':
       return encodeNumeric(grid, source, type.digits)
     case 'float':
@@ -45,18 +45,17 @@ export function isNumber(sql: string): string {
 }
 
 function encodeNumeric(grid: Grid, { sql }: Source, digits: Digits | undefined): EncodedValue {
-  const notANumber = `${sql} = 'NaN'::numeric`
   const isWhole = digits !== undefined && digits.scale <= 0
   if (grid.whole && !isWhole) {
     const stored = `CASE WHEN ${sql} = trunc(${sql}) THEN ${printNumeric(grid, sql)} END`
     const condition = `${sql} = trunc(${sql}) AND ${isNumber(sql)}`
     const fitting = { condition, stored: printNumeric(grid, sql) }
-    return { stored, misfit: `${notANumber} OR ${sql} <> trunc(${sql})`, fitting }
+    return { stored, fitting }
   }
   const index = digits && printFewDigits(grid, sql, digits)
   const condition = isNumber(sql)
   const stored = index === undefined ? printNumeric(grid, sql) : `CASE WHEN ${condition} THEN ${index} END`
-  return { stored, misfit: notANumber, fitting: { condition, stored: index ?? stored } }
+  return { stored, fitting: { condition, stored: index ?? stored } }
 }
 
 /**
@@ -94,11 +93,10 @@ function encodeFloat(grid: Grid, sql: string, bits: 32 | 64): EncodedValue {
   // PostgreSQL writes the shortest decimal, because the session sets extra_float_digits.
   const text = `(${sql})::text::numeric`
   const double = bits === 64 ? sql : `(${sql})::float8`
-  const notANumber = `${double} = 'NaN'::float8`
   const isNumber = `${double} <> 'NaN'::float8`
   if (!grid.whole) {
     const stored = printNearest(grid, double, bits, text)
-    return { stored, misfit: notANumber, fitting: { condition: isNumber, stored } }
+    return { stored, fitting: { condition: isNumber, stored } }
   }
   const { numerator: p, lower, upper } = grid
   const [least, most] = [(lower - 1n) * p, (upper + 1n) * p]
@@ -109,7 +107,6 @@ function encodeFloat(grid: Grid, sql: string, bits: 32 | 64): EncodedValue {
     : printNumeric(grid, text)
   return {
     stored: `CASE WHEN floor(${double}) = ${double} THEN ${index} END`,
-    misfit: `${notANumber} OR floor(${double}) <> ${double}`,
     fitting: { condition: `floor(${double}) = ${double} AND ${isNumber}`, stored: index },
   }
 }

@@ -27,13 +27,13 @@ export function encodeNumber(
   const grid = gridOf(column, 2n)
   switch (type.kind) {
     case 'integer':
-      return { stored: printInteger(grid, sql), misfit: 'none' }
+      return { stored: printInteger(grid, sql), isTotal: true }
     case 'decimal': {
       const digits = requireDigits(type.digits)
       const index = printDecimal(grid, sql, digits)
       return grid.whole && digits.scale > 0
         ? guarded(`${sql} = truncate(${sql})`, index)
-        : { stored: index, misfit: 'none' }
+        : { stored: index, isTotal: true }
     }
     case 'float':
       return encodeFloat(grid, sql, type.bits)
