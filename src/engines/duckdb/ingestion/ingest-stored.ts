@@ -9,7 +9,6 @@ import { fieldOfColumn, requireBytes, requireRows, type SourceBounds, valueTooLo
 import {
   boundsOf,
   type IngestionTerms,
-  positionedUnit,
   publishRows,
   type Run,
   runStatement,
@@ -58,7 +57,7 @@ async function ingestThrough(
   const { columns, privacyUnit, onProgress } = ingestion
   const run: Run = (statement, phase) =>
     runControlled(connection, ingestion, () => runStatement(connection, statement), phase)
-  const statements = printIngestStored(columns, positionedUnit(privacyUnit, columns), ROWS_TABLE)
+  const statements = printIngestStored(columns, privacyUnit, ROWS_TABLE)
   await run(statements.stage)
   onProgress?.({ phase: 'read', fraction: 0 })
   const rowsRead = await stageRows(connection, ingestion)

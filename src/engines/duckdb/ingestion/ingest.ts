@@ -18,7 +18,6 @@ import { type Join, type JoinTree, parseJoinedColumn, tablesBelow } from '../../
 import { publishFile } from '../../../platform/files/durable-file.ts'
 import { defined } from '../../../privacy/defined.ts'
 import { must } from '../../../privacy/must.ts'
-import { plausibleRowsOf } from '../../../privacy/neighbours.ts'
 import { Refusal, refuseField } from '../../../privacy/refusal.ts'
 import { quoteIdentifier } from '../../dialect.ts'
 import { EngineFailure } from '../../engine.ts'
@@ -73,7 +72,6 @@ import {
   runControlled,
 } from './progress.ts'
 import {
-  type IngestedUnit,
   type IngestStatements,
   printIngest,
   type RelationColumn,
@@ -240,7 +238,6 @@ async function ingestThrough(
   const run: Run = (statement, phase) =>
     runControlled(connection, ingestion, () => runStatement(connection, statement), phase)
   onProgress?.({ phase: 'check', fraction: 0 })
-  const unit = positionedUnit(privacyUnit, columns)
   const relations = new Map<string, FileRelation>()
   for (const { name, linkPath, decodedFile, format, csv } of files) {
     const examination = { ...ingestion, csv: csvDialect(csv), bounds: boundsOf(ingestion), decodedFile }
@@ -251,9 +248,9 @@ async function ingestThrough(
   }
   const source =
     'tables' in ingestion
-      ? await joinFiles(run, ingestion, relations, unit)
+      ? await joinFiles(run, ingestion, relations)
       : await oneFile(run, ingestion, must(relations.get(''), 'the relation of a file'))
-  const statements = printIngest(columns, unit, source.statement, source.columns, ROWS_TABLE)
+  const statements = printIngest(columns, privacyUnit, source.statement, source.columns, ROWS_TABLE)
   for (const statement of statements.prepare) await run(statement)
   onProgress?.({ phase: 'read', fraction: 0 })
   await readableOrRefused(() => run(statements.stage, 'read'))
@@ -333,9 +330,8 @@ async function joinFiles(
   run: Run,
   terms: IngestionTerms & JoinedFiles,
   relations: ReadonlyMap<string, FileRelation>,
-  unit: IngestedUnit,
 ): Promise<IngestedRelation> {
-  const { columns, joins: tree } = terms
+  const { columns, joins: tree, privacyUnit: unit } = terms
   const bounds = boundsOf(terms)
   const tables = locateJoined(columns, tree, relations)
   const rowsRead = must(relations.get(tree.root), 'the table of the rows').expectedRows
@@ -365,7 +361,7 @@ async function joinFiles(
     )
     await run(printOneRowPerPerson(join, table, unit))
   }
-  const facts = await countFacts(run, terms, unit)
+  const facts = await countFacts(run, terms)
   if (facts !== undefined) {
     requireRows(facts.combined, bounds)
     requireBytes(facts.combined * longestRow, bounds)
@@ -403,11 +399,10 @@ async function joinFiles(
 /** Counts the rows of two facts, where a source joins them. */
 async function countFacts(
   run: Run,
-  { joins: { facts }, columns }: IngestionTerms & JoinedFiles,
-  unit: IngestedUnit,
+  { joins: { facts }, columns, privacyUnit }: IngestionTerms & JoinedFiles,
 ): Promise<ReturnType<typeof readFactCounts> | undefined> {
   if (facts === undefined) return undefined
-  return readFactCounts(facts, await countsOf(run, printStagedFactCounts(facts, columns, unit)))
+  return readFactCounts(facts, await countsOf(run, printStagedFactCounts(facts, columns, privacyUnit)))
 }
 
 /** @throws Refusal `source-does-not-fit` for references that lead nowhere, where they are refused */
@@ -496,16 +491,6 @@ async function valueSizes(
 }
 
 const ROWS_STORED = `SELECT count(*)::VARCHAR FROM ${quoteIdentifier(ROWS_TABLE)}`
-
-/** The unit with the position of its identifier in place of the name. */
-export function positionedUnit(unit: KeyedPrivacyUnit, columns: readonly Column[]): IngestedUnit {
-  if (unit.kind === 'row') return unit
-  const position = columns.findIndex(({ type, name }) => type === 'identifier' && name === unit.column)
-  if (position === -1)
-    throw refuseField('invalid-request', 'privacyUnit.column', 'must be a declared column of type identifier')
-  const { maxRows, key } = unit
-  return { kind: 'person', position, maxRows, plausibleRows: plausibleRowsOf(unit), key }
-}
 
 /** Reads a row of counts. */
 async function countsOf(run: Run, statement: string | Statement): Promise<readonly number[]> {

@@ -1,4 +1,4 @@
-import type { Column } from '../../../core/dataset/dataset.ts'
+import type { Column, KeyedPrivacyUnit } from '../../../core/dataset/dataset.ts'
 import {
   type Facts,
   type Join,
@@ -16,7 +16,7 @@ import type { Statement } from '../encodings/source.ts'
 import { canIdentify, encodeIdentifier } from '../encodings/text.ts'
 import { fieldOfColumn } from './bounds.ts'
 import type { FileRelation } from './formats/format.ts'
-import { duckDbDigest, type IngestedUnit, type RelationColumn } from './statements.ts'
+import { duckDbDigest, type RelationColumn } from './statements.ts'
 
 /*
  * Tables of one source, joined once. Each is staged with its declared columns and its keys, and the relation that the
@@ -125,7 +125,7 @@ export function printRepeatedKey({ position, to }: Join): string {
 export function printOneRowPerPerson(
   { position, to }: Join,
   { columns }: JoinedTable,
-  { key }: Extract<IngestedUnit, { kind: 'person' }>,
+  { key }: Extract<KeyedPrivacyUnit, { kind: 'person' }>,
 ): string {
   const [table, id] = [stagedName(to.table), `to${position}`]
   const values = columns.map(({ staged }) => asText(staged))
@@ -142,7 +142,7 @@ export function printOneRowPerPerson(
 export function printJoined(
   tree: JoinTree,
   columns: readonly Column[],
-  unit: IngestedUnit,
+  unit: KeyedPrivacyUnit,
   placesIn?: string,
 ): string {
   const { facts } = tree
@@ -157,7 +157,7 @@ export function printJoined(
 function factRows(
   { join: { position, from, to }, sides }: Facts,
   columns: readonly Column[],
-  unit: IngestedUnit,
+  unit: KeyedPrivacyUnit,
   placesIn?: string,
 ): readonly [FactRows, FactRows] {
   if (unit.kind === 'row') throw new RangeError('facts of people need people')
@@ -172,7 +172,11 @@ function factRows(
 }
 
 /** Prints a statement for the numbers of two facts: one row of texts, which `readFactCounts` reads. */
-export function printStagedFactCounts(facts: Facts, columns: readonly Column[], unit: IngestedUnit): string {
+export function printStagedFactCounts(
+  facts: Facts,
+  columns: readonly Column[],
+  unit: KeyedPrivacyUnit,
+): string {
   return printFactCounts(facts, factRows(facts, columns, unit))
 }
 

@@ -1,6 +1,7 @@
-import { type Column, isGrid } from '../../../core/dataset/dataset.ts'
+import { type Column, isGrid, type KeyedPrivacyUnit } from '../../../core/dataset/dataset.ts'
 import { gridPoints } from '../../../core/dataset/value-limits.ts'
 import { must } from '../../../privacy/must.ts'
+import { plausibleRowsOf } from '../../../privacy/neighbours.ts'
 import { quoteIdentifier } from '../../dialect.ts'
 import { widenedByOneStep } from '../../grid.ts'
 import { MISFIT_KINDS, type MisfitKind } from '../../misfits.ts'
@@ -24,20 +25,6 @@ const MISFIT_CODES: Readonly<Record<MisfitKind | 'clamped', number>> = { missing
 
 /** Number of places of misfits that the custodian is told, for each rule of a column. */
 const PLACES_TOLD = 5
-
-/** Privacy unit of a source's rows, as ingestion needs it. */
-export type IngestedUnit =
-  | { readonly kind: 'row' }
-  | {
-      readonly kind: 'person'
-      /** Position of the identifier among the declared columns. */
-      readonly position: number
-      readonly maxRows: number
-      /** Largest number of rows of a person that are kept apart from those that queries read. */
-      readonly plausibleRows: number
-      /** The secret key of the digests that choose and order a person's rows: 64 hexadecimal digits. */
-      readonly key: string
-    }
 
 /** The statements that turn a source's values into stored values. No value of a source makes one of them fail. */
 export interface IngestStatements {
@@ -113,7 +100,7 @@ interface EncodedColumn extends StagedColumn {
  */
 export function printIngest(
   columns: readonly Column[],
-  unit: IngestedUnit,
+  unit: KeyedPrivacyUnit,
   source: Statement,
   sourceColumns: readonly RelationColumn[],
   table: string,
@@ -150,7 +137,7 @@ export function printIngest(
  * Returns true if the stored rows are those of the source, with the same columns, so that they need no second table.
  * Identifiers and rows that are left out must not be written to the file that queries read.
  */
-function keepsAllValues(columns: readonly Column[], unit: IngestedUnit): boolean {
+function keepsAllValues(columns: readonly Column[], unit: KeyedPrivacyUnit): boolean {
   return (
     unit.kind === 'row' &&
     columns.length > 0 &&
@@ -164,7 +151,7 @@ function keepsAllValues(columns: readonly Column[], unit: IngestedUnit): boolean
  */
 export function printIngestStored(
   columns: readonly Column[],
-  unit: IngestedUnit,
+  unit: KeyedPrivacyUnit,
   table: string,
 ): { readonly stage: string } & StoreStatements {
   const staged = columns.map((column, position): StagedColumn => {
@@ -181,7 +168,7 @@ export function printIngestStored(
 /** The statements after the rows have been staged. */
 export type StoreStatements = Pick<IngestStatements, 'repetitions' | 'people' | 'store' | 'limits'>
 
-function printStore(staged: readonly StagedColumn[], unit: IngestedUnit, table: string): StoreStatements {
+function printStore(staged: readonly StagedColumn[], unit: KeyedPrivacyUnit, table: string): StoreStatements {
   return {
     repetitions: unit.kind === 'row' ? printRepetitions(staged) : [],
     people: unit.kind === 'row' ? undefined : printPeople(staged, unit),
@@ -405,14 +392,22 @@ function printRows(encoded: readonly StagedColumn[], table: string): string {
   return `CREATE TABLE ${quoteIdentifier(table)} AS SELECT ${stored} FROM staged WHERE ${printStays(encoded)}`
 }
 
-type PersonUnit = Extract<IngestedUnit, { kind: 'person' }>
+type PersonUnit = Extract<KeyedPrivacyUnit, { kind: 'person' }>
+
+/** The kept value of the column that identifies people. */
+function identifierOf(encoded: readonly StagedColumn[], { column: name }: PersonUnit): string {
+  return must(
+    encoded.find(({ column }) => column.type === 'identifier' && column.name === name),
+    'the column that identifies people',
+  ).kept
+}
 
 /** Numbers people in the order of a keyed digest, which says nothing about their order in the source. */
-function printPeople(encoded: readonly StagedColumn[], { position, key }: PersonUnit): string {
-  const order = printPersonOrder(duckDbDigest, `'${requireKey(key)}'`, 'identifier').join(', ')
+function printPeople(encoded: readonly StagedColumn[], unit: PersonUnit): string {
+  const order = printPersonOrder(duckDbDigest, `'${requireKey(unit.key)}'`, 'identifier').join(', ')
   return `CREATE TEMPORARY TABLE people AS
   SELECT identifier, row_number() OVER (ORDER BY ${order}) - 1 AS person
-  FROM (SELECT DISTINCT ${at(encoded, position).kept} AS identifier FROM staged WHERE ${printStays(encoded)})`
+  FROM (SELECT DISTINCT ${identifierOf(encoded, unit)} AS identifier FROM staged WHERE ${printStays(encoded)})`
 }
 
 /**
@@ -425,11 +420,11 @@ function printRowsOfPeople(
   unit: PersonUnit,
   table: string,
 ): readonly string[] {
-  const { position, maxRows, plausibleRows } = unit
-  const person = at(encoded, position).kept
+  const { maxRows } = unit
+  const person = identifierOf(encoded, unit)
   const kept = printRankedRows(encoded, unit, table, `${RANK_COLUMN} <= ${maxRows}`)
   const ofExceeding = `SELECT ${person} FROM staged WHERE ${printStays(encoded)} GROUP BY ${person} HAVING count(*) > ${maxRows}`
-  const beyond = `${RANK_COLUMN} BETWEEN ${maxRows + 1} AND ${plausibleRows + 1}`
+  const beyond = `${RANK_COLUMN} BETWEEN ${maxRows + 1} AND ${plausibleRowsOf(unit) + 1}`
   return [kept, printRankedRows(encoded, unit, ROWS_BEYOND_TABLE, beyond, `${person} IN (${ofExceeding})`)]
 }
 
@@ -440,14 +435,14 @@ function printRowsOfPeople(
  */
 function printRankedRows(
   encoded: readonly StagedColumn[],
-  { position, key }: PersonUnit,
+  unit: PersonUnit,
   table: string,
   ranks: string,
   people = 'true',
 ): string {
   const stored = storedColumns(encoded)
   const digested = stored.map(({ column, kept }) => ({ type: DIGESTED_TYPES[column.type], sql: kept }))
-  const order = printRowOrder(duckDbDigest, `'${requireKey(key)}'`, 'identifier', digested)
+  const order = printRowOrder(duckDbDigest, `'${requireKey(unit.key)}'`, 'identifier', digested)
   const digests = order.map((sql, i) => ({ name: `digest${i}`, sql }))
   // Names are qualified, because a declared name may be any of them.
   const values = stored.map(({ column, kept }) => {
@@ -457,7 +452,7 @@ function printRankedRows(
   return `CREATE TABLE ${quoteIdentifier(table)} AS
   WITH digested AS (
     SELECT ${list([...stored.map(({ kept }) => kept), 'person', ...digests.map(({ name, sql }) => `${sql} AS ${name}`)])}
-    FROM staged JOIN people ON ${at(encoded, position).kept} = identifier
+    FROM staged JOIN people ON ${identifierOf(encoded, unit)} = identifier
     WHERE ${printStays(encoded)} AND ${people}
   ), ranked AS (
     SELECT ${list([
