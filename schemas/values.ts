@@ -10,6 +10,16 @@ export function keysOf<Table extends object>(table: Table) {
   return Object.keys(table) as (keyof Table & string)[]
 }
 
+/** A number above 0, up to a largest one. The bounds document the rule; the planner holds it, with the number of digits. */
+export function positive(description: string, maximum?: number) {
+  return z.number().meta({ description, exclusiveMinimum: 0, ...(maximum !== undefined && { maximum }) })
+}
+
+/** A delta, from 0 to below 1, documented as {@link positive} is. */
+export function deltaBelow1(description: string) {
+  return z.number().meta({ description, minimum: 0, exclusiveMaximum: 1 })
+}
+
 export const neighbours = z.enum(['add-remove', 'change-one'])
 
 export const role = z.enum(['analyst', 'custodian', 'auditor'])

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { DEFAULT_CONFIDENCE, MAX_QUERY_EPSILON } from '../../src/privacy/loss.ts'
 import { nearestOf } from '../../src/privacy/rule.ts'
 import { datasetId, expressionText, isoText } from '../datasets/dataset.ts'
+import { deltaBelow1, positive } from '../values.ts'
 
 /** A column of a question: its name, or an expression. */
 const askedColumn = expressionText.meta({
@@ -282,10 +283,7 @@ export const countedContribution = { ...counted, contribution: contribution.opti
 
 const accuracyTarget = z
   .strictObject({
-    halfWidth: z.number().meta({
-      description: 'Largest accepted error. Greater than 0, in the unit of the answer.',
-      exclusiveMinimum: 0,
-    }),
+    halfWidth: positive('Largest accepted error. Greater than 0, in the unit of the answer.'),
     confidence: z.number().default(DEFAULT_CONFIDENCE).meta({
       description: 'Probability with which the half-width must hold.',
       minimum: 1e-9,
@@ -302,26 +300,17 @@ const accuracyTarget = z
 const rows = {
   where: where.optional(),
   contribution: contribution.optional(),
-  // The planner holds the exact rules; these bounds document them.
-  epsilon: z
-    .number()
-    .optional()
-    .meta({
-      description:
-        'Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless ' +
-        '`accuracy` is given.',
-      exclusiveMinimum: 0,
-      maximum: MAX_QUERY_EPSILON,
-    }),
+  epsilon: positive(
+    'Privacy loss to spend. Greater than 0, at most 1000, at most 9 fractional digits. Never rounded. Required unless ' +
+      '`accuracy` is given.',
+    MAX_QUERY_EPSILON,
+  ).optional(),
   accuracy: accuracyTarget.optional(),
 }
 
-const delta = z.number().meta({
-  description:
-    'Delta that the Gaussian mechanism may use. Other mechanisms charge none of it. At most 18 fractional digits.',
-  minimum: 0,
-  exclusiveMaximum: 1,
-})
+const delta = deltaBelow1(
+  'Delta that the Gaussian mechanism may use. Other mechanisms charge none of it. At most 18 fractional digits.',
+)
 
 const postprocess = z
   .strictObject({
@@ -817,16 +806,12 @@ const keySelectionQuery = z
 
 /** The next question, for which the answer weighs what its counts say. */
 const nextQuestion = {
-  nextEpsilon: z
-    .number()
+  nextEpsilon: positive(
+    'Epsilon of the question that you will ask next, for which the answer makes its recommendation. A repeat with another one ' +
+      'costs nothing. Default: the epsilon of this question.',
+    MAX_QUERY_EPSILON,
+  )
     .optional()
-    .meta({
-      description:
-        'Epsilon of the question that you will ask next, for which the answer makes its recommendation. A repeat with another one ' +
-        'costs nothing. Default: the epsilon of this question.',
-      exclusiveMinimum: 0,
-      maximum: MAX_QUERY_EPSILON,
-    })
     .register(formFields, {
       title: 'Epsilon of the next question',
       hint: 'The answer makes its recommendation for it. By default, the epsilon of this question.',
@@ -889,15 +874,11 @@ const marginalsQuery = z
         onlyWith: ['objective', ''],
       }),
     ...rows,
-    rho: z
-      .number()
+    rho: positive(
+      'Price in rho, in place of `epsilon`. Only for datasets whose budget is counted in rho. At most 12 fractional digits.',
+      MAX_QUERY_EPSILON,
+    )
       .optional()
-      .meta({
-        description:
-          'Price in rho, in place of `epsilon`. Only for datasets whose budget is counted in rho. At most 12 fractional digits.',
-        exclusiveMinimum: 0,
-        maximum: MAX_QUERY_EPSILON,
-      })
       .register(formFields, {
         title: 'Rho',
         hint: 'In place of an epsilon, where the budget is counted in rho.',

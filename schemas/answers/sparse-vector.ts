@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { MAX_QUERY_EPSILON } from '../../src/privacy/loss.ts'
 import { amount, debit, priceOfReplay, receipt } from '../budgets/budget.ts'
 import { datasetId } from '../datasets/dataset.ts'
-import { hexId, listOf, neighbours, next, time } from '../values.ts'
+import { hexId, listOf, neighbours, next, positive, time } from '../values.ts'
 import { contribution, coverageReport, freshness, offered, provenance } from './answer.ts'
 import { releaseRisk } from './disclosure.ts'
 import { countedContribution, where } from './query.ts'
@@ -27,14 +27,11 @@ const terms = {
 export const sessionRequest = z
   .strictObject({
     ...terms,
-    // The planner holds the exact rule; these bounds document it.
-    epsilon: z.number().meta({
-      description:
-        'Cost of the whole session, for any number of questions. At least 0.000000002, at most 1000, at most 9 ' +
+    epsilon: positive(
+      'Cost of the whole session, for any number of questions. At least 0.000000002, at most 1000, at most 9 ' +
         'fractional digits. Never rounded.',
-      exclusiveMinimum: 0,
-      maximum: MAX_QUERY_EPSILON,
-    }),
+      MAX_QUERY_EPSILON,
+    ),
     ...countedContribution,
   })
   .meta({

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { MAX_BUDGET_EPSILON } from '../../src/privacy/loss.ts'
-import { listOf, next } from '../values.ts'
+import { deltaBelow1, listOf, next, positive } from '../values.ts'
 
 /** Amount of epsilon. */
 export const epsilonAmount = z.number().min(0).max(MAX_BUDGET_EPSILON).describe('Epsilon, exact to 1e-9.')
@@ -132,16 +132,8 @@ export const analystList = z
 
 /** Budget to open. */
 export const budgetRequest = z.strictObject({
-  epsilon: z.number().meta({
-    description: 'Greater than 0, at most 9 fractional digits. Never rounded.',
-    exclusiveMinimum: 0,
-    maximum: MAX_BUDGET_EPSILON,
-  }),
-  delta: z.number().default(0).meta({
-    description: 'At least 0, below 1, at most 18 fractional digits.',
-    minimum: 0,
-    exclusiveMaximum: 1,
-  }),
+  epsilon: positive('Greater than 0, at most 9 fractional digits. Never rounded.', MAX_BUDGET_EPSILON),
+  delta: deltaBelow1('At least 0, below 1, at most 18 fractional digits.').default(0),
 })
 
 /** Reason for an administrative act. */

@@ -33,26 +33,24 @@ export const analystParameters = datasetParameters.extend({
 })
 
 /**
- * Name of a column: printable characters (letters, marks, numbers, punctuation, symbols) and spaces between them.
- * Control and format characters are not printable, among them those that change the writing direction.
+ * A text of printable characters (letters, marks, numbers, punctuation, symbols) and spaces between them. Control and format
+ * characters are not printable, among them those that change the writing direction.
  */
-export const columnName = z
-  .string()
-  .regex(
-    /^[\p{L}\p{M}\p{N}\p{P}\p{S}](?:[\p{L}\p{M}\p{N}\p{P}\p{S} ]{0,61}[\p{L}\p{M}\p{N}\p{P}\p{S}])?$/u,
-    'must be 1 to 63 printable characters, without a space at the start or the end',
-  )
-  .refine((name) => name === name.normalize('NFC'), 'must be in Unicode normalization form C (NFC)')
-  .meta({ id: 'ColumnName', description: 'Name of a column.' })
+function printable(longest: number) {
+  const [shown, spaced] = ['[\\p{L}\\p{M}\\p{N}\\p{P}\\p{S}]', '[\\p{L}\\p{M}\\p{N}\\p{P}\\p{S} ]']
+  return z
+    .string()
+    .regex(
+      new RegExp(`^${shown}(?:${spaced}{0,${longest - 2}}${shown})?$`, 'u'),
+      `must be 1 to ${longest} printable characters, without a space at the start or the end`,
+    )
+    .refine((text) => text === text.normalize('NFC'), 'must be in Unicode normalization form C (NFC)')
+}
 
-/** Text of an expression over columns, among which are names of columns: printable characters as in those. */
-export const expressionText = z
-  .string()
-  .regex(
-    /^[\p{L}\p{M}\p{N}\p{P}\p{S}](?:[\p{L}\p{M}\p{N}\p{P}\p{S} ]{0,1998}[\p{L}\p{M}\p{N}\p{P}\p{S}])?$/u,
-    'must be 1 to 2000 printable characters, without a space at the start or the end',
-  )
-  .refine((text) => text === text.normalize('NFC'), 'must be in Unicode normalization form C (NFC)')
+export const columnName = printable(63).meta({ id: 'ColumnName', description: 'Name of a column.' })
+
+/** Text of an expression over columns, among which are names of columns. */
+export const expressionText = printable(2_000)
 
 /** A date or time in ISO 8601. The catalog and the planner check it. */
 export const isoText = z.string().max(40)

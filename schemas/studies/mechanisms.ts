@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { DEFAULT_CONFIDENCE, MAX_QUERY_EPSILON } from '../../src/privacy/loss.ts'
-import { listOf } from '../values.ts'
+import { deltaBelow1, listOf, positive } from '../values.ts'
 
 /** Largest number of statistics in one comparison. */
 export const MAX_COMPARED_STATISTICS = 1_000
@@ -12,18 +12,13 @@ const statistics = z.int().min(1).max(MAX_COMPARED_STATISTICS)
 /** POST /v1/mechanisms/compare */
 export const comparisonRequest = z
   .strictObject({
-    epsilon: z.number().meta({
-      description:
-        'Cost of all statistics together. Greater than 0, at most 1000, at most 9 fractional digits.',
-      exclusiveMinimum: 0,
-      maximum: MAX_QUERY_EPSILON,
-    }),
-    delta: z.number().default(0).meta({
-      description:
-        'Delta for Gaussian noise. Without it, Gaussian noise is not compared. At most 18 fractional digits.',
-      minimum: 0,
-      exclusiveMaximum: 1,
-    }),
+    epsilon: positive(
+      'Cost of all statistics together. Greater than 0, at most 1000, at most 9 fractional digits.',
+      MAX_QUERY_EPSILON,
+    ),
+    delta: deltaBelow1(
+      'Delta for Gaussian noise. Without it, Gaussian noise is not compared. At most 18 fractional digits.',
+    ).default(0),
     statistics: statistics
       .default(10)
       .describe(
@@ -31,16 +26,11 @@ export const comparisonRequest = z
       ),
     perStatistic: z
       .strictObject({
-        contribution: z
-          .number()
-          .default(1)
-          .meta({
-            description:
-              'Amount by which one person can change each statistic: 1 for a count. A whole number if `wholeNumbers` is true, ' +
-              'otherwise at most 9 fractional digits.',
-            exclusiveMinimum: 0,
-            maximum: MAX_CONTRIBUTION,
-          }),
+        contribution: positive(
+          'Amount by which one person can change each statistic: 1 for a count. A whole number if `wholeNumbers` is true, ' +
+            'otherwise at most 9 fractional digits.',
+          MAX_CONTRIBUTION,
+        ).default(1),
       })
       .default({ contribution: 1 }),
     confidence: z
