@@ -1,5 +1,20 @@
 import { z } from 'zod'
 
+/** A number, in the words of a description. */
+export function number(description: string) {
+  return z.number().describe(description)
+}
+
+/** A text, in the words of a description. */
+export function string(description: string) {
+  return z.string().describe(description)
+}
+
+/** True or false, in the words of a description. */
+export function boolean(description: string) {
+  return z.boolean().describe(description)
+}
+
 /** List of a response. */
 export function listOf<Item extends z.ZodType>(item: Item) {
   return z.array(item).readonly()

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { amount, debit, priceOfReplay, receipt } from '../budgets/budget.ts'
 import { coverage, datasetId } from '../datasets/dataset.ts'
-import { listOf, neighbours, time } from '../values.ts'
+import { boolean, listOf, neighbours, number, string, time } from '../values.ts'
 import { releaseRisk } from './disclosure.ts'
 import { batch, MAX_BATCH_QUERIES, QUERY_KINDS } from './query.ts'
 
@@ -88,29 +88,23 @@ const clampBounds = { lower: shownValue, upper: shownValue }
 
 const clampError = z
   .strictObject({
-    noise: z
-      .number()
-      .describe('Half-width of the answer, as a preview would state it, within a few per cent.'),
-    bias: z
-      .number()
-      .describe(
-        'What clamping cuts off at both ends together, estimated from the bands with more rows than `rowsToAppear`.',
-      ),
-    total: z.number().describe('`noise` and `bias` added up.'),
+    noise: number('Half-width of the answer, as a preview would state it, within a few per cent.'),
+    bias: number(
+      'What clamping cuts off at both ends together, estimated from the bands with more rows than `rowsToAppear`.',
+    ),
+    total: number('`noise` and `bias` added up.'),
   })
   .meta({ id: 'ClampError', description: 'Error of an answer with a clamp, in the unit of the answer.' })
 
 const clamps = z
   .strictObject({
-    nextEpsilon: z.number().describe('Epsilon of the sum or mean that the errors are about.'),
+    nextEpsilon: number('Epsilon of the sum or mean that the errors are about.'),
     candidates: listOf(
       z.strictObject({
         ...clampBounds,
-        shareBeyond: z
-          .number()
-          .describe(
-            'Share of the rows beyond the clamp, among the bands with more rows than `rowsToAppear`.',
-          ),
+        shareBeyond: number(
+          'Share of the rows beyond the clamp, among the bands with more rows than `rowsToAppear`.',
+        ),
         sum: clampError.optional().describe('Absent for dates and timestamps.'),
         mean: clampError,
       }),
@@ -126,17 +120,15 @@ const clamps = z
 
 const contributions = z
   .strictObject({
-    nextEpsilon: z.number().describe('Epsilon of the count that the noise is about.'),
+    nextEpsilon: number('Epsilon of the count that the noise is about.'),
     candidates: listOf(
       z.strictObject({
         rows: z.int().describe('Largest number of rows of each person.'),
-        noise: z
-          .number()
-          .describe('Half-width of a count of rows, as a preview would state it, within a few per cent.'),
+        noise: number('Half-width of a count of rows, as a preview would state it, within a few per cent.'),
         leftOut: coverage.shape.rowsLeftOut.describe(
           'Rows beyond this number of each person, up to `plausibleRows`.',
         ),
-        total: z.number().describe('`noise` and the estimate of `leftOut` added up.'),
+        total: number('`noise` and the estimate of `leftOut` added up.'),
       }),
     ),
     recommended: z.strictObject({ rows: z.int() }).describe('The bound with the least `total`.'),
@@ -187,7 +179,7 @@ const regressionResult = z
     coefficients: listOf(z.strictObject({ column: z.string(), ...coefficient })).describe(
       'Coefficients in the order of the predictors, in units of the outcome for each unit of the predictor.',
     ),
-    ridge: z.number().describe('Ridge that was added.'),
+    ridge: number('Ridge that was added.'),
   })
   .meta({ id: 'RegressionResult', description: 'Coefficients of a linear regression.' })
 
@@ -196,10 +188,7 @@ const selectionResult = z
     selected: listOf(
       z.strictObject({
         candidate: cellLabel,
-        gap: z
-          .number()
-          .optional()
-          .describe('Noisy number of rows by which the candidate exceeds the next one.'),
+        gap: number('Noisy number of rows by which the candidate exceeds the next one.').optional(),
       }),
     ).describe('Selected candidates, best first.'),
   })
@@ -214,7 +203,7 @@ const percentilesResult = z
 const keysResult = z
   .strictObject({
     keys: listOf(z.strictObject({ key: z.string(), count: z.number().optional() })),
-    truncated: z.boolean().describe('True if there were more keys than an answer may contain.'),
+    truncated: boolean('True if there were more keys than an answer may contain.'),
   })
   .meta({ id: 'KeysResult', description: 'Frequent values of a free-text column.' })
 
@@ -227,8 +216,8 @@ const marginalsResult = z
       z.strictObject({
         columns: listOf(z.string()),
         cells: z.int().describe('Number of cells.'),
-        halfWidth: z.number().describe('Half-width of each cell, with the stated confidence.'),
-        rootMeanSquaredError: z.number().describe('Standard deviation of the noise of each cell.'),
+        halfWidth: number('Half-width of each cell, with the stated confidence.'),
+        rootMeanSquaredError: number('Standard deviation of the noise of each cell.'),
         values: listOf(z.number())
           .optional()
           .describe(
@@ -291,23 +280,17 @@ export const result = z
       'candidates, percentiles or keys.',
   })
 
-const geometricP = z
-  .number()
-  .describe(
-    'Only for geometric noise: success probability 1 - exp(-granularity / scale) of the geometric distribution. The noise ' +
-      'is `granularity` times the difference of two independent draws from it; for a count, p = 1 - exp(-epsilon / sensitivity).',
-  )
+const geometricP = number(
+  'Only for geometric noise: success probability 1 - exp(-granularity / scale) of the geometric distribution. The noise ' +
+    'is `granularity` times the difference of two independent draws from it; for a count, p = 1 - exp(-epsilon / sensitivity).',
+)
 
 const statisticNoise = {
-  scale: z
-    .number()
-    .describe('Scale b of geometric and Laplace noise; standard deviation sigma of Gaussian noise.'),
-  sensitivity: z
-    .number()
-    .describe(
-      'Largest change of the statistic by one person: L1 for geometric and Laplace noise, L2 for Gaussian noise.',
-    ),
-  granularity: z.number().describe('Noisy values are multiples of this number.'),
+  scale: number('Scale b of geometric and Laplace noise; standard deviation sigma of Gaussian noise.'),
+  sensitivity: number(
+    'Largest change of the statistic by one person: L1 for geometric and Laplace noise, L2 for Gaussian noise.',
+  ),
+  granularity: number('Noisy values are multiples of this number.'),
   p: geometricP.optional(),
 }
 
@@ -317,19 +300,15 @@ const additive = {
   neighbours,
 }
 
-const share = z
-  .number()
-  .describe(
-    'Share of the epsilon. Where no person moves all statistics as far as each, shares add up to more than the whole.',
-  )
+const share = number(
+  'Share of the epsilon. Where no person moves all statistics as far as each, shares add up to more than the whole.',
+)
 
 const statisticName = {
-  statistic: z
-    .string()
-    .describe(
-      'One of: count, count about the middle, sum, sum about the middle, sum of squares about the middle, sum of products about the middles, ' +
-        'count of distinct values, difference of halves.',
-    ),
+  statistic: string(
+    'One of: count, count about the middle, sum, sum about the middle, sum of squares about the middle, sum of products about the middles, ' +
+      'count of distinct values, difference of halves.',
+  ),
   column: z.string().optional(),
   columns: listOf(z.string()).optional().describe('The two columns of a sum of products.'),
 }
@@ -352,16 +331,15 @@ const quantileNoise = z
     neighbours,
     quantiles: listOf(
       z.strictObject({
-        statistic: z.string().optional().describe('Name of the statistic of groups.'),
+        statistic: string('Name of the statistic of groups.').optional(),
         p: z.number().optional(),
-        rank: z
-          .number()
-          .optional()
-          .describe('Only for minimum and maximum: the answer targets the value of this rank from the end.'),
-        scale: z
-          .number()
-          .describe('A grid point whose score is lower by this amount is e times less likely to be chosen.'),
-        sensitivity: z.number().describe('Largest change of a score by one person.'),
+        rank: number(
+          'Only for minimum and maximum: the answer targets the value of this rank from the end.',
+        ).optional(),
+        scale: number(
+          'A grid point whose score is lower by this amount is e times less likely to be chosen.',
+        ),
+        sensitivity: number('Largest change of a score by one person.'),
         epsilon: share,
       }),
     ),
@@ -379,7 +357,7 @@ const marginalsNoise = z
         scale: statisticNoise.scale,
         sensitivity: statisticNoise.sensitivity,
         granularity: statisticNoise.granularity,
-        share: z.number().describe('Share of the price.'),
+        share: number('Share of the price.'),
       }),
     ),
   })
@@ -394,14 +372,12 @@ export const noise = z
       mechanism: z.literal('noisy-max'),
       neighbours,
       noise: z.enum(['laplace', 'exponential', 'gumbel']),
-      monotonic: z
-        .boolean()
-        .describe(
-          'True if an added row changes all counts in the same direction. Half the noise is then enough.',
-        ),
-      scale: z.number().describe('Scale of the noise of each count, in rows.'),
+      monotonic: boolean(
+        'True if an added row changes all counts in the same direction. Half the noise is then enough.',
+      ),
+      scale: number('Scale of the noise of each count, in rows.'),
       sensitivity: z.number(),
-      granularity: z.number().optional().describe('Gaps are multiples of this number.'),
+      granularity: number('Gaps are multiples of this number.').optional(),
     }),
     quantileNoise,
     z
@@ -419,7 +395,7 @@ export const noise = z
         'Success probability 1 - exp(-1 / scale) of the geometric distribution: the noise of a count is the difference of two ' +
           'independent draws from it.',
       ),
-      threshold: z.number().describe('A key appears if its noisy count reaches the threshold.'),
+      threshold: number('A key appears if its noisy count reaches the threshold.'),
     }),
     z.strictObject({ mechanism: z.literal('near-truncated-geometric'), neighbours }),
     z
@@ -447,9 +423,7 @@ export const contribution = z
       .strictObject({ lower: z.number(), upper: z.number() })
       .optional()
       .describe("Bounds to which a person's total is clamped."),
-    factor: z
-      .number()
-      .describe('Scale of the noise, divided by the scale that one row per person would need.'),
+    factor: number('Scale of the noise, divided by the scale that one row per person would need.'),
   })
   .optional()
   .meta({
@@ -462,7 +436,7 @@ export const contribution = z
 /** What the half-widths of an answer do not cover. */
 export const coverageReport = z
   .strictObject({
-    statement: z.string().describe('What the half-widths cover and what not, in words.'),
+    statement: string('What the half-widths cover and what not, in words.'),
     shareRead: coverage.shape.shareRead.optional(),
     offer: z
       .looseObject({ kind: z.literal('contributionProfile'), epsilon: z.number() })
@@ -482,13 +456,11 @@ export const coverageReport = z
 const unit = z.enum(['rows', 'people', 'days', 'seconds'])
 
 const errorReport = z.strictObject({
-  halfWidth: z.number().describe('The noise is at most this, with the stated confidence.'),
-  expectedAbsoluteError: z
-    .number()
-    .describe(
-      'Mean absolute value of the noise before post-processing. For a value computed from several noisy parts, a ' +
-        'first-order bound.',
-    ),
+  halfWidth: number('The noise is at most this, with the stated confidence.'),
+  expectedAbsoluteError: number(
+    'Mean absolute value of the noise before post-processing. For a value computed from several noisy parts, a ' +
+      'first-order bound.',
+  ),
 })
 
 const nullableError = {
@@ -502,7 +474,7 @@ const nullableError = {
         'within the half-width of the best count. Quantile: the rank of the value is within the half-width of the ' +
         'requested rank. Keys with counts: the noise of a count is at most the half-width, before keys are selected.',
     ),
-  reason: z.string().optional().describe('Why the half-width is null, and what to do about it.'),
+  reason: string('Why the half-width is null, and what to do about it.').optional(),
 }
 
 export const accuracy = z
@@ -519,37 +491,24 @@ export const accuracy = z
       .describe(
         'Accuracy of the noisy sums and counts from which the answer is computed. These half-widths hold jointly.',
       ),
-    rootMeanSquaredError: z
-      .number()
-      .optional()
-      .describe('Only for marginals and cumulative counts: root mean squared error over all counts.'),
-    gapHalfWidth: z
-      .number()
-      .optional()
-      .describe(
-        'Only for a selection with gaps: each gap differs by at most this from the true difference to the next candidate ' +
-          '(for the last one, to the best candidate that was not selected). Holds jointly for all gaps.',
-      ),
-    rowsToAppear: z
-      .number()
-      .optional()
-      .describe(
-        'For a selection of keys: a key with this number of rows appears, with the stated confidence. For `bounds`: only bands whose ' +
-          'noisy number exceeds this count; a band without rows does with a probability of at most 1e-9.',
-      ),
-    peopleToAppear: z
-      .number()
-      .optional()
-      .describe(
-        'Only for a selection of keys where people are the privacy units: a key with this number of people appears, with ' +
-          'the stated confidence.',
-      ),
-    statement: z
-      .string()
-      .optional()
-      .describe(
-        'Only for a selection of keys: what a key needs to appear, in words, and whether any can be expected.',
-      ),
+    rootMeanSquaredError: number(
+      'Only for marginals and cumulative counts: root mean squared error over all counts.',
+    ).optional(),
+    gapHalfWidth: number(
+      'Only for a selection with gaps: each gap differs by at most this from the true difference to the next candidate ' +
+        '(for the last one, to the best candidate that was not selected). Holds jointly for all gaps.',
+    ).optional(),
+    rowsToAppear: number(
+      'For a selection of keys: a key with this number of rows appears, with the stated confidence. For `bounds`: only bands whose ' +
+        'noisy number exceeds this count; a band without rows does with a probability of at most 1e-9.',
+    ).optional(),
+    peopleToAppear: number(
+      'Only for a selection of keys where people are the privacy units: a key with this number of people appears, with ' +
+        'the stated confidence.',
+    ).optional(),
+    statement: string(
+      'Only for a selection of keys: what a key needs to appear, in words, and whether any can be expected.',
+    ).optional(),
   })
   .meta({
     id: 'Accuracy',
@@ -592,7 +551,7 @@ export const provenance = {
   answeredAt: time.describe(
     'Time at which the answer was recorded, in UTC, rounded down to the `timing` of the dataset.',
   ),
-  softwareVersion: z.string().describe('Version of Sotto that answered.'),
+  softwareVersion: string('Version of Sotto that answered.'),
 }
 
 const present = z.literal(true).optional()
@@ -630,7 +589,7 @@ const term = z
     release: z.int().min(0).describe('Place in `releases`, from 0.'),
     statistic: z.int().min(0).describe('Place of the list in `integers` of that release.'),
     cell: z.int().min(0).describe('Place in that list.'),
-    weight: z.string().describe('Whole number.'),
+    weight: string('Whole number.'),
   })
   .meta({
     id: 'InferenceTerm',
@@ -639,15 +598,13 @@ const term = z
 
 const inference = z
   .strictObject({
-    statement: z.string().describe('From which answers this one follows, in words.'),
+    statement: string('From which answers this one follows, in words.'),
     releases: listOf(
       z.strictObject({
-        id: z
-          .string()
-          .describe(
-            'Release that you have paid for, or `this` for what a top-up measured for the answer itself.',
-          ),
-        measurement: z.string().describe('Its `measurement`.'),
+        id: string(
+          'Release that you have paid for, or `this` for what a top-up measured for the answer itself.',
+        ),
+        measurement: string('Its `measurement`.'),
       }),
     ),
     estimates: listOf(
@@ -718,12 +675,9 @@ export function answerByKind<Fields extends z.ZodRawShape>(suffix: string, field
   ])
 }
 
-const measurement = z
-  .string()
-  .optional()
-  .describe(
-    'Identifies what was measured. Releases that show the same measurement, such as shared ones, state the same.',
-  )
+const measurement = string(
+  'Identifies what was measured. Releases that show the same measurement, such as shared ones, state the same.',
+).optional()
 
 /** Fields of an answer to a query, whether it is stored or about made-up rows. */
 export const answerFacts = {
@@ -743,7 +697,7 @@ export const answerFacts = {
 
 /** Response to a query, also of GET /v1/releases/{id}. */
 export const answer = answerByKind('Answer', {
-  id: z.string().describe('Identifies the release. GET /v1/releases/{id} returns it again at no cost.'),
+  id: string('Identifies the release. GET /v1/releases/{id} returns it again at no cost.'),
   ...answerFacts,
   price: priceOfReplay,
   receipt,
@@ -797,16 +751,14 @@ export const answer = answerByKind('Answer', {
 /** The price of a request in a preview: what it would cost now, and whether the budget and the allotment cover it. */
 export const offered = {
   ...debit,
-  paid: z
-    .boolean()
-    .describe(
-      'True if the caller has paid for this question before: a repeat costs nothing, and `cost` is 0. Whether another ' +
-        'analyst has paid for it is not revealed.',
-    ),
+  paid: boolean(
+    'True if the caller has paid for this question before: a repeat costs nothing, and `cost` is 0. Whether another ' +
+      'analyst has paid for it is not revealed.',
+  ),
   price: amount.describe(
     'Cost of a fresh answer, which a new Idempotency-Key draws. Equal to `cost` unless it is paid.',
   ),
-  affordable: z.boolean().describe('True if budget and allotment currently suffice for `cost`.'),
+  affordable: boolean('True if budget and allotment currently suffice for `cost`.'),
   replaysUntil,
 }
 
@@ -814,19 +766,19 @@ const offers = z
   .strictObject({
     free: z
       .union([
-        z.strictObject({ reason: z.string().describe('Why no answer follows from what you have paid for.') }),
+        z.strictObject({ reason: string('Why no answer follows from what you have paid for.') }),
         z.strictObject({
           result,
           accuracy,
           releases: listOf(z.string()).describe('Ids of the releases that it follows from.'),
-          statement: z.string().describe('From which answers it follows, in words.'),
+          statement: string('From which answers it follows, in words.'),
         }),
       ])
       .describe('The answer that follows from what you have paid for, at no cost; or why none does.'),
     topUp: z
       .union([
-        z.strictObject({ epsilon: z.number().describe('Epsilon of the new measurement.'), price: amount }),
-        z.strictObject({ reason: z.string().describe('Why it cannot be bought.') }),
+        z.strictObject({ epsilon: number('Epsilon of the new measurement.'), price: amount }),
+        z.strictObject({ reason: string('Why it cannot be bought.') }),
       ])
       .optional()
       .describe(
@@ -899,7 +851,7 @@ const plans = z
     separate: z.strictObject({ price: amount }),
     together: z.union([
       z.strictObject({ price: amount }),
-      z.strictObject({ reason: z.string().describe('Why the queries cannot be planned together.') }),
+      z.strictObject({ reason: string('Why the queries cannot be planned together.') }),
     ]),
   })
   .meta({ id: 'BatchPlans', description: 'Price of the queries under each plan; `plan` chooses one.' })
@@ -912,7 +864,7 @@ export const askedBatch = z
 /** Response to a batch, also of GET /v1/releases/{id}. */
 export const batchAnswer = z
   .strictObject({
-    id: z.string().describe('Identifies the release. GET /v1/releases/{id} returns it again at no cost.'),
+    id: string('Identifies the release. GET /v1/releases/{id} returns it again at no cost.'),
     ...batchFacts,
     answers: listOf(answerByKind('AnswerOfBatch', queryOfBatch)).describe(
       'Answers in the order of the queries.',
@@ -948,7 +900,7 @@ export const batchPreview = z
 /** Response to a batch over a population. */
 export const populationBatchAnswer = z
   .strictObject({
-    population: z.string().describe('Id of the population.'),
+    population: string('Id of the population.'),
     cost: amount.describe('Sum of the costs of the batches, which the population was debited.'),
     batches: listOf(batchAnswer).describe(
       'The answers in the order of the batches. Each is a release of its own. The last one that was debited now states what is ' +
@@ -966,12 +918,10 @@ export const populationBatchPreview = z
     population: offered.population.unwrap().omit({ receipt: true }),
     cost: amount.describe('Sum of the costs of the batches now.'),
     price: amount.describe('Sum of the prices of the batches: what fresh answers cost.'),
-    paid: z.boolean().describe('True if all batches are paid.'),
-    affordable: z
-      .boolean()
-      .describe(
-        'True if the budget and the allotment of each dataset suffice, and those of the population for the sum.',
-      ),
+    paid: boolean('True if all batches are paid.'),
+    affordable: boolean(
+      'True if the budget and the allotment of each dataset suffice, and those of the population for the sum.',
+    ),
     batches: listOf(batchPreview).describe('Each states whether it is affordable alone.'),
   })
   .meta({

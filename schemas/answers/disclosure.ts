@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { deltaAmount, epsilonAmount } from '../budgets/budget.ts'
+import { string } from '../values.ts'
 
 const MOST_CANDIDATES = 1_000_000_000_000
 /** Larger than any dataset. */
@@ -25,7 +26,7 @@ const facts = {
     ),
   blindGuess: probability.describe('Probability of a correct guess without any answer.'),
   dataset: guessed.describe('Risk once the whole budget of the dataset is spent.'),
-  statement: z.string().describe('These numbers in a sentence.'),
+  statement: string('These numbers in a sentence.'),
 }
 
 const meaning =

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { DEFAULT_CONFIDENCE, MAX_QUERY_EPSILON } from '../../src/privacy/loss.ts'
 import { nearestOf } from '../../src/privacy/rule.ts'
 import { datasetId, expressionText, isoText } from '../datasets/dataset.ts'
-import { deltaBelow1, positive } from '../values.ts'
+import { boolean, deltaBelow1, number, positive } from '../values.ts'
 
 /** A column of a question: its name, or an expression. */
 const askedColumn = expressionText.meta({
@@ -314,8 +314,8 @@ const delta = deltaBelow1(
 
 const postprocess = z
   .strictObject({
-    round: z.boolean().default(false).describe('Round to the nearest whole number.'),
-    nonNegative: z.boolean().default(false).describe('Replace negative values by 0.'),
+    round: boolean('Round to the nearest whole number.').default(false),
+    nonNegative: boolean('Replace negative values by 0.').default(false),
   })
   .meta({ id: 'PostprocessingChoice', description: 'Post-processing of noisy values. It costs nothing.' })
 
@@ -380,7 +380,7 @@ const supposed = z
         'Number of rows that the statistic covers (of people, for a mean of a value per person); with groups, the number ' +
           'in each group.',
       ),
-    mean: z.number().optional().describe('Mean of the column, within its declared bounds.'),
+    mean: number('Mean of the column, within its declared bounds.').optional(),
     standardDeviation: z
       .number()
       .min(0)
@@ -697,12 +697,10 @@ const noisyMaxQuery = z
       .describe('Number of candidates to select, in order.')
       .register(formFields, { title: 'How many' }),
     ...counted,
-    gap: z
-      .boolean()
+    gap: boolean(
+      'Also release the noisy difference to the next candidate, at no further cost. Only with `laplace` noise.',
+    )
       .default(false)
-      .describe(
-        'Also release the noisy difference to the next candidate, at no further cost. Only with `laplace` noise.',
-      )
       .register(formFields, {
         title: 'Also the distance to the next candidate',
         hint: 'At no further cost. The noise is then that of laplace.',
@@ -773,10 +771,8 @@ const keySelectionQuery = z
   .strictObject({
     kind: z.literal('keySelection'),
     column: askedColumn,
-    counts: z
-      .boolean()
+    counts: boolean('Also release a noisy count for each key. Without counts more keys appear.')
       .default(false)
-      .describe('Also release a noisy count for each key. Without counts more keys appear.')
       .register(formFields, {
         title: 'Also a noisy count of each text',
         hint: 'Without counts more texts appear.',

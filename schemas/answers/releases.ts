@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { amount } from '../budgets/budget.ts'
 import { datasetId } from '../datasets/dataset.ts'
-import { hexId, jsonText, listOf, next, releasePageQuery } from '../values.ts'
+import { boolean, hexId, jsonText, listOf, next, releasePageQuery, string } from '../values.ts'
 import { answer, batchAnswer, cellLabel, provenance } from './answer.ts'
 import { QUERY_KINDS } from './query.ts'
 import { openedSession } from './sparse-vector.ts'
@@ -52,11 +52,11 @@ export const releasesQuery = releasePageQuery.extend({
 
 const listedRelease = z
   .strictObject({
-    id: z.string().describe('Identifies the release.'),
+    id: string('Identifies the release.'),
     dataset: datasetId,
-    datasetVersion: z.string().describe('Version of the dataset that the release was computed from.'),
+    datasetVersion: string('Version of the dataset that the release was computed from.'),
     kind: releaseKind,
-    analyst: z.string().describe('Name of the analyst who paid for the release.'),
+    analyst: string('Name of the analyst who paid for the release.'),
     question: z
       .looseObject({})
       .describe('Question as it was asked: a query, `{"queries"}` of a batch, or the request of a session.'),
@@ -92,12 +92,10 @@ export const releaseList = {
   content: {
     'application/json': { schema: releasePage },
     'text/csv': {
-      schema: z
-        .string()
-        .describe(
-          'One row for each release, with the columns id, dataset, datasetVersion, kind, analyst, question, answeredAt, ' +
-            'softwareVersion, epsilon, delta, rho, shared, inferredFrom and answer. The question and the answer are JSON.',
-        ),
+      schema: string(
+        'One row for each release, with the columns id, dataset, datasetVersion, kind, analyst, question, answeredAt, ' +
+          'softwareVersion, epsilon, delta, rho, shared, inferredFrom and answer. The question and the answer are JSON.',
+      ),
     },
   },
 }
@@ -105,11 +103,10 @@ export const releaseList = {
 /** POST /v1/releases/{id}/postprocess */
 export const postprocessing = z
   .strictObject({
-    round: z.boolean().default(false).describe('Round to the nearest whole number.'),
-    nonNegative: z
-      .boolean()
-      .default(false)
-      .describe('Replace negative values by 0. Only for values whose true value is never negative.'),
+    round: boolean('Round to the nearest whole number.').default(false),
+    nonNegative: boolean(
+      'Replace negative values by 0. Only for values whose true value is never negative.',
+    ).default(false),
   })
   .meta({
     id: 'Postprocessing',
@@ -156,12 +153,10 @@ export const tablesOfRelease = {
   content: {
     'application/json': { schema: releasedTables },
     'text/csv': {
-      schema: z
-        .string()
-        .describe(
-          'A row for each cell: `table`, a field for each column of the release, which is empty where the table lacks the ' +
-            'column, `value` and `halfWidth`.',
-        ),
+      schema: string(
+        'A row for each cell: `table`, a field for each column of the release, which is empty where the table lacks the ' +
+          'column, `value` and `halfWidth`.',
+      ),
     },
   },
 }

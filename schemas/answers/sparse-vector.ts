@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { MAX_QUERY_EPSILON } from '../../src/privacy/loss.ts'
 import { amount, debit, priceOfReplay, receipt } from '../budgets/budget.ts'
 import { datasetId } from '../datasets/dataset.ts'
-import { hexId, listOf, neighbours, next, positive, time } from '../values.ts'
+import { boolean, hexId, listOf, neighbours, next, number, positive, string, time } from '../values.ts'
 import { contribution, coverageReport, freshness, offered, provenance } from './answer.ts'
 import { releaseRisk } from './disclosure.ts'
 import { countedContribution, where } from './query.ts'
@@ -56,8 +56,8 @@ export const sessionQuestion = z.strictObject({ where }).meta({
 })
 
 const share = z.strictObject({
-  scale: z.number().describe('Scale of the Laplace noise, in rows or people.'),
-  epsilon: z.number().describe('Share of the epsilon.'),
+  scale: number('Scale of the Laplace noise, in rows or people.'),
+  epsilon: number('Share of the epsilon.'),
 })
 
 const facts = {
@@ -71,13 +71,11 @@ const facts = {
     .strictObject({
       mechanism: z.literal('sparse-vector'),
       neighbours,
-      monotonic: z
-        .boolean()
-        .describe(
-          'True if a person changes all counts in the same direction. Half the noise is then enough.',
-        ),
+      monotonic: boolean(
+        'True if a person changes all counts in the same direction. Half the noise is then enough.',
+      ),
       sensitivity: z.number(),
-      granularity: z.number().describe('Gaps are multiples of this number.'),
+      granularity: number('Gaps are multiples of this number.'),
       threshold: share.describe('Noise of the threshold, drawn once and never revealed.'),
       questions: share.describe('Noise of each question, drawn anew every time.'),
     })
@@ -118,7 +116,7 @@ const askedSession = z
 /** Response to the opening of a session. */
 export const openedSession = z
   .strictObject({
-    id: z.string().describe('Identifies the session and the charge that paid for it.'),
+    id: string('Identifies the session and the charge that paid for it.'),
     ...facts,
     positivesLeft,
     question: askedSession,
@@ -146,8 +144,8 @@ const questionAnswer = {
   session: z.string(),
   question: z.int().min(1).describe('Number of the question, starting at 1.'),
   where: z.looseObject({ op: z.string() }).describe('Predicate of the question, as it was first asked.'),
-  datasetVersion: z.string().describe('Version of the dataset that the answer was computed from.'),
-  above: z.boolean().describe('True if the noisy count is at least the noisy threshold.'),
+  datasetVersion: string('Version of the dataset that the answer was computed from.'),
+  above: boolean('True if the noisy count is at least the noisy threshold.'),
   gap: z
     .number()
     .min(0)

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { dummyAnswer, dummyBatchAnswer } from '../datasets/dummy.ts'
-import { listOf } from '../values.ts'
+import { listOf, string } from '../values.ts'
 import { answer, askedBatch, askedQuery, batchAnswer, batchPreview, preview } from './answer.ts'
 import { requestTerms } from './query.ts'
 
@@ -37,16 +37,13 @@ export const sqlRequest = z
 
 const columns = listOf(
   z.strictObject({
-    name: z
-      .string()
-      .describe('Alias, or the name that PostgreSQL gives the column. A name that repeats gets a number.'),
+    name: string('Alias, or the name that PostgreSQL gives the column. A name that repeats gets a number.'),
     type: z
       .enum(['text', 'number', 'integer', 'boolean', 'date', 'timestamp'])
       .describe('`integer` if the noise leaves all values whole, as that of most counts does.'),
-    halfWidthColumn: z
-      .string()
-      .optional()
-      .describe('Name of the column with the half-width of this one. Present for noisy values.'),
+    halfWidthColumn: string(
+      'Name of the column with the half-width of this one. Present for noisy values.',
+    ).optional(),
     unit: z
       .enum(['rows', 'days', 'seconds'])
       .optional()

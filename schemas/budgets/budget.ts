@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { MAX_BUDGET_EPSILON } from '../../src/privacy/loss.ts'
-import { deltaBelow1, listOf, next, positive } from '../values.ts'
+import { deltaBelow1, listOf, next, number, positive, string } from '../values.ts'
 
 /** Amount of epsilon. */
 export const epsilonAmount = z.number().min(0).max(MAX_BUDGET_EPSILON).describe('Epsilon, exact to 1e-9.')
@@ -77,14 +77,11 @@ export const priceOfReplay = amount
 export const receipt = z
   .strictObject({
     sequence: z.int().min(1).describe("Number of the event in the dataset's hash chain."),
-    hash: z.string().describe('SHA-256 of the event, hexadecimal.'),
-    signature: z
-      .string()
-      .optional()
-      .describe(
-        'Ed25519 signature of {dataset, hash, sequence, version} in canonical JSON, base64. Only if the service has a ' +
-          'signing key.',
-      ),
+    hash: string('SHA-256 of the event, hexadecimal.'),
+    signature: string(
+      'Ed25519 signature of {dataset, hash, sequence, version} in canonical JSON, base64. Only if the service has a ' +
+        'signing key.',
+    ).optional(),
   })
   .meta({
     id: 'Receipt',
@@ -174,14 +171,8 @@ export const budgetReplacement = budgetRequest.extend({ reason }).meta({
 /** POST /v1/datasets/{dataset}/grants */
 export const grantRequest = z
   .strictObject({
-    epsilon: z
-      .number()
-      .default(0)
-      .describe('Amount to add to the epsilon of the cap. At most 9 fractional digits.'),
-    delta: z
-      .number()
-      .default(0)
-      .describe('Amount to add to the delta of the cap. At most 18 fractional digits.'),
+    epsilon: number('Amount to add to the epsilon of the cap. At most 9 fractional digits.').default(0),
+    delta: number('Amount to add to the delta of the cap. At most 18 fractional digits.').default(0),
     reason,
   })
   .meta({

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { EVENT_KINDS } from '../../src/privacy/event-kinds.ts'
-import { brokenChain, keysOf, listOf, next, numberedPageQuery, time } from '../values.ts'
+import { brokenChain, keysOf, listOf, next, numberedPageQuery, string, time } from '../values.ts'
 import { amount, analystSpending, loss, receipt } from './budget.ts'
 
 /** GET /v1/datasets/{dataset}/ledger */
@@ -19,14 +19,11 @@ const entry = z
     kind: z.enum(keysOf(EVENT_KINDS)),
     at: time,
     principal: z.string(),
-    release: z
-      .string()
-      .optional()
-      .describe('Charge, which is also the id of the release or session that it paid for.'),
+    release: string('Charge, which is also the id of the release or session that it paid for.').optional(),
     amount: amount.optional().describe('Amount granted or charged.'),
-    analyst: z.string().optional().describe('Analyst whose allotment was set.'),
+    analyst: string('Analyst whose allotment was set.').optional(),
     reason: z.string().optional(),
-    hash: z.string().describe('SHA-256 of the event, which contains the hash of the previous event.'),
+    hash: string('SHA-256 of the event, which contains the hash of the previous event.'),
   })
   .meta({ id: 'LedgerEntry', description: 'Event of a dataset, chained to the previous one by its hash.' })
 
@@ -48,10 +45,9 @@ export const exportedEvents = {
 export const ledgerHead = receipt
   .extend({
     dataset: z.string(),
-    publicKey: z
-      .string()
-      .optional()
-      .describe('Public key, PEM. Obtain it once over a channel that you trust, and compare.'),
+    publicKey: string(
+      'Public key, PEM. Obtain it once over a channel that you trust, and compare.',
+    ).optional(),
   })
   .meta({
     id: 'LedgerHead',
@@ -70,11 +66,9 @@ export const verification = z
         .int()
         .min(0)
         .describe('Number of answers that were recomputed from the stored answers that they follow from.'),
-      headHash: z
-        .string()
-        .describe(
-          'Hash of the newest event. Keep it: a later chain that lacks it was truncated or rewritten.',
-        ),
+      headHash: string(
+        'Hash of the newest event. Keep it: a later chain that lacks it was truncated or rewritten.',
+      ),
       granted: loss,
       cap: amount,
       spent: amount,

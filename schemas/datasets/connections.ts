@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import { z } from 'zod'
-import { listOf, next, slug } from '../values.ts'
+import { boolean, listOf, next, slug } from '../values.ts'
 
 /** Name of a connection, as its operator chooses it. */
 export const connectionName = slug
@@ -51,10 +51,9 @@ const facts = {
     .describe(
       "TLS: `true` (default, except for this machine), `false`, or `{ca, cert, key, servername}` with PEM files and the name in the server's certificate, which is always checked.",
     ),
-  allowUnencryptedPassword: z
-    .boolean()
-    .default(false)
-    .describe('Permits a password or token without TLS to another host.'),
+  allowUnencryptedPassword: boolean('Permits a password or token without TLS to another host.').default(
+    false,
+  ),
   limits: limits.prefault({}).describe('Limits on the statements.'),
 }
 
@@ -77,10 +76,9 @@ const postgresConnection = z.strictObject({
   port: facts.port.default(5_432),
   database: identifier(63).describe('Database.'),
   schema: identifier(63).default('public').describe('Schema of tables named without one.'),
-  allowWritableRole: z
-    .boolean()
-    .default(false)
-    .describe('Accepts a role that may change the tables, with a warning in the log.'),
+  allowWritableRole: boolean('Accepts a role that may change the tables, with a warning in the log.').default(
+    false,
+  ),
 })
 
 const trinoConnection = z.strictObject({
@@ -124,11 +122,9 @@ export const connectionList = z
       z.strictObject({
         name: connectionName,
         engine: z.enum(['postgres', 'trino']),
-        reachable: z
-          .boolean()
-          .describe(
-            'True if the last check could reach the database and sign in. Checks repeat every 10 seconds.',
-          ),
+        reachable: boolean(
+          'True if the last check could reach the database and sign in. Checks repeat every 10 seconds.',
+        ),
       }),
     ),
     next,

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { budgetRisk, candidates } from '../answers/disclosure.ts'
 import { budgetRequest } from '../budgets/budget.ts'
-import { listOf, neighbours, next, slug, time } from '../values.ts'
+import { boolean, listOf, neighbours, next, number, slug, string, time } from '../values.ts'
 import { connectionName, tableName } from './connections.ts'
 import { suspensionReason } from './suspension.ts'
 
@@ -72,14 +72,11 @@ const declaredName = columnName.describe(
 const columnFacts = {
   name: declaredName,
   description: columnDescription.optional(),
-  constantPerPerson: z
-    .boolean()
-    .optional()
-    .describe(
-      'True if all rows of a person have the same value. Ingestion enforces it: the value of one row, chosen by a keyed ' +
-        'digest, is stored in all of them. Only with the privacy unit `person`.',
-    ),
-  nullable: z.boolean().default(false).describe('True if NULL may occur.'),
+  constantPerPerson: boolean(
+    'True if all rows of a person have the same value. Ingestion enforces it: the value of one row, chosen by a keyed ' +
+      'digest, is stored in all of them. Only with the privacy unit `person`.',
+  ).optional(),
+  nullable: boolean('True if NULL may occur.').default(false),
   onInvalidValue: z
     .union(
       [
@@ -113,8 +110,8 @@ const rankable = z
 
 const bounds = {
   rankable,
-  lower: z.number().describe('Lower bound, a multiple of `step`. Smaller values are clamped to it.'),
-  upper: z.number().describe('Upper bound, a multiple of `step`. Larger values are clamped to it.'),
+  lower: number('Lower bound, a multiple of `step`. Smaller values are clamped to it.'),
+  upper: number('Upper bound, a multiple of `step`. Larger values are clamped to it.'),
 }
 
 const integerColumn = z
@@ -123,10 +120,9 @@ const integerColumn = z
     type: z.literal('integer'),
     unit: unit.optional(),
     ...bounds,
-    step: z
-      .number()
-      .default(1)
-      .describe('Grid of the column. Values are rounded to the nearest multiple. A whole number.'),
+    step: number('Grid of the column. Values are rounded to the nearest multiple. A whole number.').default(
+      1,
+    ),
   })
   .meta({ id: 'IntegerColumn', description: 'Whole numbers between public bounds.' })
 
@@ -136,11 +132,9 @@ const numberColumn = z
     type: z.literal('number'),
     unit: unit.optional(),
     ...bounds,
-    step: z
-      .number()
-      .describe(
-        'Grid of the column. Values are rounded to the nearest multiple. At most 9 fractional digits.',
-      ),
+    step: number(
+      'Grid of the column. Values are rounded to the nearest multiple. At most 9 fractional digits.',
+    ),
   })
   .meta({ id: 'NumberColumn', description: 'Real numbers between public bounds, on a public grid.' })
 
@@ -171,12 +165,9 @@ const dateColumn = z
     type: z.literal('date'),
     lower: isoText.describe('First date, such as `2020-01-01`. Earlier dates are clamped to it.'),
     upper: isoText.describe('Last date, such as `2024-12-31`. Later dates are clamped to it.'),
-    step: z
-      .number()
-      .default(1)
-      .describe(
-        'Grid of the column in days, a whole number, counted from 1970-01-01. Dates are rounded to the nearest step.',
-      ),
+    step: number(
+      'Grid of the column in days, a whole number, counted from 1970-01-01. Dates are rounded to the nearest step.',
+    ).default(1),
   })
   .meta({
     id: 'DateColumn',
@@ -189,13 +180,10 @@ const timestampColumn = z
     type: z.literal('timestamp'),
     lower: isoText.describe('First instant, such as `2020-01-01T00:00:00Z`. Earlier ones are clamped to it.'),
     upper: isoText.describe('Last instant, such as `2024-12-31T23:59:59Z`. Later ones are clamped to it.'),
-    step: z
-      .number()
-      .default(1)
-      .describe(
-        'Grid of the column in seconds, a whole number, counted from 1970-01-01T00:00:00Z. Instants are rounded to the ' +
-          'nearest step.',
-      ),
+    step: number(
+      'Grid of the column in seconds, a whole number, counted from 1970-01-01T00:00:00Z. Instants are rounded to the ' +
+        'nearest step.',
+    ).default(1),
     timeZone: z
       .string()
       .max(100)
@@ -270,7 +258,7 @@ const identifierColumn = z
     type: z.literal('identifier'),
     name: declaredName,
     description: columnDescription.optional(),
-    nullable: z.boolean().default(false).describe('True if it may be missing in some rows.'),
+    nullable: boolean('True if it may be missing in some rows.').default(false),
     onInvalidValue: z
       .enum(['dropRow', 'refuse'])
       .optional()
@@ -319,13 +307,10 @@ const csvDialect = z
         'Decimal separator of the columns of type `integer` and `number`, `.` by default. Separators of thousands are ' +
           'invalid values.',
       ),
-    header: z
-      .boolean()
-      .optional()
-      .describe(
-        'True, the default, if the first record has the names of the columns. Otherwise they are `column1`, `column2` ' +
-          'and so on.',
-      ),
+    header: boolean(
+      'True, the default, if the first record has the names of the columns. Otherwise they are `column1`, `column2` ' +
+        'and so on.',
+    ).optional(),
     encoding: z
       .enum(['utf-8', 'latin-1', 'utf-16'])
       .optional()
@@ -490,13 +475,10 @@ const join = z
     to: joinedColumn.describe(
       'The key of the other table, as `table.column`. No value may occur twice, except with `maxRows`.',
     ),
-    public: z
-      .boolean()
-      .default(false)
-      .describe(
-        'True states that neither the keys nor the values of the other table depend on people: a list of hospitals, of ' +
-          'products, of holidays. False if its rows are people, or lead to people.',
-      ),
+    public: boolean(
+      'True states that neither the keys nor the values of the other table depend on people: a list of hospitals, of ' +
+        'products, of holidays. False if its rows are people, or lead to people.',
+    ).default(false),
     dangling: z
       .enum(['null', 'drop', 'refuse'])
       .optional()
@@ -563,7 +545,7 @@ const joinedSource = z
   })
 
 export const columns = z.array(column).min(1).max(200).readonly()
-const synthetic = z.boolean().describe('True for made-up data that describes no real person.')
+const synthetic = boolean('True for made-up data that describes no real person.')
 
 export const privacyUnit = z
   .discriminatedUnion('kind', [
@@ -632,21 +614,14 @@ const failureLimit = z
 
 const queryLimits = z
   .strictObject({
-    minEpsilon: z
-      .number()
-      .optional()
-      .describe('Least epsilon of a query or session, above 0, with at most 9 fractional digits.'),
-    maxEpsilon: z
-      .number()
-      .optional()
-      .describe('Largest epsilon of a query or session, with at most 9 fractional digits.'),
-    minHalfWidth: z
-      .number()
-      .optional()
-      .describe(
-        'Least half-width of the noise at a confidence of 0.95, above 0. It is a number of rows or people. The half-width ' +
-          'of a sum is divided by the most that one row can add to it.',
-      ),
+    minEpsilon: number(
+      'Least epsilon of a query or session, above 0, with at most 9 fractional digits.',
+    ).optional(),
+    maxEpsilon: number('Largest epsilon of a query or session, with at most 9 fractional digits.').optional(),
+    minHalfWidth: number(
+      'Least half-width of the noise at a confidence of 0.95, above 0. It is a number of rows or people. The half-width ' +
+        'of a sum is divided by the most that one row can add to it.',
+    ).optional(),
   })
   .meta({
     id: 'QueryLimits',
@@ -657,11 +632,9 @@ const queryLimits = z
 
 const leftOut = z
   .strictObject({
-    epsilon: z
-      .number()
-      .describe(
-        'Epsilon charged for each version, at least 0, with at most 9 fractional digits; 0 measures nothing.',
-      ),
+    epsilon: number(
+      'Epsilon charged for each version, at least 0, with at most 9 fractional digits; 0 measures nothing.',
+    ),
   })
   .meta({
     id: 'LeftOut',
@@ -676,8 +649,8 @@ const interval = z.strictObject({ value: z.number(), lower: z.number(), upper: z
 /** What `maxRows` leaves out of a version. */
 export const coverage = z
   .strictObject({
-    release: z.string().describe('Id of the release from which it was computed, a `contributionProfile`.'),
-    confidence: z.number().describe('Probability with which each interval contains the true number.'),
+    release: string('Id of the release from which it was computed, a `contributionProfile`.'),
+    confidence: number('Probability with which each interval contains the true number.'),
     shareRead: interval.describe('Share of the rows that queries read.'),
     rowsLeftOut: interval.describe('Rows that queries do not read, of each person up to `plausibleRows`.'),
     people: interval.describe('People in the dataset.'),
@@ -718,14 +691,14 @@ const derived = z.array(derivedColumn).min(1).max(100).optional()
 
 const followingFacts = {
   ...derivedColumn.shape,
-  nullable: z.boolean().describe('True if it may be NULL.'),
+  nullable: boolean('True if it may be NULL.'),
   constantPerPerson: z
     .literal(true)
     .optional()
     .describe('Present if all columns from which it is computed are constant for each person.'),
 }
 
-const step = z.number().describe('Every value is a multiple of it.')
+const step = number('Every value is a multiple of it.')
 
 const derivedFacts = z
   .discriminatedUnion('type', [
@@ -776,13 +749,10 @@ const declaration = {
       'Accounting of the budget. `basic`: epsilon and delta of the queries add up. `zcdp`: their rho adds up ' +
         '(zero-concentrated differential privacy), which allows more small queries and needs a delta.',
     ),
-  sharing: z
-    .boolean()
-    .default(false)
-    .describe(
-      'If true, a question that one analyst has paid for is answered to other analysts with the stored release. It is ' +
-        'charged to their own allotment and not to the dataset again.',
-    ),
+  sharing: boolean(
+    'If true, a question that one analyst has paid for is answered to other analysts with the stored release. It is ' +
+      'charged to their own allotment and not to the dataset again.',
+  ).default(false),
   leftOut: leftOut.optional(),
   derived: derived.describe(
     'Columns that are computed from the others, and that questions name as they name those.',
@@ -864,18 +834,13 @@ export const dataset = z
     timing,
     failureLimit,
     queryLimits,
-    version: z
-      .string()
-      .describe(
-        'Number of the present version of the rows. `GET /v1/datasets/{dataset}/versions` lists all.',
-      ),
-    reachable: z
-      .boolean()
-      .optional()
-      .describe(
-        'Live tables only: false while the database cannot be reached, or its connection is not configured. A query fails ' +
-          'then, and a repeat is answered under the same charge.',
-      ),
+    version: string(
+      'Number of the present version of the rows. `GET /v1/datasets/{dataset}/versions` lists all.',
+    ),
+    reachable: boolean(
+      'Live tables only: false while the database cannot be reached, or its connection is not configured. A query fails ' +
+        'then, and a repeat is answered under the same charge.',
+    ).optional(),
     rows: z
       .int()
       .min(0)
@@ -891,10 +856,9 @@ export const dataset = z
         'Number of people. Only with `change-one` neighbours and the privacy unit `person`, where it is public.',
       ),
     coverage: coverage.optional(),
-    coverageStatement: z
-      .string()
-      .optional()
-      .describe('The same in words, also where it is not known. Absent where rows are the privacy units.'),
+    coverageStatement: string(
+      'The same in words, also where it is not known. Absent where rows are the privacy units.',
+    ).optional(),
     registeredAt: time,
     suspended: suspensionReason
       .optional()
@@ -935,13 +899,10 @@ const misfits = z
     first: listOf(exactCount)
       .optional()
       .describe('Places of the first values, five at most. Absent for tables.'),
-    table: z
-      .string()
-      .optional()
-      .describe(
-        'The table of a joined source that has these places: that of the column, or the table of the rows where a reference finds no ' +
-          'row. `values` counts joined rows, of which several can have the value of one place.',
-      ),
+    table: string(
+      'The table of a joined source that has these places: that of the column, or the table of the rows where a reference finds no ' +
+        'row. `values` counts joined rows, of which several can have the value of one place.',
+    ).optional(),
   })
   .meta({ id: 'Misfits', description: 'Values of a column that broke one rule.' })
 
@@ -1103,11 +1064,9 @@ export const triedVersion = z
   .strictObject({
     dryRun: z.literal(true),
     id: datasetId,
-    unchanged: z
-      .boolean()
-      .describe(
-        'True if the present version has the same rows and declaration: publishing would change nothing.',
-      ),
+    unchanged: boolean(
+      'True if the present version has the same rows and declaration: publishing would change nothing.',
+    ),
     ingestion: ingestionCounts,
   })
   .meta({

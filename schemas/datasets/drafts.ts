@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { listOf } from '../values.ts'
+import { boolean, listOf, string } from '../values.ts'
 import { namedTable, uploadId } from './dataset.ts'
 
 /** POST /v1/drafts */
@@ -16,22 +16,16 @@ export const draftRequest = z
           upload: uploadId.describe('Id of one of your uploads.'),
         }),
         namedTable.extend({
-          joins: z
-            .boolean()
-            .default(false)
-            .describe(
-              'True proposes a joined source: the table with the tables to which foreign keys lead, as the database declares them.',
-            ),
+          joins: boolean(
+            'True proposes a joined source: the table with the tables to which foreign keys lead, as the database declares them.',
+          ).default(false),
         }),
       ])
       .describe('The source, without its format and dialect, which the draft finds.'),
-    showDataHints: z
-      .boolean()
-      .default(false)
-      .describe(
-        'True adds values of the data, such as the smallest number of a column. They are not protected by noise: do not ' +
-          'publish them, and do not declare them.',
-      ),
+    showDataHints: boolean(
+      'True adds values of the data, such as the smallest number of a column. They are not protected by noise: do not ' +
+        'publish them, and do not declare them.',
+    ).default(false),
   })
   .meta({
     id: 'DraftRequest',
@@ -40,7 +34,7 @@ export const draftRequest = z
   })
 
 const remark = z.strictObject({
-  field: z.string().describe('Path of the field in the declaration, such as `columns.2.lower`.'),
+  field: string('Path of the field in the declaration, such as `columns.2.lower`.'),
   text: z.string(),
 })
 
@@ -52,7 +46,7 @@ export const draft = z
       .describe(
         'A registration whose open questions have the value `TODO`. POST /v1/datasets refuses it until all are answered.',
       ),
-    warning: z.string().describe('The reason why values of the data must not be declared.'),
+    warning: string('The reason why values of the data must not be declared.'),
     questions: listOf(remark).describe('Everything that the custodian has to decide.'),
     notes: listOf(remark).describe('Reasons for what is proposed.'),
     dataHints: listOf(remark)

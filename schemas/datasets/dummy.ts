@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { answerByKind, answerFacts, batchAnswer } from '../answers/answer.ts'
+import { string } from '../values.ts'
 
 // A string, because a query string has no numbers.
 const rows = z
@@ -78,7 +79,7 @@ export const notPractised = z.looseObject({}).superRefine((parameters, context) 
 })
 
 const practised = {
-  id: z.string().describe('Random. It identifies no release: nothing was stored.'),
+  id: string('Random. It identifies no release: nothing was stored.'),
   dummy: z.literal(true).describe('The answer is about made-up rows.'),
 }
 

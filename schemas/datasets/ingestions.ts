@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { hexId, listOf, next, time } from '../values.ts'
+import { boolean, hexId, listOf, next, string, time } from '../values.ts'
 import { datasetId } from './dataset.ts'
 
 /** Path parameter of the paths below /v1/ingestions/{ingestion}. */
@@ -16,8 +16,8 @@ export const ingestion = z
     id: hexId,
     dataset: datasetId.describe('Id of the dataset. It need not be registered yet.'),
     kind: z.enum(['registration', 'version']),
-    dryRun: z.boolean().describe('True if nothing will be published.'),
-    principal: z.string().describe('Name of the custodian who asked for it.'),
+    dryRun: boolean('True if nothing will be published.'),
+    principal: string('Name of the custodian who asked for it.'),
     startedAt: time.describe('Time of the request in UTC.'),
     phase: z
       .enum(['wait', 'copy', 'check', 'read', 'store'])

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { listOf, next, time } from '../values.ts'
+import { listOf, next, string, time } from '../values.ts'
 import { uploadId } from './dataset.ts'
 
 /** Path parameter of the paths below /v1/sources/{source}. */
@@ -21,7 +21,7 @@ export const uploadRequest = z
 export const upload = z
   .strictObject({
     id: uploadId,
-    name: z.string().describe('Name of the file, as the client sent it.'),
+    name: string('Name of the file, as the client sent it.'),
     bytes: z.int().min(1),
     format: z
       .enum(['csv', 'parquet'])

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { reason } from '../budgets/budget.ts'
-import { listOf, time } from '../values.ts'
+import { boolean, listOf, string, time } from '../values.ts'
 
 /** POST /v1/datasets/{dataset}/resume */
 export const resumeRequest = z.strictObject({ reason }).meta({
@@ -14,12 +14,12 @@ const countedFailure = z
     sequence: z.int().min(1).describe('Event in the ledger of the dataset.'),
     at: time,
     principal: z.string(),
-    release: z.string().describe('Charge whose attempt failed, or the session whose question failed.'),
-    errorClass: z.string().optional().describe('For example `EngineTimeout`. Absent if it is unknown.'),
+    release: string('Charge whose attempt failed, or the session whose question failed.'),
+    errorClass: string('For example `EngineTimeout`. Absent if it is unknown.').optional(),
   })
   .meta({ id: 'CountedFailure', description: 'Failure after a charge that may depend on the data.' })
 
-const databaseName = z.string().describe('Name of the column in the database.')
+const databaseName = string('Name of the column in the database.')
 
 const columnChange = z
   .union([
@@ -32,8 +32,8 @@ const columnChange = z
     z.strictObject({
       change: z.literal('type').describe('The column has another type.'),
       column: databaseName,
-      registered: z.string().describe('Type of the column in the database at the registration.'),
-      present: z.string().describe('Type of the column in the database now.'),
+      registered: string('Type of the column in the database at the registration.'),
+      present: string('Type of the column in the database now.'),
     }),
     z.strictObject({
       change: z
@@ -70,14 +70,11 @@ export const suspensionReason = z
 /** GET /v1/datasets/{dataset}/suspension */
 export const suspensionReport = z
   .strictObject({
-    suspended: z.boolean().describe('True if analysts get stored answers only.'),
+    suspended: boolean('True if analysts get stored answers only.'),
     reason: suspensionReason.optional(),
-    message: z
-      .string()
-      .optional()
-      .describe(
-        'Custodians only, with the reason `table-changed`: which columns differ now, and what to do. Do not publish it.',
-      ),
+    message: string(
+      'Custodians only, with the reason `table-changed`: which columns differ now, and what to do. Do not publish it.',
+    ).optional(),
     table: tableState
       .optional()
       .describe(

@@ -1,28 +1,24 @@
 import { z } from 'zod'
 import { ACT_KINDS } from '../../src/privacy/event-kinds.ts'
-import { brokenChain, keysOf, listOf, next, time } from '../values.ts'
+import { brokenChain, keysOf, listOf, next, string, time } from '../values.ts'
 
 const act = z
   .strictObject({
     sequence: z.int().min(1),
     kind: z.enum(keysOf(ACT_KINDS)),
     at: time,
-    principal: z
-      .string()
-      .describe(
-        'The principal who acted; `sotto` for the service itself, `sotto:command-line` for the command line on the host.',
-      ),
-    subject: z
-      .string()
-      .describe(
-        'The thing acted on: the id of a dataset or key, `@population:` and the id of a population, or an address.',
-      ),
+    principal: string(
+      'The principal who acted; `sotto` for the service itself, `sotto:command-line` for the command line on the host.',
+    ),
+    subject: string(
+      'The thing acted on: the id of a dataset or key, `@population:` and the id of a population, or an address.',
+    ),
     facts: z
       .record(z.string(), z.union([z.string(), z.number(), z.boolean(), listOf(z.string())]))
       .describe(
         'Further facts. `sequence` and `hash` refer to the event of the dataset or population that has the details.',
       ),
-    hash: z.string().describe('SHA-256 of the event, which contains the hash of the previous event.'),
+    hash: string('SHA-256 of the event, which contains the hash of the previous event.'),
   })
   .meta({
     id: 'AdministrativeAct',
@@ -43,7 +39,7 @@ export const administrationVerification = z
     z.strictObject({
       sound: z.literal(true),
       events: z.int().min(0),
-      headHash: z.string().describe('Hash of the newest event. Keep it, as for the chain of a dataset.'),
+      headHash: string('Hash of the newest event. Keep it, as for the chain of a dataset.'),
     }),
     brokenChain,
   ])

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { boolean, string } from '../values.ts'
 
 /** What clients can rely on, for readers of the API. docs/versions.md has the promises. */
 export const STABILITY =
@@ -10,9 +11,9 @@ export const STABILITY =
 export const apiReport = z
   .strictObject({
     version: z.literal('v1'),
-    softwareVersion: z.string().describe('Version of Sotto that answers.'),
-    stable: z.boolean().describe('True from version 1.0.0 of the service.'),
-    statement: z.string().describe('What stays the same between versions, in words.'),
+    softwareVersion: string('Version of Sotto that answers.'),
+    stable: boolean('True from version 1.0.0 of the service.'),
+    statement: string('What stays the same between versions, in words.'),
     links: z.strictObject({
       description: z.literal('/openapi.json'),
       guide: z.literal('/guide/'),

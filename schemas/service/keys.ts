@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { datasetId } from '../datasets/dataset.ts'
-import { listOf, next, role, slug, time } from '../values.ts'
+import { boolean, listOf, next, role, slug, string, time } from '../values.ts'
 
 const name = slug.describe(
   'Principal that the key identifies. Releases, spending and allotments belong to this name.',
@@ -55,7 +55,7 @@ const settings = z
     halfWidth: amount
       .exactOptional()
       .describe('Precision of each number instead of a price: `sotto.half_width`.'),
-    halfWidths: z.boolean().exactOptional().describe('Columns of half-widths: `sotto.half_widths`.'),
+    halfWidths: boolean('Columns of half-widths: `sotto.half_widths`.').exactOptional(),
   })
   .refine(({ epsilon, halfWidth }) => epsilon === undefined || halfWidth === undefined, {
     error: 'must not be given together with epsilon',
@@ -76,13 +76,10 @@ export const keyRequest = z
     quota: quota.exactOptional(),
     spending: spending.exactOptional(),
     settings: settings.exactOptional(),
-    samePrincipal: z
-      .boolean()
-      .default(false)
-      .describe(
-        'True adds a key to a principal that has or had one. The new key then has the same releases, spending and ' +
-          'allotments. Without it, the name must be new.',
-      ),
+    samePrincipal: boolean(
+      'True adds a key to a principal that has or had one. The new key then has the same releases, spending and ' +
+        'allotments. Without it, the name must be new.',
+    ).default(false),
   })
   .meta({
     id: 'KeyRequest',
@@ -127,9 +124,7 @@ export const keyList = z
 /** Response to the creation and to a rotation. */
 export const issuedKey = apiKey
   .extend({
-    key: z
-      .string()
-      .describe('The key. Store it: the service keeps only its digest and never shows it again.'),
+    key: string('The key. Store it: the service keeps only its digest and never shows it again.'),
   })
   .meta({ id: 'IssuedKey', description: 'A new or rotated API key.' })
 

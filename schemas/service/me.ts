@@ -1,13 +1,11 @@
 import { z } from 'zod'
 import { datasetId } from '../datasets/dataset.ts'
-import { listOf, role } from '../values.ts'
+import { listOf, role, string } from '../values.ts'
 
 /** GET /v1/me */
 export const me = z
   .strictObject({
-    name: z
-      .string()
-      .describe('Principal that the key or token identifies. Releases and spending belong to it.'),
+    name: string('Principal that the key or token identifies. Releases and spending belong to it.'),
     role,
     datasets: listOf(datasetId)
       .optional()
@@ -20,9 +18,9 @@ export const signInReport = z
   .strictObject({
     provider: z
       .strictObject({
-        issuer: z.string().describe('Issuer of the OpenID provider.'),
-        audience: z.string().describe('Audience that access tokens must have.'),
-        clientId: z.string().optional().describe('Client with which a browser signs in.'),
+        issuer: string('Issuer of the OpenID provider.'),
+        audience: string('Audience that access tokens must have.'),
+        clientId: string('Client with which a browser signs in.').optional(),
       })
       .optional()
       .describe('Only if the service accepts access tokens.'),

@@ -1,12 +1,13 @@
 import { z } from 'zod'
+import { string } from '../values.ts'
 
 /** Problem document (RFC 9457) with a stable code. */
 export const problem = z
   .looseObject({
-    type: z.string().describe('Address of the description of the code in the guide of the service.'),
+    type: string('Address of the description of the code in the guide of the service.'),
     title: z.string(),
     status: z.int().min(400).max(599),
-    code: z.string().describe('Stable code. docs/problems.md explains each.'),
+    code: string('Stable code. docs/problems.md explains each.'),
     detail: z.string(),
     errors: z
       .array(z.strictObject({ field: z.string(), rule: z.string() }))

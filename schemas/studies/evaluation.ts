@@ -12,7 +12,7 @@ import {
 import { batch, query } from '../answers/query.ts'
 import { amount } from '../budgets/budget.ts'
 import { datasetId } from '../datasets/dataset.ts'
-import { listOf } from '../values.ts'
+import { listOf, number, string } from '../values.ts'
 
 /** Maximum number of runs of one evaluation. */
 export const MAX_RUNS = 100_000
@@ -66,7 +66,7 @@ export const batchEvaluationRequest = batch.extend(requestedSize).meta({
   ],
 })
 
-const size = { runs, confidence: z.number().describe('Confidence of the half-widths.') }
+const size = { runs, confidence: number('Confidence of the half-widths.') }
 
 /** A mean over runs. Null if there is none: no truth, no runs, or, for the standard error, a single run. */
 const figure = {
@@ -95,7 +95,7 @@ const meanAbsoluteError = z
 
 const name = {
   key: cellKey.optional().describe('Cell of a table.'),
-  statistic: z.string().optional().describe('Name of the statistic in the values of a group.'),
+  statistic: string('Name of the statistic in the values of a group.').optional(),
   p: z.number().optional(),
 }
 
@@ -190,10 +190,8 @@ const shownResults = listOf(result).describe('Results of the first runs.')
 
 const gaps = z
   .strictObject({
-    halfWidth: z.number().describe('In rows. With the stated confidence it holds for all gaps of an answer.'),
-    withinHalfWidth: z
-      .number()
-      .describe('Share of the runs in which the errors of all gaps are within the half-width.'),
+    halfWidth: number('In rows. With the stated confidence it holds for all gaps of an answer.'),
+    withinHalfWidth: number('Share of the runs in which the errors of all gaps are within the half-width.'),
     ranks: listOf(
       z.strictObject({
         rank: z.int().min(1).max(100),
@@ -229,7 +227,7 @@ export const evaluatedCandidates = z.strictObject({
   shortfallRows: meanOverRuns.describe(
     'Rows by which a selected candidate falls short of the best one left; the maximum over those selected in a run.',
   ),
-  withinHalfWidth: z.number().describe('Share of the runs whose shortfall is within the half-width.'),
+  withinHalfWidth: number('Share of the runs whose shortfall is within the half-width.'),
   gaps: gaps.optional(),
   shown: shownResults,
 })
@@ -240,7 +238,7 @@ const evaluatedKey = z
     truth: rowCount.describe('Number of rows, or of people.'),
     appeared: runCount.describe('Number of runs in which it appeared.'),
     // Before an answer with too many keys is truncated.
-    probabilityToAppear: z.number().describe('Exact probability of appearing.'),
+    probabilityToAppear: number('Exact probability of appearing.'),
     meanAbsoluteError: meanOverRuns.optional(),
     bias: meanOverRuns.optional(),
   })

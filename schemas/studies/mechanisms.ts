@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { DEFAULT_CONFIDENCE, MAX_QUERY_EPSILON } from '../../src/privacy/loss.ts'
-import { deltaBelow1, listOf, positive } from '../values.ts'
+import { boolean, deltaBelow1, listOf, number, positive } from '../values.ts'
 
 /** Largest number of statistics in one comparison. */
 export const MAX_COMPARED_STATISTICS = 1_000
@@ -39,10 +39,9 @@ export const comparisonRequest = z
       .lt(1, 'must be strictly between 0 and 1')
       .default(DEFAULT_CONFIDENCE)
       .describe('Confidence of the half-widths.'),
-    wholeNumbers: z
-      .boolean()
-      .default(true)
-      .describe('True if the statistics are whole numbers. Geometric noise applies only to these.'),
+    wholeNumbers: boolean(
+      'True if the statistics are whole numbers. Geometric noise applies only to these.',
+    ).default(true),
   })
   .meta({
     id: 'ComparisonRequest',
@@ -61,14 +60,10 @@ export const comparedMechanism = z
 
 const comparedNoise = z
   .strictObject({
-    scale: z
-      .number()
-      .describe('Scale b of geometric and Laplace noise; standard deviation sigma of Gaussian noise.'),
+    scale: number('Scale b of geometric and Laplace noise; standard deviation sigma of Gaussian noise.'),
     standardDeviation: z.number(),
     expectedAbsoluteError: z.number(),
-    halfWidth: z
-      .number()
-      .describe('The error of a statistic is at most this, with the requested confidence.'),
+    halfWidth: number('The error of a statistic is at most this, with the requested confidence.'),
   })
   .meta({ id: 'ComparedNoise', description: 'Noise of each statistic, in the unit of the statistic.' })
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { tableColumns } from '../answers/releases.ts'
-import { listOf } from '../values.ts'
+import { listOf, string } from '../values.ts'
 import { comparedMechanism, comparisonRequest } from './mechanisms.ts'
 import { LARGEST_RISK_EPSILON } from './risk.ts'
 
@@ -96,7 +96,7 @@ export const interactivePicture = z
     panels: listOf(
       z.strictObject({
         title: z.string(),
-        description: z.string().describe('Text for screen readers.'),
+        description: string('Text for screen readers.'),
         specification: z.looseObject({}).describe('Vega specification with all data, 800 pixels wide.'),
       }),
     ).describe('Plots, to be shown below each other.'),

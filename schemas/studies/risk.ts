@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { columnName } from '../datasets/dataset.ts'
-import { listOf } from '../values.ts'
+import { boolean, listOf, number } from '../values.ts'
 
 /** Largest number of values in a column of a universe. */
 export const LARGEST_WIRE_UNIVERSE = 10_000
@@ -195,22 +195,18 @@ const columnFacts = {
     ),
   sensitivity: z
     .strictObject({
-      bounded: z.number().describe('Largest difference between two worlds that differ by `changed` people.'),
-      unbounded: z
-        .number()
-        .describe(
-          'Largest difference between a world and a dataset with `changed` people more or fewer. The noise is calibrated ' +
-            'to it.',
-        ),
+      bounded: number('Largest difference between two worlds that differ by `changed` people.'),
+      unbounded: number(
+        'Largest difference between a world and a dataset with `changed` people more or fewer. The noise is calibrated ' +
+          'to it.',
+      ),
     })
     .describe('L1 sensitivity over all worlds.'),
-  largestDifference: z.number().describe('Largest difference between the answers of two worlds.'),
-  upperBoundHolds: z
-    .boolean()
-    .describe(
-      'True if the upper bound holds for every world, that is if the bounded sensitivity reaches the largest difference. ' +
-        'The tight bound always holds.',
-    ),
+  largestDifference: number('Largest difference between the answers of two worlds.'),
+  upperBoundHolds: boolean(
+    'True if the upper bound holds for every world, that is if the bounded sensitivity reaches the largest difference. ' +
+      'The tight bound always holds.',
+  ),
   largestPrior: probability.describe(
     'Prior probability of the most likely world. The risk is never smaller.',
   ),
