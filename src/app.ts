@@ -5,7 +5,6 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { auditRoutes } from '../routes/answers/audit.ts'
 import { populationBatchesRoutes } from '../routes/answers/population-batches.ts'
 import { queriesRoutes } from '../routes/answers/queries.ts'
-import { releaseTablesRoutes } from '../routes/answers/release-tables.ts'
 import { releaseViewsRoutes } from '../routes/answers/release-views.ts'
 import { releasesRoutes } from '../routes/answers/releases.ts'
 import { sparseVectorRoutes } from '../routes/answers/sparse-vector.ts'
@@ -15,7 +14,6 @@ import { budgetsRoutes } from '../routes/budgets/budgets.ts'
 import { ledgerRoutes } from '../routes/budgets/ledger.ts'
 import { populationsRoutes } from '../routes/budgets/populations.ts'
 import { connectionsRoutes } from '../routes/datasets/connections.ts'
-import { datasetChangesRoutes } from '../routes/datasets/dataset-changes.ts'
 import { datasetsRoutes } from '../routes/datasets/datasets.ts'
 import { draftsRoutes } from '../routes/datasets/drafts.ts'
 import { dummyRoutes } from '../routes/datasets/dummy.ts'
@@ -60,7 +58,6 @@ type PartsOf<Routes> = Routes extends FastifyPluginAsyncZod<infer Parts> ? Parts
 /** All parts of the service, opened by `server.ts`. */
 export type AppDependencies = PartsOf<typeof connectionsRoutes> &
   PartsOf<typeof datasetsRoutes> &
-  PartsOf<typeof datasetChangesRoutes> &
   PartsOf<typeof draftsRoutes> &
   PartsOf<typeof dummyRoutes> &
   PartsOf<typeof ingestionsRoutes> &
@@ -135,10 +132,9 @@ async function registerRoutes(
 
   await app.register(operationRoutes, { ready, verification, connections })
   if (metricsAccess !== undefined) await app.register(metricsRoutes, { metrics, metricsAccess })
-  await app.register(datasetsRoutes, { catalog, ledger, connections })
+  await app.register(datasetsRoutes, { catalog, ledger, connections, registry })
   await app.register(registrationsRoutes, { ledger, registry, coverage })
   await app.register(versionsRoutes, { catalog, registry, coverage })
-  await app.register(datasetChangesRoutes, { registry })
   await app.register(ingestionsRoutes, { registry })
   await app.register(connectionsRoutes, { connections })
   await app.register(sourcesRoutes, { uploads, uploadMaxBytes })
@@ -154,7 +150,6 @@ async function registerRoutes(
   await app.register(queriesRoutes, { ...answering, ...versions, dummies })
   await app.register(populationBatchesRoutes, { ...answering, ...versions })
   await app.register(releasesRoutes, { ledger })
-  await app.register(releaseTablesRoutes, { ledger, plotPool })
   await app.register(sqlRoutes, { ...answering, ...versions, dummies, sqlPool })
   await app.register(dummyRoutes, { catalog, dummies })
   await app.register(sparseVectorRoutes, { ...answering, ...versions })

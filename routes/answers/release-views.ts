@@ -1,18 +1,26 @@
+import { Readable } from 'node:stream'
+import fastifyAccepts from '@fastify/accepts'
+import type { FastifyReply } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { answer, batchAnswer } from '../../schemas/answers/answer.ts'
-import { postprocessing, releaseParameters } from '../../schemas/answers/releases.ts'
+import {
+  postprocessing,
+  releaseParameters,
+  tablesOfRelease,
+  tablesQuery,
+} from '../../schemas/answers/releases.ts'
 import { picture, releasePlotQuery } from '../../schemas/studies/plots.ts'
 import { jsonText } from '../../schemas/values.ts'
 import { postprocessRelease } from '../../src/answers/documents/postprocessing.ts'
+import { tablesCsv, tablesJson } from '../../src/answers/documents/tables.ts'
 import type { Catalog } from '../../src/datasets/catalog/catalog.ts'
 import { principalOf } from '../../src/http/access/roles.ts'
 import { sendAnswer, termsOf } from '../../src/http/caller.ts'
 import type { Releases } from '../../src/ledger/contract/releases.ts'
 import type { StudyPool } from '../../src/studies/pools.ts'
 import { PLOT_TIMEOUT_MS, sendPicture } from '../studies/plots.ts'
-import { TABLES_TIMEOUT_MS } from './release-tables.ts'
-import { requireRelease } from './releases.ts'
+import { prefersCsv, requireRelease } from './releases.ts'
 
 interface ReleaseViewsOptions {
   readonly catalog: Catalog
@@ -20,16 +28,24 @@ interface ReleaseViewsOptions {
   readonly plotPool: StudyPool
 }
 
+/** Time limit for estimating the tables of a release. */
+const TABLES_TIMEOUT_MS = 60_000
+
 const processed = jsonText(
   'The release with post-processed values. Its cost is the one that was paid.',
   z.union([answer, batchAnswer]),
 )
 
-/** Stored releases in another form: post-processed, or as a picture. Both cost nothing and read no data. */
+/**
+ * Stored releases in another form: post-processed, as a picture, or as the tables that follow from the stored integers of
+ * marginals. All cost nothing and read no data.
+ */
 export const releaseViewsRoutes: FastifyPluginAsyncZod<ReleaseViewsOptions> = async (
   app,
   { catalog, ledger, plotPool },
 ) => {
+  await app.register(fastifyAccepts)
+
   app.post('/v1/releases/:id/postprocess', {
     config: { roles: ['analyst', 'auditor', 'custodian'] },
     schema: {
@@ -80,6 +96,33 @@ export const releaseViewsRoutes: FastifyPluginAsyncZod<ReleaseViewsOptions> = as
       return sendPicture(reply, await plotPool.run('draw', drawing, asked))
     },
   })
+
+  app.get('/v1/releases/:id/tables', {
+    config: { roles: ['analyst', 'auditor', 'custodian'] },
+    schema: {
+      tags: ['Queries'],
+      operationId: 'getReleaseTables',
+      summary: 'Get the tables of a release',
+      description:
+        'Returns the tables of a release of kind `marginals`, as JSON or CSV, also those that are too large for its answer. They ' +
+        'are estimated from the integers that were measured: costs nothing and reads no data.',
+      params: releaseParameters,
+      querystring: tablesQuery,
+      response: { 200: tablesOfRelease },
+    },
+    handler: async (request, reply) => {
+      const terms = termsOf(request, reply, TABLES_TIMEOUT_MS)
+      const { columns, format } = request.query
+      const { answer: stored } = await requireRelease(ledger, principalOf(request), request.params.id)
+      const released = await plotPool.run('tables', { stored, only: columns }, terms)
+      if (!prefersCsv(request, reply, format))
+        return sendPieces(reply.type('application/json'), tablesJson(released))
+      const asFile = reply
+        .type('text/csv; charset=utf-8; header=present')
+        .header('content-disposition', 'attachment; filename="tables.csv"')
+      return sendPieces(asFile, tablesCsv(released))
+    },
+  })
 }
 
 type Processing = Pick<z.output<typeof releasePlotQuery>, 'round' | 'nonNegative'>
@@ -92,4 +135,9 @@ function drawnRelease(answer: string, { round, nonNegative }: Processing): strin
   if (round === undefined && nonNegative === undefined) return answer
   const asked = { round: round === 'true', nonNegative: nonNegative === 'true' }
   return JSON.stringify(postprocessRelease(answer, asked))
+}
+
+/** Sends a text in pieces. Its schema only documents it. */
+function sendPieces(reply: FastifyReply, pieces: Generator<string>): FastifyReply {
+  return reply.send(Readable.from(pieces))
 }

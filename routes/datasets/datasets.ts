@@ -1,5 +1,12 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
-import { dataset, datasetList, datasetParameters } from '../../schemas/datasets/dataset.ts'
+import { z } from 'zod'
+import {
+  changedDatasetParameters,
+  dataset,
+  datasetList,
+  datasetParameters,
+  descriptionChange,
+} from '../../schemas/datasets/dataset.ts'
 import { pageQuery } from '../../schemas/values.ts'
 import { readSuspensionReason } from '../../src/answers/attempt.ts'
 import { coverageStatement } from '../../src/answers/documents/coverage.ts'
@@ -8,6 +15,7 @@ import { derivedFacts } from '../../src/core/dataset/derived-facts.ts'
 import type { CatalogEntry } from '../../src/core/dataset/entry.ts'
 import type { Catalog } from '../../src/datasets/catalog/catalog.ts'
 import type { WatchedConnections } from '../../src/datasets/connections/watch.ts'
+import type { Registry } from '../../src/datasets/registration/registry.ts'
 import { requireDataset } from '../../src/http/access/permitted-datasets.ts'
 import { mayUse, type Principal } from '../../src/http/access/principal.ts'
 import { EVERYONE, principalOf } from '../../src/http/access/roles.ts'
@@ -19,12 +27,13 @@ interface DatasetsOptions {
   readonly catalog: Catalog
   readonly ledger: Chain & Suspensions
   readonly connections: Pick<WatchedConnections, 'isReachable'>
+  readonly registry: Pick<Registry, 'describe' | 'withdraw'>
 }
 
-/** Public facts of datasets. */
+/** Public facts of datasets, changes of their descriptions, and their withdrawal. */
 export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (
   app,
-  { catalog, ledger, connections },
+  { catalog, ledger, connections, registry },
 ) => {
   const tags = ['Datasets']
 
@@ -70,6 +79,43 @@ export const datasetsRoutes: FastifyPluginAsyncZod<DatasetsOptions> = async (
     handler: async (request) => {
       const principal = principalOf(request)
       return presentFacts(requireDataset(catalog, principal, request.params.dataset), principal)
+    },
+  })
+
+  app.patch('/v1/datasets/:dataset', {
+    config: { roles: ['custodian'] },
+    schema: {
+      tags: ['Registration'],
+      operationId: 'describeDataset',
+      summary: 'Change the title and the descriptions of a dataset',
+      description:
+        'Changes texts on which no answer depends: the title, the description, and the descriptions and units of columns. ' +
+        'Everything else that was declared stays.',
+      params: changedDatasetParameters,
+      body: descriptionChange,
+      response: { 200: dataset },
+    },
+    handler: async (request) => {
+      const { params, body } = request
+      return publicFacts(await registry.describe(params.dataset, body, principalOf(request).name))
+    },
+  })
+
+  app.delete('/v1/datasets/:dataset', {
+    config: { roles: ['custodian'] },
+    schema: {
+      tags: ['Registration'],
+      operationId: 'withdrawDataset',
+      summary: 'Withdraw a dataset',
+      description:
+        'Removes the ingested rows. The budget and its ledger remain: a dataset registered again under this id ' +
+        'continues with the same budget.',
+      params: changedDatasetParameters,
+      response: { 204: z.null().describe('The dataset was withdrawn.') },
+    },
+    handler: async (request, reply) => {
+      await registry.withdraw(request.params.dataset, principalOf(request).name)
+      return reply.code(204).send(null)
     },
   })
 }

@@ -1029,26 +1029,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/releases/{id}/tables": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Get the tables of a release
-         * @description Returns the tables of a release of kind `marginals`, as JSON or CSV, also those that are too large for its answer. They are estimated from the integers that were measured: costs nothing and reads no data.
-         */
-        get: operations["getReleaseTables"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/v1/datasets/{dataset}/sql": {
         parameters: {
             query?: never;
@@ -1401,6 +1381,26 @@ export interface paths {
          * @description Plots the values of a release with their half-widths as error bars. Costs nothing and reads no data. A release with several values of different units, and a batch, has a panel for each, at most 12. Values by consecutive periods and cumulative counts are lines with bands, cut at the declared range. Of more than 60 values the largest are drawn, and of tables of every few columns the first 12, or the one whose `columns` are given. With `round` or `nonNegative` the values are post-processed first. The error of a quantile is a rank, and stated in words. Analysts plot their own releases, auditors and custodians all.
          */
         get: operations["plotRelease"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/releases/{id}/tables": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the tables of a release
+         * @description Returns the tables of a release of kind `marginals`, as JSON or CSV, also those that are too large for its answer. They are estimated from the integers that were measured: costs nothing and reads no data.
+         */
+        get: operations["getReleaseTables"];
         put?: never;
         post?: never;
         delete?: never;
@@ -9360,37 +9360,6 @@ export interface operations {
             "5XX": components["responses"]["Failed"];
         };
     };
-    getReleaseTables: {
-        parameters: {
-            query?: {
-                /** @description Names of the columns of one table, separated by commas. Default: all tables. */
-                columns?: string;
-                /** @description Format of the tables. Default: `csv` for a request that prefers it by `Accept`, otherwise `json`. */
-                format?: "json" | "csv";
-            };
-            header?: never;
-            path: {
-                /** @description The `id` of an answer or a session. */
-                id: components["parameters"]["Id"];
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The tables. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ReleasedTables"];
-                    "text/csv": string;
-                };
-            };
-            "4XX": components["responses"]["Refused"];
-            "5XX": components["responses"]["Failed"];
-        };
-    };
     answerSql: {
         parameters: {
             query?: {
@@ -9972,6 +9941,37 @@ export interface operations {
                 };
             };
             304: components["responses"]["NotModified"];
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    getReleaseTables: {
+        parameters: {
+            query?: {
+                /** @description Names of the columns of one table, separated by commas. Default: all tables. */
+                columns?: string;
+                /** @description Format of the tables. Default: `csv` for a request that prefers it by `Accept`, otherwise `json`. */
+                format?: "json" | "csv";
+            };
+            header?: never;
+            path: {
+                /** @description The `id` of an answer or a session. */
+                id: components["parameters"]["Id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The tables. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReleasedTables"];
+                    "text/csv": string;
+                };
+            };
             "4XX": components["responses"]["Refused"];
             "5XX": components["responses"]["Failed"];
         };

@@ -82,7 +82,6 @@ test('it is OpenAPI 3.1 and lists every operation', () => {
     'post /v1/populations/{population}/queries/batch/preview',
     'get /v1/releases',
     'get /v1/releases/{id}',
-    'get /v1/releases/{id}/tables',
     'post /v1/datasets/{dataset}/sql',
     'post /v1/datasets/{dataset}/sql/preview',
     'get /v1/datasets/{dataset}/dummy',
@@ -101,6 +100,7 @@ test('it is OpenAPI 3.1 and lists every operation', () => {
     'get /v1/datasets/{dataset}/plots/noisy-table',
     'post /v1/releases/{id}/postprocess',
     'get /v1/releases/{id}/plot',
+    'get /v1/releases/{id}/tables',
   ])
 })
 
