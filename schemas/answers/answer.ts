@@ -679,14 +679,16 @@ const measurement = string(
   'Identifies what was measured. Releases that show the same measurement, such as shared ones, state the same.',
 ).optional()
 
+/** The version of a dataset that a document is about. */
+const ofVersion = { dataset: datasetId, datasetVersion: z.string() }
+
+/** How accurate an answer is, and why. */
+const precision = { noise, accuracy, contribution, coverage: coverageReport }
+
 /** Fields of an answer to a query, whether it is stored or about made-up rows. */
 export const answerFacts = {
-  dataset: datasetId,
-  datasetVersion: z.string(),
-  noise,
-  accuracy,
-  contribution,
-  coverage: coverageReport,
+  ...ofVersion,
+  ...precision,
   question: askedQuery.optional(),
   measurement,
   inference,
@@ -792,30 +794,19 @@ const offers = z
 /** Response to a preview of a query. */
 export const preview = z
   .strictObject({
-    dataset: datasetId,
-    datasetVersion: z.string(),
+    ...ofVersion,
     kind,
-    noise,
-    accuracy,
-    contribution,
-    coverage: coverageReport,
+    ...precision,
     ...offered,
     offers,
     disclosureRisk: releaseRisk,
   })
   .meta({ id: 'Preview', description: 'Cost, accuracy and disclosure risk of a query.' })
 
-const queryOfBatch = {
-  noise,
-  accuracy,
-  contribution,
-  coverage: coverageReport,
-  price: amount.describe('Cost of the query on its own.'),
-}
+const queryOfBatch = { ...precision, price: amount.describe('Cost of the query on its own.') }
 
 export const batchFacts = {
-  dataset: datasetId,
-  datasetVersion: z.string(),
+  ...ofVersion,
   disjoint: listOf(listOf(z.int().min(0).max(MAX_BATCH_QUERIES))).describe(
     'Groups of queries, by position, that no row can affect together. Each group costs as much as its most expensive ' +
       'query; with change-one neighbours, as its two most expensive queries. Where people have several rows, a group that ' +

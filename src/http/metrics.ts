@@ -77,6 +77,11 @@ export const METRICS = {
   sotto_dataset_suspended: '1 while failures suspend the dataset.',
 } as const
 
+/** The name and the help of a metric, and the registry that it belongs to. */
+function metricOf(registry: Registry, name: keyof typeof METRICS) {
+  return { name, help: METRICS[name], registers: [registry] }
+}
+
 /** Rounds a duration in seconds up to a bound. */
 function coarse(seconds: number): number {
   return COARSE_BOUNDS.find((bound) => seconds <= bound) ?? 60
@@ -91,24 +96,18 @@ export function createMetrics(): Metrics {
   collectDefaultMetrics({ register: registry })
   const labelNames = ['method', 'route', 'status'] as const
   const durations = new Histogram({
-    name: 'sotto_http_request_duration_seconds',
-    help: METRICS.sotto_http_request_duration_seconds,
+    ...metricOf(registry, 'sotto_http_request_duration_seconds'),
     labelNames,
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
-    registers: [registry],
   })
   const answerDurations = new Histogram({
-    name: 'sotto_answer_duration_seconds',
-    help: METRICS.sotto_answer_duration_seconds,
+    ...metricOf(registry, 'sotto_answer_duration_seconds'),
     labelNames,
     buckets: COARSE_BOUNDS,
-    registers: [registry],
   })
   const waits = new Histogram({
-    name: 'sotto_queue_wait_seconds',
-    help: METRICS.sotto_queue_wait_seconds,
+    ...metricOf(registry, 'sotto_queue_wait_seconds'),
     buckets: COARSE_BOUNDS,
-    registers: [registry],
   })
   const { ledgerObserver, known } = observeInto(registry)
   let refresh: (() => Promise<void>) | undefined
@@ -147,22 +146,16 @@ function observeInto(registry: Registry): {
   readonly known: (dataset: string) => void
 } {
   const charges = new Counter({
-    name: 'sotto_charges_total',
-    help: METRICS.sotto_charges_total,
+    ...metricOf(registry, 'sotto_charges_total'),
     labelNames: ['dataset', 'outcome'],
-    registers: [registry],
   })
   const failures = new Counter({
-    name: 'sotto_failures_total',
-    help: METRICS.sotto_failures_total,
+    ...metricOf(registry, 'sotto_failures_total'),
     labelNames: ['dataset', 'counted'],
-    registers: [registry],
   })
   const commits = new Histogram({
-    name: 'sotto_ledger_commit_seconds',
-    help: METRICS.sotto_ledger_commit_seconds,
+    ...metricOf(registry, 'sotto_ledger_commit_seconds'),
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
-    registers: [registry],
   })
   return {
     ledgerObserver: {
@@ -183,7 +176,7 @@ function gaugeIn<Label extends string>(
   name: keyof typeof METRICS,
   ...labelNames: readonly Label[]
 ): Gauge<Label> {
-  return new Gauge({ name, help: METRICS[name], labelNames, registers: [registry] })
+  return new Gauge({ ...metricOf(registry, name), labelNames })
 }
 
 /** Adds gauges of the state of the service; returns a function that reads it. */

@@ -1,27 +1,19 @@
 import type { Socket } from 'node:net'
 import type { FastifyBaseLogger, FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import type { problem } from '../../schemas/service/problem.ts'
 import { AnswerFailure, isOutage, OUTAGE_RETRY_SECONDS, QuestionFailure } from '../answers/failure.ts'
 import { DocumentsFault } from '../ledger/documents/fault.ts'
 import { LedgerFault } from '../ledger/fault.ts'
 import { defined } from '../privacy/defined.ts'
 import { PROBLEMS, type ProblemCode } from '../privacy/problems.ts'
 import { type FieldError, Refusal, type RefusalFacts } from '../privacy/refusal.ts'
+import type { Wire } from '../privacy/wire.ts'
 import { KeyFileFault } from './access/keys/key-file.ts'
 import type { AllowedMethods } from './allowed-methods.ts'
 import { CONTENT_POLICY_TEXT } from './headers.ts'
 
 /** Problem document (RFC 9457). */
-export interface Problem {
-  readonly type: string
-  readonly title: string
-  readonly status: number
-  readonly code: ProblemCode
-  readonly detail: string
-  readonly errors?: readonly FieldError[]
-  /** Absent if the bytes were not an HTTP request. */
-  readonly requestId?: string
-  readonly [fact: string]: unknown
-}
+export type Problem = Wire<typeof problem> & { readonly code: ProblemCode }
 
 interface ProblemParts {
   readonly code: ProblemCode

@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import type { Chain } from '../contract/chain.ts'
 import type { Sessions } from '../contract/sessions.ts'
 import type { SoundVerification, Verification } from '../protocol/verifier/verifier.ts'
-import { countCharges, EVENTS_PAGE, type Pace, verifyLedger, verifyTail } from '../verification.ts'
+import { countCharges, type Pace, verifyLedger, verifyTail } from '../verification.ts'
 import { type Checkpoint, readCheckpoint, removeCheckpoint, writeCheckpoint } from './checkpoint.ts'
 
 /** Extent of the verification so far: from the checkpoint of an earlier one, or from the first event of every chain. */
@@ -196,7 +196,7 @@ function verifiedEvents(results: ReadonlyMap<string, SoundVerification>): number
 function backgroundPace(signal: AbortSignal): Pace {
   let resumedAt = performance.now()
   return {
-    eventsPage: Math.min(EVENTS_PAGE, BACKGROUND_EVENTS_PAGE),
+    eventsPage: BACKGROUND_EVENTS_PAGE,
     async pause() {
       const workedMs = performance.now() - resumedAt
       await sleep(PAUSE_PER_WORK * workedMs, undefined, { signal })
