@@ -15,6 +15,15 @@ export function boolean(description: string) {
   return z.boolean().describe(description)
 }
 
+/** An object of these fields and no others, which the OpenAPI document has under a name, with a description. */
+export function object<const Fields extends z.core.$ZodLooseShape>(
+  id: string,
+  description: string,
+  fields: Fields,
+) {
+  return z.strictObject(fields).meta({ id, description })
+}
+
 /** List of a response. */
 export function listOf<Item extends z.ZodType>(item: Item) {
   return z.array(item).readonly()

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { amount, debit, priceOfReplay, receipt } from '../budgets/budget.ts'
 import { coverage, datasetId } from '../datasets/dataset.ts'
-import { boolean, listOf, neighbours, number, string, time } from '../values.ts'
+import { boolean, listOf, neighbours, number, object, string, time } from '../values.ts'
 import { releaseRisk } from './disclosure.ts'
 import { batch, MAX_BATCH_QUERIES, QUERY_KINDS } from './query.ts'
 
@@ -76,50 +76,44 @@ const coefficient = {
 }
 
 /** Result of kinds whose value is always a number. */
-const numberResult = z
-  .strictObject({ value: z.number() })
-  .meta({ id: 'NumberResult', description: 'Noisy number.' })
+const numberResult = object('NumberResult', 'Noisy number.', { value: z.number() })
 
-const valueResult = z
-  .strictObject({ value: shownValue })
-  .meta({ id: 'ValueResult', description: 'Noisy value in the unit of a column.' })
+const valueResult = object('ValueResult', 'Noisy value in the unit of a column.', { value: shownValue })
 
 const clampBounds = { lower: shownValue, upper: shownValue }
 
-const clampError = z
-  .strictObject({
-    noise: number('Half-width of the answer, as a preview would state it, within a few per cent.'),
-    bias: number(
-      'What clamping cuts off at both ends together, estimated from the bands with more rows than `rowsToAppear`.',
-    ),
-    total: number('`noise` and `bias` added up.'),
-  })
-  .meta({ id: 'ClampError', description: 'Error of an answer with a clamp, in the unit of the answer.' })
+const clampError = object('ClampError', 'Error of an answer with a clamp, in the unit of the answer.', {
+  noise: number('Half-width of the answer, as a preview would state it, within a few per cent.'),
+  bias: number(
+    'What clamping cuts off at both ends together, estimated from the bands with more rows than `rowsToAppear`.',
+  ),
+  total: number('`noise` and `bias` added up.'),
+})
 
-const clamps = z
-  .strictObject({
-    nextEpsilon: number('Epsilon of the sum or mean that the errors are about.'),
-    candidates: listOf(
-      z.strictObject({
-        ...clampBounds,
-        shareBeyond: number(
-          'Share of the rows beyond the clamp, among the bands with more rows than `rowsToAppear`.',
-        ),
-        sum: clampError.optional().describe('Absent for dates and timestamps.'),
-        mean: clampError,
-      }),
-    ).describe('The clamps to choose from: of any two, the one with less noise cuts off more.'),
-    recommended: z
-      .strictObject({
-        sum: z.strictObject(clampBounds).optional(),
-        mean: z.strictObject(clampBounds).optional(),
-      })
-      .describe('The clamps with the least `total`. None if no band has more rows than `rowsToAppear`.'),
-  })
-  .meta({ id: 'Clamps', description: 'Clamps for a next sum or mean, computed from the noisy counts.' })
+const clamps = object('Clamps', 'Clamps for a next sum or mean, computed from the noisy counts.', {
+  nextEpsilon: number('Epsilon of the sum or mean that the errors are about.'),
+  candidates: listOf(
+    z.strictObject({
+      ...clampBounds,
+      shareBeyond: number(
+        'Share of the rows beyond the clamp, among the bands with more rows than `rowsToAppear`.',
+      ),
+      sum: clampError.optional().describe('Absent for dates and timestamps.'),
+      mean: clampError,
+    }),
+  ).describe('The clamps to choose from: of any two, the one with less noise cuts off more.'),
+  recommended: z
+    .strictObject({
+      sum: z.strictObject(clampBounds).optional(),
+      mean: z.strictObject(clampBounds).optional(),
+    })
+    .describe('The clamps with the least `total`. None if no band has more rows than `rowsToAppear`.'),
+})
 
-const contributions = z
-  .strictObject({
+const contributions = object(
+  'WeighedContributions',
+  'Bounds `rows` for the `contribution` of a next question, computed from the noisy counts.',
+  {
     nextEpsilon: number('Epsilon of the count that the noise is about.'),
     candidates: listOf(
       z.strictObject({
@@ -132,103 +126,86 @@ const contributions = z
       }),
     ),
     recommended: z.strictObject({ rows: z.int() }).describe('The bound with the least `total`.'),
-  })
-  .meta({
-    id: 'WeighedContributions',
-    description: 'Bounds `rows` for the `contribution` of a next question, computed from the noisy counts.',
-  })
+  },
+)
 
-const tableResult = z
-  .strictObject({
-    cells: listOf(z.strictObject({ key: cellKey, value: z.number() })),
-    clamps: clamps.exactOptional().describe('Only for `bounds`.'),
-    contributions: contributions.exactOptional().describe('Only for `contributionProfile`.'),
-  })
-  .meta({ id: 'TableResult', description: 'Noisy count of each cell.' })
+const tableResult = object('TableResult', 'Noisy count of each cell.', {
+  cells: listOf(z.strictObject({ key: cellKey, value: z.number() })),
+  clamps: clamps.exactOptional().describe('Only for `bounds`.'),
+  contributions: contributions.exactOptional().describe('Only for `contributionProfile`.'),
+})
 
-const groupsResult = z
-  .strictObject({
-    groups: listOf(
-      z.strictObject({
-        key: cellKey,
-        values: z
-          .record(
-            z.string(),
-            z.strictObject({
-              value: shownValue,
-              halfWidth: z.number(),
-              interval,
-              unit: z
-                .literal('rows')
-                .optional()
-                .describe('Present for a quantile: the half-width is a number of rows.'),
-            }),
-          )
-          .describe(
-            'Values by statistic, in the order of the query. A statistic is named by its kind, or by its kind and ' +
-              'column, such as `count` and `mean_Age`.',
-          ),
-      }),
-    ),
-  })
-  .meta({ id: 'GroupsResult', description: 'Noisy statistics of each group.' })
+const groupsResult = object('GroupsResult', 'Noisy statistics of each group.', {
+  groups: listOf(
+    z.strictObject({
+      key: cellKey,
+      values: z
+        .record(
+          z.string(),
+          z.strictObject({
+            value: shownValue,
+            halfWidth: z.number(),
+            interval,
+            unit: z
+              .literal('rows')
+              .optional()
+              .describe('Present for a quantile: the half-width is a number of rows.'),
+          }),
+        )
+        .describe(
+          'Values by statistic, in the order of the query. A statistic is named by its kind, or by its kind and ' +
+            'column, such as `count` and `mean_Age`.',
+        ),
+    }),
+  ),
+})
 
-const regressionResult = z
-  .strictObject({
-    intercept: z.strictObject(coefficient),
-    coefficients: listOf(z.strictObject({ column: z.string(), ...coefficient })).describe(
-      'Coefficients in the order of the predictors, in units of the outcome for each unit of the predictor.',
-    ),
-    ridge: number('Ridge that was added.'),
-  })
-  .meta({ id: 'RegressionResult', description: 'Coefficients of a linear regression.' })
+const regressionResult = object('RegressionResult', 'Coefficients of a linear regression.', {
+  intercept: z.strictObject(coefficient),
+  coefficients: listOf(z.strictObject({ column: z.string(), ...coefficient })).describe(
+    'Coefficients in the order of the predictors, in units of the outcome for each unit of the predictor.',
+  ),
+  ridge: number('Ridge that was added.'),
+})
 
-const selectionResult = z
-  .strictObject({
-    selected: listOf(
-      z.strictObject({
-        candidate: cellLabel,
-        gap: number('Noisy number of rows by which the candidate exceeds the next one.').optional(),
-      }),
-    ).describe('Selected candidates, best first.'),
-  })
-  .meta({ id: 'SelectionResult', description: 'Selected candidates.' })
+const selectionResult = object('SelectionResult', 'Selected candidates.', {
+  selected: listOf(
+    z.strictObject({
+      candidate: cellLabel,
+      gap: number('Noisy number of rows by which the candidate exceeds the next one.').optional(),
+    }),
+  ).describe('Selected candidates, best first.'),
+})
 
-const percentilesResult = z
-  .strictObject({
-    percentiles: listOf(z.strictObject({ p: z.number(), value: shownValue })),
-  })
-  .meta({ id: 'PercentilesResult', description: 'Percentiles, in the order of the query.' })
+const percentilesResult = object('PercentilesResult', 'Percentiles, in the order of the query.', {
+  percentiles: listOf(z.strictObject({ p: z.number(), value: shownValue })),
+})
 
-const keysResult = z
-  .strictObject({
-    keys: listOf(z.strictObject({ key: z.string(), count: z.number().optional() })),
-    truncated: boolean('True if there were more keys than an answer may contain.'),
-  })
-  .meta({ id: 'KeysResult', description: 'Frequent values of a free-text column.' })
+const keysResult = object('KeysResult', 'Frequent values of a free-text column.', {
+  keys: listOf(z.strictObject({ key: z.string(), count: z.number().optional() })),
+  truncated: boolean('True if there were more keys than an answer may contain.'),
+})
 
-const marginalsResult = z
-  .strictObject({
-    columns: listOf(z.strictObject({ column: z.string(), labels: listOf(cellLabel) })).describe(
-      'The columns, with the labels of their cells.',
-    ),
-    tables: listOf(
-      z.strictObject({
-        columns: listOf(z.string()),
-        cells: z.int().describe('Number of cells.'),
-        halfWidth: number('Half-width of each cell, with the stated confidence.'),
-        rootMeanSquaredError: number('Standard deviation of the noise of each cell.'),
-        values: listOf(z.number())
-          .optional()
-          .describe(
-            'Noisy count of each cell of the cross product of the labels; the labels of the last column change fastest. ' +
-              'Absent if all tables together have more cells than an answer may contain: get them at ' +
-              '`/v1/releases/{id}/tables`.',
-          ),
-      }),
-    ),
-  })
-  .meta({ id: 'MarginalsResult', description: 'Noisy tables that agree with each other.' })
+const marginalsResult = object('MarginalsResult', 'Noisy tables that agree with each other.', {
+  columns: listOf(z.strictObject({ column: z.string(), labels: listOf(cellLabel) })).describe(
+    'The columns, with the labels of their cells.',
+  ),
+  tables: listOf(
+    z.strictObject({
+      columns: listOf(z.string()),
+      cells: z.int().describe('Number of cells.'),
+      halfWidth: number('Half-width of each cell, with the stated confidence.'),
+      rootMeanSquaredError: number('Standard deviation of the noise of each cell.'),
+      values: listOf(z.number())
+        .optional()
+        .describe(
+          'Noisy count of each cell of the cross product of the labels; the labels of the last column change fastest. ' +
+            'Absent if all tables together have more cells than an answer may contain: get them at ' +
+            '`/v1/releases/{id}/tables`.',
+        ),
+    }),
+  ),
+})
 
 /** The noisy integers of each measured table. */
 export const measuredTables = listOf(z.union([listOf(z.int()), z.string()])).describe(
@@ -314,37 +291,29 @@ const statisticName = {
 }
 
 const additiveNoise = [
-  z
-    .strictObject({ ...additive, ...statisticNoise })
-    .meta({ id: 'StatisticNoise', description: 'Noise of one sum or count.' }),
-  z
-    .strictObject({
-      ...additive,
-      statistics: listOf(z.strictObject({ ...statisticName, ...statisticNoise, epsilon: share.optional() })),
-    })
-    .meta({ id: 'StatisticsNoise', description: 'Noise of several sums and counts.' }),
+  object('StatisticNoise', 'Noise of one sum or count.', { ...additive, ...statisticNoise }),
+  object('StatisticsNoise', 'Noise of several sums and counts.', {
+    ...additive,
+    statistics: listOf(z.strictObject({ ...statisticName, ...statisticNoise, epsilon: share.optional() })),
+  }),
 ] as const
 
-const quantileNoise = z
-  .strictObject({
-    mechanism: z.literal('exponential'),
-    neighbours,
-    quantiles: listOf(
-      z.strictObject({
-        statistic: string('Name of the statistic of groups.').optional(),
-        p: z.number().optional(),
-        rank: number(
-          'Only for minimum and maximum: the answer targets the value of this rank from the end.',
-        ).optional(),
-        scale: number(
-          'A grid point whose score is lower by this amount is e times less likely to be chosen.',
-        ),
-        sensitivity: number('Largest change of a score by one person.'),
-        epsilon: share,
-      }),
-    ),
-  })
-  .meta({ id: 'QuantileNoise', description: 'Noise of quantiles.' })
+const quantileNoise = object('QuantileNoise', 'Noise of quantiles.', {
+  mechanism: z.literal('exponential'),
+  neighbours,
+  quantiles: listOf(
+    z.strictObject({
+      statistic: string('Name of the statistic of groups.').optional(),
+      p: z.number().optional(),
+      rank: number(
+        'Only for minimum and maximum: the answer targets the value of this rank from the end.',
+      ).optional(),
+      scale: number('A grid point whose score is lower by this amount is e times less likely to be chosen.'),
+      sensitivity: number('Largest change of a score by one person.'),
+      epsilon: share,
+    }),
+  ),
+})
 
 const marginalsNoise = z
   .strictObject({
@@ -434,8 +403,11 @@ export const contribution = z
   })
 
 /** What the half-widths of an answer do not cover. */
-export const coverageReport = z
-  .strictObject({
+export const coverageReport = object(
+  'CoverageReport',
+  'What the half-widths do not cover. Where the privacy unit is a person, that are the rows beyond `maxRows`: their share is ' +
+    'that of the whole dataset, and absent where it was not measured.',
+  {
     statement: string('What the half-widths cover and what not, in words.'),
     shareRead: coverage.shape.shareRead.optional(),
     offer: z
@@ -445,13 +417,8 @@ export const coverageReport = z
         'Question that counts people by all of their rows that satisfy the same condition, at the price of its epsilon. Add the ' +
           'condition of a group to ask about the group.',
       ),
-  })
-  .meta({
-    id: 'CoverageReport',
-    description:
-      'What the half-widths do not cover. Where the privacy unit is a person, that are the rows beyond `maxRows`: their share is ' +
-      'that of the whole dataset, and absent where it was not measured.',
-  })
+  },
+)
 
 const unit = z.enum(['rows', 'people', 'days', 'seconds'])
 
@@ -477,8 +444,11 @@ const nullableError = {
   reason: string('Why the half-width is null, and what to do about it.').optional(),
 }
 
-export const accuracy = z
-  .strictObject({
+export const accuracy = object(
+  'Accuracy',
+  'Accuracy of each value, computed without data. Null if it depends on a private number of rows that was not ' +
+    'supposed, or differs between values.',
+  {
     confidence: z.number(),
     ...nullableError,
     interval,
@@ -509,13 +479,8 @@ export const accuracy = z
     statement: string(
       'Only for a selection of keys: what a key needs to appear, in words, and whether any can be expected.',
     ).optional(),
-  })
-  .meta({
-    id: 'Accuracy',
-    description:
-      'Accuracy of each value, computed without data. Null if it depends on a private number of rows that was not ' +
-      'supposed, or differs between values.',
-  })
+  },
+)
 
 const shared = z
   .literal(true)
@@ -584,20 +549,22 @@ const integers = z
       'number for each cell. Later answers can follow from them at no cost.',
   )
 
-const term = z
-  .strictObject({
+const term = object(
+  'InferenceTerm',
+  'A measured integer, by its place in `integers` of a release, and its weight.',
+  {
     release: z.int().min(0).describe('Place in `releases`, from 0.'),
     statistic: z.int().min(0).describe('Place of the list in `integers` of that release.'),
     cell: z.int().min(0).describe('Place in that list.'),
     weight: string('Whole number.'),
-  })
-  .meta({
-    id: 'InferenceTerm',
-    description: 'A measured integer, by its place in `integers` of a release, and its weight.',
-  })
+  },
+)
 
-const inference = z
-  .strictObject({
+const inference = object(
+  'Inference',
+  'How an answer follows from paid releases: the weighted sum of what they measured that is right on average and has the least ' +
+    'variance (best linear unbiased estimate). The weights depend on public facts only, never on answers.',
+  {
     statement: string('From which answers this one follows, in words.'),
     releases: listOf(
       z.strictObject({
@@ -613,14 +580,8 @@ const inference = z
       'The estimate of each sum or count that the answer is made from, in each cell. Its `value` is the sum over the `terms` of weight ' +
         'times measured integer, divided by the `denominator`, exactly, before it is rounded to a double.',
     ),
-  })
-  .meta({
-    id: 'Inference',
-    description:
-      'How an answer follows from paid releases: the weighted sum of what they measured that is right on average and has the least ' +
-      'variance (best linear unbiased estimate). The weights depend on public facts only, never on answers.',
-  })
-  .optional()
+  },
+).optional()
 
 const MEASURED = 'Values and their accuracy before post-processing. Present if the answer is post-processed.'
 
@@ -764,44 +725,40 @@ export const offered = {
   replaysUntil,
 }
 
-const offers = z
-  .strictObject({
-    free: z
-      .union([
-        z.strictObject({ reason: string('Why no answer follows from what you have paid for.') }),
-        z.strictObject({
-          result,
-          accuracy,
-          releases: listOf(z.string()).describe('Ids of the releases that it follows from.'),
-          statement: string('From which answers it follows, in words.'),
-        }),
-      ])
-      .describe('The answer that follows from what you have paid for, at no cost; or why none does.'),
-    topUp: z
-      .union([
-        z.strictObject({ epsilon: number('Epsilon of the new measurement.'), price: amount }),
-        z.strictObject({ reason: string('Why it cannot be bought.') }),
-      ])
-      .optional()
-      .describe(
-        'What a new measurement costs that reaches, together with what you have paid for, the accuracy or the precision of the ' +
-          'epsilon that you ask for. 0 if that is reached already. Absent if nothing follows from what you have paid for.',
-      ),
-    fresh: z.strictObject({ price: amount }).describe('What an answer with noise of its own costs.'),
-  })
-  .meta({ id: 'Offers', description: 'The ways to an answer with their prices; `use` chooses one.' })
+const offers = object('Offers', 'The ways to an answer with their prices; `use` chooses one.', {
+  free: z
+    .union([
+      z.strictObject({ reason: string('Why no answer follows from what you have paid for.') }),
+      z.strictObject({
+        result,
+        accuracy,
+        releases: listOf(z.string()).describe('Ids of the releases that it follows from.'),
+        statement: string('From which answers it follows, in words.'),
+      }),
+    ])
+    .describe('The answer that follows from what you have paid for, at no cost; or why none does.'),
+  topUp: z
+    .union([
+      z.strictObject({ epsilon: number('Epsilon of the new measurement.'), price: amount }),
+      z.strictObject({ reason: string('Why it cannot be bought.') }),
+    ])
+    .optional()
+    .describe(
+      'What a new measurement costs that reaches, together with what you have paid for, the accuracy or the precision of the ' +
+        'epsilon that you ask for. 0 if that is reached already. Absent if nothing follows from what you have paid for.',
+    ),
+  fresh: z.strictObject({ price: amount }).describe('What an answer with noise of its own costs.'),
+})
 
 /** Response to a preview of a query. */
-export const preview = z
-  .strictObject({
-    ...ofVersion,
-    kind,
-    ...precision,
-    ...offered,
-    offers,
-    disclosureRisk: releaseRisk,
-  })
-  .meta({ id: 'Preview', description: 'Cost, accuracy and disclosure risk of a query.' })
+export const preview = object('Preview', 'Cost, accuracy and disclosure risk of a query.', {
+  ...ofVersion,
+  kind,
+  ...precision,
+  ...offered,
+  offers,
+  disclosureRisk: releaseRisk,
+})
 
 const queryOfBatch = { ...precision, price: amount.describe('Cost of the query on its own.') }
 
@@ -817,8 +774,10 @@ export const batchFacts = {
 
 const planOfBatch = batch.shape.plan.unwrap().describe('How the queries are planned.')
 
-const together = z
-  .strictObject({
+const together = object(
+  'MeasuredTogether',
+  'Tables that queries of a batch that is planned together are estimated from: of counts, or of the sums of one column.',
+  {
     sum: z
       .strictObject({ column: z.string(), clamp: z.strictObject(clampBounds).optional() })
       .optional()
@@ -827,85 +786,77 @@ const together = z
     measured: listOf(z.strictObject({ integers: integers.unwrap() })).describe(
       'What was measured, in the order of the tables of `noise`. Later answers can follow from it at no cost.',
     ),
-  })
-  .meta({
-    id: 'MeasuredTogether',
-    description:
-      'Tables that queries of a batch that is planned together are estimated from: of counts, or of the sums of one column.',
-  })
+  },
+)
 
 const PARTS =
   'Present if the plan is `together`: one entry for counts, and one for each column that is summed, under each clamp.'
 
-const plans = z
-  .strictObject({
-    separate: z.strictObject({ price: amount }),
-    together: z.union([
-      z.strictObject({ price: amount }),
-      z.strictObject({ reason: string('Why the queries cannot be planned together.') }),
-    ]),
-  })
-  .meta({ id: 'BatchPlans', description: 'Price of the queries under each plan; `plan` chooses one.' })
+const plans = object('BatchPlans', 'Price of the queries under each plan; `plan` chooses one.', {
+  separate: z.strictObject({ price: amount }),
+  together: z.union([
+    z.strictObject({ price: amount }),
+    z.strictObject({ reason: string('Why the queries cannot be planned together.') }),
+  ]),
+})
 
 /** Batch as it was asked. */
-export const askedBatch = z
-  .strictObject({ ...batch.shape, queries: listOf(askedQuery) })
-  .meta({ id: 'AskedBatch', description: 'Batch as it was asked. It can be sent again as it is.' })
+export const askedBatch = object('AskedBatch', 'Batch as it was asked. It can be sent again as it is.', {
+  ...batch.shape,
+  queries: listOf(askedQuery),
+})
 
 /** Response to a batch, also of GET /v1/releases/{id}. */
-export const batchAnswer = z
-  .strictObject({
-    id: string('Identifies the release. GET /v1/releases/{id} returns it again at no cost.'),
-    ...batchFacts,
-    answers: listOf(answerByKind('AnswerOfBatch', queryOfBatch)).describe(
-      'Answers in the order of the queries.',
-    ),
-    plan: planOfBatch,
-    together: listOf(together).optional().describe(PARTS),
-    question: askedBatch.optional(),
-    measurement,
-    ...debit,
-    price: priceOfReplay,
-    receipt,
-    shared,
-    ...freshness,
-    ...provenance,
-  })
-  .meta({ id: 'BatchAnswer', description: 'Noisy answers to several queries, charged together.' })
+export const batchAnswer = object('BatchAnswer', 'Noisy answers to several queries, charged together.', {
+  id: string('Identifies the release. GET /v1/releases/{id} returns it again at no cost.'),
+  ...batchFacts,
+  answers: listOf(answerByKind('AnswerOfBatch', queryOfBatch)).describe(
+    'Answers in the order of the queries.',
+  ),
+  plan: planOfBatch,
+  together: listOf(together).optional().describe(PARTS),
+  question: askedBatch.optional(),
+  measurement,
+  ...debit,
+  price: priceOfReplay,
+  receipt,
+  shared,
+  ...freshness,
+  ...provenance,
+})
 
 /** Response to a preview of a batch. */
-export const batchPreview = z
-  .strictObject({
-    ...batchFacts,
-    answers: listOf(z.strictObject({ kind, ...queryOfBatch })),
-    plan: planOfBatch,
-    together: listOf(together.omit({ measured: true }))
-      .optional()
-      .describe(PARTS),
-    plans,
-    ...offered,
-    disclosureRisk: releaseRisk,
-  })
-  .meta({ id: 'BatchPreview', description: 'Cost, accuracy and disclosure risk of a batch.' })
+export const batchPreview = object('BatchPreview', 'Cost, accuracy and disclosure risk of a batch.', {
+  ...batchFacts,
+  answers: listOf(z.strictObject({ kind, ...queryOfBatch })),
+  plan: planOfBatch,
+  together: listOf(together.omit({ measured: true }))
+    .optional()
+    .describe(PARTS),
+  plans,
+  ...offered,
+  disclosureRisk: releaseRisk,
+})
 
 /** Response to a batch over a population. */
-export const populationBatchAnswer = z
-  .strictObject({
+export const populationBatchAnswer = object(
+  'PopulationBatchAnswer',
+  'Noisy answers about several datasets of a population, charged together.',
+  {
     population: string('Id of the population.'),
     cost: amount.describe('Sum of the costs of the batches, which the population was debited.'),
     batches: listOf(batchAnswer).describe(
       'The answers in the order of the batches. Each is a release of its own. The last one that was debited now states what is ' +
         'left in the population.',
     ),
-  })
-  .meta({
-    id: 'PopulationBatchAnswer',
-    description: 'Noisy answers about several datasets of a population, charged together.',
-  })
+  },
+)
 
 /** Response to a preview of a batch over a population. */
-export const populationBatchPreview = z
-  .strictObject({
+export const populationBatchPreview = object(
+  'PopulationBatchPreview',
+  'Cost of a batch over several datasets of a population, and the preview of each.',
+  {
     population: offered.population.unwrap().omit({ receipt: true }),
     cost: amount.describe('Sum of the costs of the batches now.'),
     price: amount.describe('Sum of the prices of the batches: what fresh answers cost.'),
@@ -914,8 +865,5 @@ export const populationBatchPreview = z
       'True if the budget and the allotment of each dataset suffice, and those of the population for the sum.',
     ),
     batches: listOf(batchPreview).describe('Each states whether it is affordable alone.'),
-  })
-  .meta({
-    id: 'PopulationBatchPreview',
-    description: 'Cost of a batch over several datasets of a population, and the preview of each.',
-  })
+  },
+)

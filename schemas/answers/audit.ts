@@ -1,12 +1,14 @@
 import { z } from 'zod'
 import { columnName, columns, datasetId, privacyUnit } from '../datasets/dataset.ts'
-import { listOf, neighbours, next } from '../values.ts'
+import { listOf, neighbours, next, object } from '../values.ts'
 import { batch, query } from './query.ts'
 import { sessionQuestion, sessionRequest } from './sparse-vector.ts'
 
 /** GET /v1/audit/datasets */
-export const auditedDatasets = z
-  .strictObject({
+export const auditedDatasets = object(
+  'AuditedDatasets',
+  'Pairs of neighbouring synthetic datasets with all their rows.',
+  {
     datasets: listOf(
       z.strictObject({
         id: datasetId,
@@ -16,11 +18,8 @@ export const auditedDatasets = z
       }),
     ),
     next,
-  })
-  .meta({
-    id: 'AuditedDatasets',
-    description: 'Pairs of neighbouring synthetic datasets with all their rows.',
-  })
+  },
+)
 
 /** Maximum number of releases of each dataset in one request. */
 const MAX_RELEASES = 10_000
@@ -34,21 +33,16 @@ const rows = z
   .max(MAX_PAIR_ROWS)
   .readonly()
 
-const pair = z
-  .strictObject({
-    columns,
-    privacyUnit: privacyUnit.default({ kind: 'row' }),
-    neighbours,
-    rows: rows.describe('Rows of the dataset, each with every declared column.'),
-    neighbourRows: rows.describe(
-      'Rows of its neighbour: one row more or fewer (add-remove), or one row replaced (change-one). With the privacy unit ' +
-        '`person`, one person with all rows. The order of rows has no meaning.',
-    ),
-  })
-  .meta({
-    id: 'AuditedPair',
-    description: 'Two neighbouring synthetic datasets, which exist for the request only.',
-  })
+const pair = object('AuditedPair', 'Two neighbouring synthetic datasets, which exist for the request only.', {
+  columns,
+  privacyUnit: privacyUnit.default({ kind: 'row' }),
+  neighbours,
+  rows: rows.describe('Rows of the dataset, each with every declared column.'),
+  neighbourRows: rows.describe(
+    'Rows of its neighbour: one row more or fewer (add-remove), or one row replaced (change-one). With the privacy unit ' +
+      '`person`, one person with all rows. The order of rows has no meaning.',
+  ),
+})
 
 const session = sessionRequest
   .extend({ questions: z.array(sessionQuestion).min(1).max(MAX_QUESTIONS).readonly() })
@@ -98,9 +92,7 @@ const results = listOf(z.unknown()).describe(
 )
 
 /** Result of POST /v1/audit/releases. */
-export const auditedReleases = z
-  .strictObject({
-    results,
-    neighbourResults: results.optional().describe('Releases of the neighbour. Only for a pair.'),
-  })
-  .meta({ id: 'AuditedReleases', description: 'Fresh releases.' })
+export const auditedReleases = object('AuditedReleases', 'Fresh releases.', {
+  results,
+  neighbourResults: results.optional().describe('Releases of the neighbour. Only for a pair.'),
+})

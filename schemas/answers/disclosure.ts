@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { deltaAmount, epsilonAmount } from '../budgets/budget.ts'
-import { string } from '../values.ts'
+import { object, string } from '../values.ts'
 
 const MOST_CANDIDATES = 1_000_000_000_000
 /** Larger than any dataset. */
@@ -37,9 +37,10 @@ const meaning =
 export const budgetRisk = z.strictObject(facts).meta({ id: 'BudgetRisk', description: meaning })
 
 /** Disclosure risk of a release and of the whole budget. */
-export const releaseRisk = z
-  .strictObject({ ...facts, query: guessed.describe('For this release alone.') })
-  .meta({ id: 'ReleaseRisk', description: meaning })
+export const releaseRisk = object('ReleaseRisk', meaning, {
+  ...facts,
+  query: guessed.describe('For this release alone.'),
+})
 
 /** Number of people or rows among which an adversary chooses, in a query string. */
 export const candidates = z

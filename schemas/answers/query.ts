@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { DEFAULT_CONFIDENCE, MAX_QUERY_EPSILON } from '../../src/privacy/loss.ts'
 import { nearestOf } from '../../src/privacy/rule.ts'
 import { datasetId, expressionText, isoText } from '../datasets/dataset.ts'
-import { boolean, deltaBelow1, number, positive } from '../values.ts'
+import { boolean, deltaBelow1, number, object, positive } from '../values.ts'
 
 /** A column of a question: its name, or an expression. */
 const askedColumn = expressionText.meta({
@@ -59,32 +59,33 @@ const gridValue = z
   .union([z.number(), isoText], 'must be a number, or a date or time in ISO 8601')
   .describe('Number, or a date or time in ISO 8601.')
 
-const comparison = z
-  .strictObject({
-    column: askedColumn,
-    op: z.enum(['=', '!=', '<', '<=', '>', '>=']),
-    value: literal,
-  })
-  .meta({ id: 'Comparison', description: 'Compares a column with a value. False if the column is NULL.' })
+const comparison = object('Comparison', 'Compares a column with a value. False if the column is NULL.', {
+  column: askedColumn,
+  op: z.enum(['=', '!=', '<', '<=', '>', '>=']),
+  value: literal,
+})
 
-const membership = z
-  .strictObject({
+const membership = object(
+  'Membership',
+  'Tests if a column has one of the values. False if the column is NULL.',
+  {
     column: askedColumn,
     op: z.literal('in'),
     values: z.array(literal).min(1).max(MAX_PREDICATE_LIST),
-  })
-  .meta({
-    id: 'Membership',
-    description: 'Tests if a column has one of the values. False if the column is NULL.',
-  })
+  },
+)
 
-const range = z
-  .strictObject({ column: askedColumn, op: z.literal('between'), lower: gridValue, upper: gridValue })
-  .meta({ id: 'Range', description: 'Tests if lower <= column <= upper. False if the column is NULL.' })
+const range = object('Range', 'Tests if lower <= column <= upper. False if the column is NULL.', {
+  column: askedColumn,
+  op: z.literal('between'),
+  lower: gridValue,
+  upper: gridValue,
+})
 
-const missing = z
-  .strictObject({ column: askedColumn, op: z.literal('isNull') })
-  .meta({ id: 'Missing', description: 'Tests if a column is NULL.' })
+const missing = object('Missing', 'Tests if a column is NULL.', {
+  column: askedColumn,
+  op: z.literal('isNull'),
+})
 
 const combination = z
   .strictObject({
@@ -135,17 +136,15 @@ export const where = predicate.refine(
   `must be nested at most ${MAX_PREDICATE_DEPTH} levels deep`,
 )
 
-const clamp = z
-  .strictObject({
+const clamp = object(
+  'Clamp',
+  'Bounds for one question, within the declared bounds of the column and on its grid. Values beyond count as the nearer bound. ' +
+    'Narrower bounds need less noise, but move the statistic itself, which no half-width covers. NULL stays NULL.',
+  {
     lower: gridValue.describe('Smaller values count as this one. Within the declared bounds of the column.'),
     upper: gridValue.describe('Larger values count as this one. Greater than `lower`.'),
-  })
-  .meta({
-    id: 'Clamp',
-    description:
-      'Bounds for one question, within the declared bounds of the column and on its grid. Values beyond count as the nearer bound. ' +
-      'Narrower bounds need less noise, but move the statistic itself, which no half-width covers. NULL stays NULL.',
-  })
+  },
+)
 
 /** A clamp of the one column that a statistic is about. */
 const clampable = {
@@ -174,22 +173,22 @@ const clampableColumns = {
     }),
 }
 
-const binnedColumn = z
-  .strictObject({
-    column: askedColumn,
-    edges: z
-      .array(gridValue)
-      .min(2)
-      .max(1_001)
-      .describe(
-        'Increasing edges. A bin contains its lower edge but not its upper edge; the last bin contains both, so that its ' +
-          'edges may be equal.',
-      ),
-  })
-  .meta({ id: 'BinnedColumn', description: 'Column of numbers, dates or timestamps divided into bins.' })
+const binnedColumn = object('BinnedColumn', 'Column of numbers, dates or timestamps divided into bins.', {
+  column: askedColumn,
+  edges: z
+    .array(gridValue)
+    .min(2)
+    .max(1_001)
+    .describe(
+      'Increasing edges. A bin contains its lower edge but not its upper edge; the last bin contains both, so that its ' +
+        'edges may be equal.',
+    ),
+})
 
-const calendarColumn = z
-  .strictObject({
+const calendarColumn = object(
+  'CalendarColumn',
+  'Column of dates or timestamps divided by the calendar. Every cell is a whole period.',
+  {
     column: askedColumn,
     by: z
       .enum(['year', 'quarter', 'month', 'week', 'day', 'hour', 'dayOfWeek', 'monthOfYear'])
@@ -211,11 +210,8 @@ const calendarColumn = z
     to: isoText
       .optional()
       .describe('Name of the last cell, or a date or time in it. Default: the upper bound of the column.'),
-  })
-  .meta({
-    id: 'CalendarColumn',
-    description: 'Column of dates or timestamps divided by the calendar. Every cell is a whole period.',
-  })
+  },
+)
 
 const groupingColumn = z
   .union(
@@ -230,8 +226,12 @@ const MOST_ROWS = 1_000_000
 
 const ownRows = z.int().min(1).max(MOST_ROWS)
 
-const contribution = z
-  .strictObject({
+const contribution = object(
+  'Contribution',
+  'Bounds on what each person contributes, applied after `where`. Fewer rows need less noise, but leave more data ' +
+    "out. Which rows of a person are kept depends on that person's rows only. Default: the `maxRows` of the dataset. " +
+    'Only for datasets whose privacy unit is a person.',
+  {
     rows: ownRows.optional().describe('Largest number of rows of each person, in all groups together.'),
     groups: ownRows.optional().describe('Largest number of groups of each person. Not together with `rows`.'),
     rowsPerGroup: ownRows
@@ -243,14 +243,8 @@ const contribution = z
       .describe(
         "Bounds to which a person's total is clamped, in each group. Only for sums, means and values per person.",
       ),
-  })
-  .meta({
-    id: 'Contribution',
-    description:
-      'Bounds on what each person contributes, applied after `where`. Fewer rows need less noise, but leave more data ' +
-      "out. Which rows of a person are kept depends on that person's rows only. Default: the `maxRows` of the dataset. " +
-      'Only for datasets whose privacy unit is a person.',
-  })
+  },
+)
 
 const counted = {
   of: z
@@ -281,21 +275,19 @@ const valuePerPerson = {
 /** Subject of a count, and the bounds on what each person contributes to it. */
 export const countedContribution = { ...counted, contribution: contribution.optional() }
 
-const accuracyTarget = z
-  .strictObject({
+const accuracyTarget = object(
+  'AccuracyTarget',
+  'Accuracy to reach, instead of `epsilon`. The service finds the mechanism with the lowest cost, and charges the ' +
+    'smallest epsilon that reaches this accuracy. A preview shows it.',
+  {
     halfWidth: positive('Largest accepted error. Greater than 0, in the unit of the answer.'),
     confidence: z.number().default(DEFAULT_CONFIDENCE).meta({
       description: 'Probability with which the half-width must hold.',
       minimum: 1e-9,
       maximum: 0.999999999,
     }),
-  })
-  .meta({
-    id: 'AccuracyTarget',
-    description:
-      'Accuracy to reach, instead of `epsilon`. The service finds the mechanism with the lowest cost, and charges the ' +
-      'smallest epsilon that reaches this accuracy. A preview shows it.',
-  })
+  },
+)
 
 const rows = {
   where: where.optional(),
@@ -312,12 +304,10 @@ const delta = deltaBelow1(
   'Delta that the Gaussian mechanism may use. Other mechanisms charge none of it. At most 18 fractional digits.',
 )
 
-const postprocess = z
-  .strictObject({
-    round: boolean('Round to the nearest whole number.').default(false),
-    nonNegative: boolean('Replace negative values by 0.').default(false),
-  })
-  .meta({ id: 'PostprocessingChoice', description: 'Post-processing of noisy values. It costs nothing.' })
+const postprocess = object('PostprocessingChoice', 'Post-processing of noisy values. It costs nothing.', {
+  round: boolean('Round to the nearest whole number.').default(false),
+  nonNegative: boolean('Replace negative values by 0.').default(false),
+})
 
 const use = z
   .enum(['free', 'topUp', 'fresh'])
@@ -369,8 +359,13 @@ const sumQuery = z
   })
 
 /** Assumptions of an analyst about the data, made without seeing any of it. */
-const supposed = z
-  .strictObject({
+const supposed = object(
+  'Suppositions',
+  'Your suppositions about the data. They change the accuracy that is stated before the release, and the epsilon ' +
+    'found for an `accuracy`. They are never compared with the data and have no effect on the noise at a given ' +
+    'epsilon. The accuracy stated with an answer does not depend on them. Omitted values are taken to be the ' +
+    'hardest to estimate within the declared bounds.',
+  {
     rows: z
       .int()
       .min(1)
@@ -386,15 +381,8 @@ const supposed = z
       .min(0)
       .optional()
       .describe('Standard deviation of the column. The accuracy of a mean does not depend on it.'),
-  })
-  .meta({
-    id: 'Suppositions',
-    description:
-      'Your suppositions about the data. They change the accuracy that is stated before the release, and the epsilon ' +
-      'found for an `accuracy`. They are never compared with the data and have no effect on the noise at a given ' +
-      'epsilon. The accuracy stated with an answer does not depend on them. Omitted values are taken to be the ' +
-      'hardest to estimate within the declared bounds.',
-  })
+  },
+)
 
 const supposable = { ...additive, supposed: supposed.optional() }
 
@@ -767,8 +755,12 @@ const extremeQuery = z
       'targets.',
   })
 
-const keySelectionQuery = z
-  .strictObject({
+const keySelectionQuery = object(
+  'KeySelectionQuery',
+  'Common values of a free-text column that is declared as `selectable` (private key selection). Values of few people ' +
+    'do not appear. Where people have several rows, each person counts once for each value, and `contribution` bounds ' +
+    'the number of values of one person.',
+  {
     kind: z.literal('keySelection'),
     column: askedColumn,
     counts: boolean('Also release a noisy count for each key. Without counts more keys appear.')
@@ -791,14 +783,8 @@ const keySelectionQuery = z
         hint: 'Largest probability with which a text of one person appears.',
         initial: 0.000001,
       }),
-  })
-  .meta({
-    id: 'KeySelectionQuery',
-    description:
-      'Common values of a free-text column that is declared as `selectable` (private key selection). Values of few people ' +
-      'do not appear. Where people have several rows, each person counts once for each value, and `contribution` bounds ' +
-      'the number of values of one person.',
-  })
+  },
+)
 
 /** The next question, for which the answer weighs what its counts say. */
 const nextQuestion = {
@@ -953,16 +939,14 @@ const cumulativeCountsQuery = z
 
 const { contribution: _, ...uncontributed } = additive
 
-const contributionProfileQuery = z
-  .strictObject({ kind: z.literal('contributionProfile'), ...nextQuestion, ...uncontributed })
-  .meta({
-    id: 'ContributionProfileQuery',
-    description:
-      'Number of people by the number of their rows that satisfy `where`, also of those rows that `maxRows` leaves out of ' +
-      'every other answer. Cells are `1`, `2`, `3`, `4 to 5`, `6 to 7` and so on, two for each power of two, divided ' +
-      'after `maxRows`, up to `plausibleRows`. A person is in one cell. The answer recommends `rows` for the `contribution` of a next ' +
-      'question. Only for datasets whose privacy unit is a person.',
-  })
+const contributionProfileQuery = object(
+  'ContributionProfileQuery',
+  'Number of people by the number of their rows that satisfy `where`, also of those rows that `maxRows` leaves out of ' +
+    'every other answer. Cells are `1`, `2`, `3`, `4 to 5`, `6 to 7` and so on, two for each power of two, divided ' +
+    'after `maxRows`, up to `plausibleRows`. A person is in one cell. The answer recommends `rows` for the `contribution` of a next ' +
+    'question. Only for datasets whose privacy unit is a person.',
+  { kind: z.literal('contributionProfile'), ...nextQuestion, ...uncontributed },
+)
 
 const boundsQuery = z
   .strictObject({

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { amount } from '../budgets/budget.ts'
 import { datasetId } from '../datasets/dataset.ts'
-import { boolean, hexId, jsonText, listOf, next, releasePageQuery, string } from '../values.ts'
+import { boolean, hexId, jsonText, listOf, next, object, releasePageQuery, string } from '../values.ts'
 import { answer, batchAnswer, cellLabel, provenance } from './answer.ts'
 import { QUERY_KINDS } from './query.ts'
 import { openedSession } from './sparse-vector.ts'
@@ -50,8 +50,10 @@ export const releasesQuery = releasePageQuery.extend({
     ),
 })
 
-const listedRelease = z
-  .strictObject({
+const listedRelease = object(
+  'ListedRelease',
+  'Paid and answered request with its question, price and answer.',
+  {
     id: string('Identifies the release.'),
     dataset: datasetId,
     datasetVersion: string('Version of the dataset that the release was computed from.'),
@@ -72,19 +74,14 @@ const listedRelease = z
         'Ids of the releases that the answer follows from. Present if it is inferred, in part or as a whole.',
       ),
     answer: storedDocument.describe('The stored answer.'),
-  })
-  .meta({
-    id: 'ListedRelease',
-    description: 'Paid and answered request with its question, price and answer.',
-  })
+  },
+)
 
 /** Page of releases. */
-export const releasePage = z
-  .strictObject({
-    releases: listOf(listedRelease).describe('Newest first.'),
-    next,
-  })
-  .meta({ id: 'ReleasePage', description: 'Releases, newest first.' })
+export const releasePage = object('ReleasePage', 'Releases, newest first.', {
+  releases: listOf(listedRelease).describe('Newest first.'),
+  next,
+})
 
 /** GET /v1/releases */
 export const releaseList = {
@@ -132,20 +129,18 @@ export const tablesQuery = z.strictObject({
     ),
 })
 
-const releasedTables = z
-  .strictObject({
-    tables: listOf(
-      z.strictObject({
-        columns: listOf(z.string()),
-        labels: listOf(listOf(cellLabel)).describe('The labels of each column.'),
-        halfWidth: z.number(),
-        values: listOf(z.number()).describe(
-          'Noisy count of each cell of the cross product of the labels; the labels of the last column change fastest.',
-        ),
-      }),
-    ),
-  })
-  .meta({ id: 'ReleasedTables', description: 'Tables of a release of marginals.' })
+const releasedTables = object('ReleasedTables', 'Tables of a release of marginals.', {
+  tables: listOf(
+    z.strictObject({
+      columns: listOf(z.string()),
+      labels: listOf(listOf(cellLabel)).describe('The labels of each column.'),
+      halfWidth: z.number(),
+      values: listOf(z.number()).describe(
+        'Noisy count of each cell of the cross product of the labels; the labels of the last column change fastest.',
+      ),
+    }),
+  ),
+})
 
 /** Tables of a release as JSON or CSV. */
 export const tablesOfRelease = {

@@ -2,7 +2,18 @@ import { z } from 'zod'
 import { MAX_QUERY_EPSILON } from '../../src/privacy/loss.ts'
 import { amount, debit, priceOfReplay, receipt } from '../budgets/budget.ts'
 import { datasetId } from '../datasets/dataset.ts'
-import { boolean, hexId, listOf, neighbours, next, number, positive, string, time } from '../values.ts'
+import {
+  boolean,
+  hexId,
+  listOf,
+  neighbours,
+  next,
+  number,
+  object,
+  positive,
+  string,
+  time,
+} from '../values.ts'
 import { contribution, coverageReport, freshness, offered, provenance } from './answer.ts'
 import { releaseRisk } from './disclosure.ts'
 import { countedContribution, where } from './query.ts'
@@ -67,39 +78,32 @@ const facts = {
   of: z.literal('people').optional().describe('Present if the session counts people instead of rows.'),
   contribution,
   coverage: coverageReport,
-  noise: z
-    .strictObject({
-      mechanism: z.literal('sparse-vector'),
-      neighbours,
-      monotonic: boolean(
-        'True if a person changes all counts in the same direction. Half the noise is then enough.',
+  noise: object('SessionNoise', 'Noise of a session.', {
+    mechanism: z.literal('sparse-vector'),
+    neighbours,
+    monotonic: boolean(
+      'True if a person changes all counts in the same direction. Half the noise is then enough.',
+    ),
+    sensitivity: z.number(),
+    granularity: number('Gaps are multiples of this number.'),
+    threshold: share.describe('Noise of the threshold, drawn once and never revealed.'),
+    questions: share.describe('Noise of each question, drawn anew every time.'),
+  }),
+  accuracy: object('SessionAccuracy', 'Accuracy of the answers, computed without data.', {
+    confidence: z.number(),
+    halfWidths: listOf(
+      z.strictObject({ questions: z.int().min(1).max(1_000_000), halfWidth: z.number() }),
+    ).describe(
+      'With the stated confidence, this number of questions are all answered correctly if each count differs from the ' +
+        'threshold by more than the half-width, in rows or people.',
+    ),
+    gap: z
+      .strictObject({ halfWidth: z.number(), expectedAbsoluteError: z.number() })
+      .describe(
+        'Error of threshold + gap as an estimate of a count. For counts below the threshold it appears only when it ' +
+          'overestimates them.',
       ),
-      sensitivity: z.number(),
-      granularity: number('Gaps are multiples of this number.'),
-      threshold: share.describe('Noise of the threshold, drawn once and never revealed.'),
-      questions: share.describe('Noise of each question, drawn anew every time.'),
-    })
-    .meta({
-      id: 'SessionNoise',
-      description: 'Noise of a session.',
-    }),
-  accuracy: z
-    .strictObject({
-      confidence: z.number(),
-      halfWidths: listOf(
-        z.strictObject({ questions: z.int().min(1).max(1_000_000), halfWidth: z.number() }),
-      ).describe(
-        'With the stated confidence, this number of questions are all answered correctly if each count differs from the ' +
-          'threshold by more than the half-width, in rows or people.',
-      ),
-      gap: z
-        .strictObject({ halfWidth: z.number(), expectedAbsoluteError: z.number() })
-        .describe(
-          'Error of threshold + gap as an estimate of a count. For counts below the threshold it appears only when it ' +
-            'overestimates them.',
-        ),
-    })
-    .meta({ id: 'SessionAccuracy', description: 'Accuracy of the answers, computed without data.' }),
+  }),
 }
 
 const positivesLeft = z
@@ -114,31 +118,24 @@ const askedSession = z
   .describe('Session as it was requested, without the fields that equal their defaults.')
 
 /** Response to the opening of a session. */
-export const openedSession = z
-  .strictObject({
-    id: string('Identifies the session and the charge that paid for it.'),
-    ...facts,
-    positivesLeft,
-    question: askedSession,
-    ...debit,
-    price: priceOfReplay,
-    receipt,
-    ...freshness,
-    ...provenance,
-  })
-  .meta({ id: 'OpenedSession', description: 'Opened session with its cost and accuracy.' })
+export const openedSession = object('OpenedSession', 'Opened session with its cost and accuracy.', {
+  id: string('Identifies the session and the charge that paid for it.'),
+  ...facts,
+  positivesLeft,
+  question: askedSession,
+  ...debit,
+  price: priceOfReplay,
+  receipt,
+  ...freshness,
+  ...provenance,
+})
 
 /** Response to a session preview. */
-export const sessionPreview = z
-  .strictObject({
-    ...facts,
-    ...offered,
-    disclosureRisk: releaseRisk,
-  })
-  .meta({
-    id: 'SessionPreview',
-    description: 'Cost, accuracy and disclosure risk of a session.',
-  })
+export const sessionPreview = object('SessionPreview', 'Cost, accuracy and disclosure risk of a session.', {
+  ...facts,
+  ...offered,
+  disclosureRisk: releaseRisk,
+})
 
 const questionAnswer = {
   session: z.string(),
@@ -167,17 +164,15 @@ export const sessionAnswer = z.strictObject(questionAnswer).meta({
 })
 
 /** State of a session and its answers. */
-export const session = z
-  .strictObject({
-    id: z.string(),
-    ...facts,
-    question: askedSession,
-    cost: amount,
-    positivesLeft,
-    receipt,
-    ...provenance,
-    answered: z.int().min(0).describe('Number of answered questions.'),
-    answers: listOf(sessionAnswer).describe('Newest first.'),
-    next,
-  })
-  .meta({ id: 'Session', description: 'Session and its answers, newest first.' })
+export const session = object('Session', 'Session and its answers, newest first.', {
+  id: z.string(),
+  ...facts,
+  question: askedSession,
+  cost: amount,
+  positivesLeft,
+  receipt,
+  ...provenance,
+  answered: z.int().min(0).describe('Number of answered questions.'),
+  answers: listOf(sessionAnswer).describe('Newest first.'),
+  next,
+})

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { dummyAnswer, dummyBatchAnswer } from '../datasets/dummy.ts'
-import { listOf, string } from '../values.ts'
+import { listOf, object, string } from '../values.ts'
 import { answer, askedBatch, askedQuery, batchAnswer, batchPreview, preview } from './answer.ts'
 import { requestTerms } from './query.ts'
 
@@ -61,36 +61,32 @@ const translated = z
   .describe('Query that the statement was translated to, or the batch if it means several.')
 
 /** Response to a statement. */
-export const sqlAnswer = z
-  .strictObject({
-    query: translated,
-    columns,
-    rows: listOf(listOf(z.union([z.string(), z.number(), z.boolean(), z.null()]))).describe(
-      'Rows after HAVING, ORDER BY and LIMIT, with their values in the order of the columns. NULL is null. A half-width is ' +
-        'null if it is not known.',
+export const sqlAnswer = object('SqlAnswer', 'Rows of a statement, made from the noisy answer to a query.', {
+  query: translated,
+  columns,
+  rows: listOf(listOf(z.union([z.string(), z.number(), z.boolean(), z.null()]))).describe(
+    'Rows after HAVING, ORDER BY and LIMIT, with their values in the order of the columns. NULL is null. A half-width is ' +
+      'null if it is not known.',
+  ),
+  notes,
+  answer: z
+    .union([answer, batchAnswer, dummyAnswer, dummyBatchAnswer])
+    .describe(
+      'Answer to the query, as POST /v1/datasets/{dataset}/queries returns it, or to the batch, as ' +
+        'POST /v1/datasets/{dataset}/queries/batch does.',
     ),
-    notes,
-    answer: z
-      .union([answer, batchAnswer, dummyAnswer, dummyBatchAnswer])
-      .describe(
-        'Answer to the query, as POST /v1/datasets/{dataset}/queries returns it, or to the batch, as ' +
-          'POST /v1/datasets/{dataset}/queries/batch does.',
-      ),
-  })
-  .meta({ id: 'SqlAnswer', description: 'Rows of a statement, made from the noisy answer to a query.' })
+})
 
 /** Response to a preview of a statement. */
-export const sqlPreview = z
-  .strictObject({
-    query: translated,
-    columns,
-    notes,
-    preview: z
-      .union([preview, batchPreview])
-      .describe(
-        'Preview of the query or the batch, as POST /v1/datasets/{dataset}/queries/preview returns it.',
-      ),
-  })
-  .meta({ id: 'SqlPreview', description: 'Query that a statement is translated to, and its preview.' })
+export const sqlPreview = object('SqlPreview', 'Query that a statement is translated to, and its preview.', {
+  query: translated,
+  columns,
+  notes,
+  preview: z
+    .union([preview, batchPreview])
+    .describe(
+      'Preview of the query or the batch, as POST /v1/datasets/{dataset}/queries/preview returns it.',
+    ),
+})
 
 export type SqlRequest = z.output<typeof sqlRequest>

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { MAX_BUDGET_EPSILON } from '../../src/privacy/loss.ts'
-import { deltaBelow1, listOf, next, number, positive, string } from '../values.ts'
+import { deltaBelow1, listOf, next, number, object, positive, string } from '../values.ts'
 
 /** Amount of epsilon. */
 export const epsilonAmount = z.number().min(0).max(MAX_BUDGET_EPSILON).describe('Epsilon, exact to 1e-9.')
@@ -8,16 +8,15 @@ export const epsilonAmount = z.number().min(0).max(MAX_BUDGET_EPSILON).describe(
 export const deltaAmount = z.number().min(0).max(1).describe('Delta, exact to 1e-18.')
 
 /** Privacy loss in decimal numbers. */
-export const loss = z
-  .strictObject({ epsilon: epsilonAmount, delta: deltaAmount })
-  .meta({ id: 'PrivacyLoss', description: 'Privacy loss (epsilon, delta).' })
+export const loss = object('PrivacyLoss', 'Privacy loss (epsilon, delta).', {
+  epsilon: epsilonAmount,
+  delta: deltaAmount,
+})
 
 /** Amount of rho. */
-const rho = z
-  .strictObject({
-    rho: z.number().min(0).max(MAX_BUDGET_EPSILON).describe('Rho, exact to 1e-12.'),
-  })
-  .meta({ id: 'Rho', description: 'Privacy loss under zero-concentrated differential privacy.' })
+const rho = object('Rho', 'Privacy loss under zero-concentrated differential privacy.', {
+  rho: z.number().min(0).max(MAX_BUDGET_EPSILON).describe('Rho, exact to 1e-12.'),
+})
 
 /** Amount in the units of the dataset's accounting. */
 export const amount = z
@@ -42,29 +41,28 @@ export const budget = z.strictObject(balance).meta({
 })
 
 /** The balances of the population of a dataset. */
-const populationBalance = z.strictObject({ id: z.string(), budget, allotment }).meta({
-  id: 'PopulationBalance',
-  description: 'Only for a dataset of a population: its balances, from which every cost is debited too.',
-})
+const populationBalance = object(
+  'PopulationBalance',
+  'Only for a dataset of a population: its balances, from which every cost is debited too.',
+  { id: z.string(), budget, allotment },
+)
 
 /** GET /v1/datasets/{dataset}/budget */
-export const budgetReport = z
-  .strictObject({
-    accounting: z
-      .enum(['basic', 'zcdp'])
-      .describe(
-        '`basic`: epsilon and delta of the queries add up. `zcdp`: their rho adds up, and the granted epsilon and delta ' +
-          'determine the cap in rho.',
-      ),
-    granted: loss,
-    ...balance,
-    amountsTo: loss
-      .optional()
-      .describe('Only under zcdp: the epsilon that the rho spent so far amounts to, at the granted delta.'),
-    allotment,
-    population: populationBalance.optional(),
-  })
-  .meta({ id: 'BudgetReport', description: "A dataset's budget and its accounting." })
+export const budgetReport = object('BudgetReport', "A dataset's budget and its accounting.", {
+  accounting: z
+    .enum(['basic', 'zcdp'])
+    .describe(
+      '`basic`: epsilon and delta of the queries add up. `zcdp`: their rho adds up, and the granted epsilon and delta ' +
+        'determine the cap in rho.',
+    ),
+  granted: loss,
+  ...balance,
+  amountsTo: loss
+    .optional()
+    .describe('Only under zcdp: the epsilon that the rho spent so far amounts to, at the granted delta.'),
+  allotment,
+  population: populationBalance.optional(),
+})
 
 /** Price of a replayed document. */
 export const priceOfReplay = amount
@@ -74,20 +72,18 @@ export const priceOfReplay = amount
   )
 
 /** Reference to the event that recorded a debit. */
-export const receipt = z
-  .strictObject({
+export const receipt = object(
+  'Receipt',
+  'Identifies the ledger event that recorded the debit. Keep it to check later that the ledger still contains the event.',
+  {
     sequence: z.int().min(1).describe("Number of the event in the dataset's hash chain."),
     hash: string('SHA-256 of the event, hexadecimal.'),
     signature: string(
       'Ed25519 signature of {dataset, hash, sequence, version} in canonical JSON, base64. Only if the service has a ' +
         'signing key.',
     ).optional(),
-  })
-  .meta({
-    id: 'Receipt',
-    description:
-      'Identifies the ledger event that recorded the debit. Keep it to check later that the ledger still contains the event.',
-  })
+  },
+)
 
 /** Fields of every debit. */
 export const debit = {
@@ -111,21 +107,24 @@ export const debit = {
 }
 
 /** Spending of one analyst. */
-export const analystSpending = z
-  .strictObject({
+export const analystSpending = object(
+  'AnalystSpending',
+  'Amount that an analyst has spent, and their allotment.',
+  {
     analyst: z.string(),
     spent: amount,
     spentOnShared: amount.describe(
       'Part of `spent` for releases that another analyst had paid for. The dataset was not charged again.',
     ),
     allotment: z.strictObject({ granted: loss, ...balance }).optional(),
-  })
-  .meta({ id: 'AnalystSpending', description: 'Amount that an analyst has spent, and their allotment.' })
+  },
+)
 
 /** GET /v1/datasets/{dataset}/analysts */
-export const analystList = z
-  .strictObject({ analysts: listOf(analystSpending), next })
-  .meta({ id: 'AnalystList', description: 'Spending of analysts.' })
+export const analystList = object('AnalystList', 'Spending of analysts.', {
+  analysts: listOf(analystSpending),
+  next,
+})
 
 /** Budget to open. */
 export const budgetRequest = z.strictObject({

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { EVENT_KINDS } from '../../src/privacy/event-kinds.ts'
-import { brokenChain, keysOf, listOf, next, numberedPageQuery, string, time } from '../values.ts'
+import { brokenChain, keysOf, listOf, next, numberedPageQuery, object, string, time } from '../values.ts'
 import { amount, analystSpending, loss, receipt } from './budget.ts'
 
 /** GET /v1/datasets/{dataset}/ledger */
@@ -13,27 +13,23 @@ export const entriesQuery = numberedPageQuery.extend({
     .describe('Returns only entries that this analyst caused. Analysts see their own entries only.'),
 })
 
-const entry = z
-  .strictObject({
-    sequence: z.int().min(1),
-    kind: z.enum(keysOf(EVENT_KINDS)),
-    at: time,
-    principal: z.string(),
-    release: string('Charge, which is also the id of the release or session that it paid for.').optional(),
-    amount: amount.optional().describe('Amount granted or charged.'),
-    analyst: string('Analyst whose allotment was set.').optional(),
-    reason: z.string().optional(),
-    hash: string('SHA-256 of the event, which contains the hash of the previous event.'),
-  })
-  .meta({ id: 'LedgerEntry', description: 'Event of a dataset, chained to the previous one by its hash.' })
+const entry = object('LedgerEntry', 'Event of a dataset, chained to the previous one by its hash.', {
+  sequence: z.int().min(1),
+  kind: z.enum(keysOf(EVENT_KINDS)),
+  at: time,
+  principal: z.string(),
+  release: string('Charge, which is also the id of the release or session that it paid for.').optional(),
+  amount: amount.optional().describe('Amount granted or charged.'),
+  analyst: string('Analyst whose allotment was set.').optional(),
+  reason: z.string().optional(),
+  hash: string('SHA-256 of the event, which contains the hash of the previous event.'),
+})
 
 /** Page of ledger entries. */
-export const ledgerPage = z
-  .strictObject({
-    entries: listOf(entry).describe('Newest first.'),
-    next,
-  })
-  .meta({ id: 'LedgerPage', description: 'Events, newest first.' })
+export const ledgerPage = object('LedgerPage', 'Events, newest first.', {
+  entries: listOf(entry).describe('Newest first.'),
+  next,
+})
 
 /** GET /v1/datasets/{dataset}/ledger/export */
 export const exportedEvents = {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { analystParameters, datasetId } from '../datasets/dataset.ts'
-import { listOf, next, slug } from '../values.ts'
+import { listOf, next, object, slug } from '../values.ts'
 import { amount, budget, budgetReport, budgetRequest } from './budget.ts'
 
 const populationId = slug.meta({ description: 'Id of the population.', example: 'residents' })
@@ -60,9 +60,7 @@ export const population = budgetReport
   .meta({ id: 'Population', description: 'A population with its budget and its datasets.' })
 
 /** GET /v1/populations */
-export const populationList = z
-  .strictObject({
-    populations: listOf(z.strictObject({ id: slug, budget })),
-    next,
-  })
-  .meta({ id: 'PopulationList', description: 'Populations with their budgets, by id.' })
+export const populationList = object('PopulationList', 'Populations with their budgets, by id.', {
+  populations: listOf(z.strictObject({ id: slug, budget })),
+  next,
+})

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import { z } from 'zod'
-import { boolean, listOf, next, slug } from '../values.ts'
+import { boolean, listOf, next, object, slug } from '../values.ts'
 
 /** Name of a connection, as its operator chooses it. */
 export const connectionName = slug
@@ -116,20 +116,18 @@ export const tableName = z
   )
 
 /** GET /v1/connections */
-export const connectionList = z
-  .strictObject({
-    connections: listOf(
-      z.strictObject({
-        name: connectionName,
-        engine: z.enum(['postgres', 'trino']),
-        reachable: boolean(
-          'True if the last check could reach the database and sign in. Checks repeat every 10 seconds.',
-        ),
-      }),
-    ),
-    next,
-  })
-  .meta({ id: 'ConnectionList', description: 'The databases whose tables can be registered.' })
+export const connectionList = object('ConnectionList', 'The databases whose tables can be registered.', {
+  connections: listOf(
+    z.strictObject({
+      name: connectionName,
+      engine: z.enum(['postgres', 'trino']),
+      reachable: boolean(
+        'True if the last check could reach the database and sign in. Checks repeat every 10 seconds.',
+      ),
+    }),
+  ),
+  next,
+})
 
 function isHost(name: string): boolean {
   if (isIP(name) !== 0) return true

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { budgetRisk, candidates } from '../answers/disclosure.ts'
 import { budgetRequest } from '../budgets/budget.ts'
-import { boolean, listOf, neighbours, next, number, slug, string, time } from '../values.ts'
+import { boolean, listOf, neighbours, next, number, object, slug, string, time } from '../values.ts'
 import { connectionName, tableName } from './connections.ts'
 import { suspensionReason } from './suspension.ts'
 
@@ -95,18 +95,15 @@ const columnFacts = {
     .optional(),
 }
 
-const rankable = z
-  .strictObject({
+const rankable = object(
+  'Rankable',
+  'Limit on the distinct values of the column, which quantiles read. A file that exceeds it is refused. Required for ' +
+    'quantiles of a column with more than 1,048,576 steps between its bounds, unless the number of rows is public and ' +
+    'not larger.',
+  {
     maxValues: z.int().min(1).describe('Largest number of distinct values: at most 4,194,304.'),
-  })
-  .meta({
-    id: 'Rankable',
-    description:
-      'Limit on the distinct values of the column, which quantiles read. A file that exceeds it is refused. Required for ' +
-      'quantiles of a column with more than 1,048,576 steps between its bounds, unless the number of rows is public and ' +
-      'not larger.',
-  })
-  .optional()
+  },
+).optional()
 
 const bounds = {
   rankable,
@@ -114,29 +111,23 @@ const bounds = {
   upper: number('Upper bound, a multiple of `step`. Larger values are clamped to it.'),
 }
 
-const integerColumn = z
-  .strictObject({
-    ...columnFacts,
-    type: z.literal('integer'),
-    unit: unit.optional(),
-    ...bounds,
-    step: number('Grid of the column. Values are rounded to the nearest multiple. A whole number.').default(
-      1,
-    ),
-  })
-  .meta({ id: 'IntegerColumn', description: 'Whole numbers between public bounds.' })
+const integerColumn = object('IntegerColumn', 'Whole numbers between public bounds.', {
+  ...columnFacts,
+  type: z.literal('integer'),
+  unit: unit.optional(),
+  ...bounds,
+  step: number('Grid of the column. Values are rounded to the nearest multiple. A whole number.').default(1),
+})
 
-const numberColumn = z
-  .strictObject({
-    ...columnFacts,
-    type: z.literal('number'),
-    unit: unit.optional(),
-    ...bounds,
-    step: number(
-      'Grid of the column. Values are rounded to the nearest multiple. At most 9 fractional digits.',
-    ),
-  })
-  .meta({ id: 'NumberColumn', description: 'Real numbers between public bounds, on a public grid.' })
+const numberColumn = object('NumberColumn', 'Real numbers between public bounds, on a public grid.', {
+  ...columnFacts,
+  type: z.literal('number'),
+  unit: unit.optional(),
+  ...bounds,
+  step: number(
+    'Grid of the column. Values are rounded to the nearest multiple. At most 9 fractional digits.',
+  ),
+})
 
 const temporalFacts = {
   ...columnFacts,
@@ -159,8 +150,10 @@ const temporalFacts = {
     ),
 }
 
-const dateColumn = z
-  .strictObject({
+const dateColumn = object(
+  'DateColumn',
+  'Dates between public bounds. A time of day in the source is cut off.',
+  {
     ...temporalFacts,
     type: z.literal('date'),
     lower: isoText.describe('First date, such as `2020-01-01`. Earlier dates are clamped to it.'),
@@ -168,14 +161,13 @@ const dateColumn = z
     step: number(
       'Grid of the column in days, a whole number, counted from 1970-01-01. Dates are rounded to the nearest step.',
     ).default(1),
-  })
-  .meta({
-    id: 'DateColumn',
-    description: 'Dates between public bounds. A time of day in the source is cut off.',
-  })
+  },
+)
 
-const timestampColumn = z
-  .strictObject({
+const timestampColumn = object(
+  'TimestampColumn',
+  'Instants between public bounds. Queries and answers are in UTC.',
+  {
     ...temporalFacts,
     type: z.literal('timestamp'),
     lower: isoText.describe('First instant, such as `2020-01-01T00:00:00Z`. Earlier ones are clamped to it.'),
@@ -192,31 +184,29 @@ const timestampColumn = z
         'IANA time zone of source values without an offset, such as `Europe/Berlin`. A time that the clock skips is read ' +
           'with the offset before the change; a time that it shows twice is the earlier one.',
       ),
-  })
-  .meta({
-    id: 'TimestampColumn',
-    description: 'Instants between public bounds. Queries and answers are in UTC.',
-  })
+  },
+)
 
-const booleanColumn = z
-  .strictObject({ ...columnFacts, type: z.literal('boolean') })
-  .meta({ id: 'BooleanColumn', description: 'Column of true and false.' })
+const booleanColumn = object('BooleanColumn', 'Column of true and false.', {
+  ...columnFacts,
+  type: z.literal('boolean'),
+})
 
-const categoryColumn = z
-  .strictObject({
-    ...columnFacts,
-    type: z.literal('category'),
-    categories: z
-      .array(z.string().max(200))
-      .min(1)
-      .max(10_000)
-      .readonly()
-      .describe('All values that may occur. A value must match one to the letter.'),
-  })
-  .meta({ id: 'CategoryColumn', description: 'Column whose values are declared strings.' })
+const categoryColumn = object('CategoryColumn', 'Column whose values are declared strings.', {
+  ...columnFacts,
+  type: z.literal('category'),
+  categories: z
+    .array(z.string().max(200))
+    .min(1)
+    .max(10_000)
+    .readonly()
+    .describe('All values that may occur. A value must match one to the letter.'),
+})
 
-const stringColumn = z
-  .strictObject({
+const stringColumn = object(
+  'StringColumn',
+  'Free text. Can be used in predicates and, if `selectable`, in `keySelection`, but not for grouping.',
+  {
     ...columnFacts,
     type: z.literal('string'),
     selectable: z
@@ -246,15 +236,14 @@ const stringColumn = z
           'file that exceeds the limits is refused. `true` declares the defaults, which the dataset then shows. Never set it ' +
           'for a column whose values identify people.',
       ),
-  })
-  .meta({
-    id: 'StringColumn',
-    description:
-      'Free text. Can be used in predicates and, if `selectable`, in `keySelection`, but not for grouping.',
-  })
+  },
+)
 
-const identifierColumn = z
-  .strictObject({
+const identifierColumn = object(
+  'IdentifierColumn',
+  'Identifies people (text or whole numbers), compared character by character. No query can use it, and its values ' +
+    'are neither stored nor shown. With the privacy unit `row` no value may occur twice.',
+  {
     type: z.literal('identifier'),
     name: declaredName,
     description: columnDescription.optional(),
@@ -265,13 +254,8 @@ const identifierColumn = z
       .describe(
         'Rule for rows without an identifier: `dropRow` leaves them out, `refuse` refuses the whole file. Default: `refuse`.',
       ),
-  })
-  .meta({
-    id: 'IdentifierColumn',
-    description:
-      'Identifies people (text or whole numbers), compared character by character. No query can use it, and its values ' +
-      'are neither stored nor shown. With the privacy unit `row` no value may occur twice.',
-  })
+  },
+)
 
 const column = z.discriminatedUnion('type', [
   integerColumn,
@@ -428,17 +412,15 @@ const tableSource = z
   .meta({ id: 'TableSource', description: 'A table or view of a database that the operator has connected.' })
 
 /** A made-up population, as a registration and the command line describe it. */
-export const populationSource = z
-  .strictObject({
+export const populationSource = object(
+  'PopulationSource',
+  'Made-up people with the columns of the demo dataset: Sex, Age, Married, Earnings, Occupation.',
+  {
     kind: z.literal('population'),
     rows: z.int().min(1).max(1_000_000).describe('The number of people.'),
     seed: z.string().min(1).max(100).describe('A size and a seed always give the same people.'),
-  })
-  .meta({
-    id: 'PopulationSource',
-    description:
-      'Made-up people with the columns of the demo dataset: Sex, Age, Married, Earnings, Occupation.',
-  })
+  },
+)
 
 export const visitsSource = z
   .strictObject({
@@ -469,8 +451,10 @@ const joinedColumn = z
   .max(94)
   .regex(/^[A-Za-z][A-Za-z0-9_]{0,29}\..+$/su, 'must be `table.column`')
 
-const join = z
-  .strictObject({
+const join = object(
+  'Join',
+  'A reference from a column of one table to the key of another, or with `maxRows` two facts of each person.',
+  {
     from: joinedColumn.describe('The column that refers to the other table, as `table.column`.'),
     to: joinedColumn.describe(
       'The key of the other table, as `table.column`. No value may occur twice, except with `maxRows`.',
@@ -495,12 +479,8 @@ const join = z
           'of the other table may have the same `to`. By the names of both tables, the largest number of rows of a person that are ' +
           'combined; of more rows, a digest chooses.',
       ),
-  })
-  .meta({
-    id: 'Join',
-    description:
-      'A reference from a column of one table to the key of another, or with `maxRows` two facts of each person.',
-  })
+  },
+)
 
 const SAME_FOR_TABLES = ['connection', 'mode', 'freshness'] as const
 
@@ -524,8 +504,11 @@ function requireOneDatabase(
   }
 }
 
-const joinedSource = z
-  .strictObject({
+const joinedSource = object(
+  'JoinedSource',
+  'Several tables as one. Its rows are those of the table to which no join leads, each with the columns of the tables that ' +
+    'it refers to, and columns are named `table.column`.',
+  {
     kind: z.literal('joined'),
     tables: z
       .record(joinedTableName, z.discriminatedUnion('kind', [fileSource, uploadSource, tableSource]))
@@ -536,13 +519,8 @@ const joinedSource = z
           'freshness.',
       ),
     joins: z.array(join).min(1).max(9).readonly(),
-  })
-  .meta({
-    id: 'JoinedSource',
-    description:
-      'Several tables as one. Its rows are those of the table to which no join leads, each with the columns of the tables that ' +
-      'it refers to, and columns are named `table.column`.',
-  })
+  },
+)
 
 export const columns = z.array(column).min(1).max(200).readonly()
 const synthetic = boolean('True for made-up data that describes no real person.')
@@ -612,8 +590,11 @@ const failureLimit = z
     'Number of failures after a charge at which the dataset is suspended for analysts until a custodian resumes it.',
   )
 
-const queryLimits = z
-  .strictObject({
+const queryLimits = object(
+  'QueryLimits',
+  'Limits on each query, each query of a batch and each session. Under either accounting they apply to the epsilon that ' +
+    'the query states, or that the requested accuracy needs. An absent limit permits everything.',
+  {
     minEpsilon: number(
       'Least epsilon of a query or session, above 0, with at most 9 fractional digits.',
     ).optional(),
@@ -622,33 +603,29 @@ const queryLimits = z
       'Least half-width of the noise at a confidence of 0.95, above 0. It is a number of rows or people. The half-width ' +
         'of a sum is divided by the most that one row can add to it.',
     ).optional(),
-  })
-  .meta({
-    id: 'QueryLimits',
-    description:
-      'Limits on each query, each query of a batch and each session. Under either accounting they apply to the epsilon that ' +
-      'the query states, or that the requested accuracy needs. An absent limit permits everything.',
-  })
+  },
+)
 
-const leftOut = z
-  .strictObject({
+const leftOut = object(
+  'LeftOut',
+  'What the measurement of the rows that `maxRows` leaves out costs. It is charged to the budget after each version of ' +
+    'a file or a snapshot is published, and for a live table when a custodian asks for it. Only where the privacy unit is ' +
+    'a person. Default: 1 % of the epsilon of the budget.',
+  {
     epsilon: number(
       'Epsilon charged for each version, at least 0, with at most 9 fractional digits; 0 measures nothing.',
     ),
-  })
-  .meta({
-    id: 'LeftOut',
-    description:
-      'What the measurement of the rows that `maxRows` leaves out costs. It is charged to the budget after each version of ' +
-      'a file or a snapshot is published, and for a live table when a custodian asks for it. Only where the privacy unit is ' +
-      'a person. Default: 1 % of the epsilon of the budget.',
-  })
+  },
+)
 
 const interval = z.strictObject({ value: z.number(), lower: z.number(), upper: z.number() })
 
 /** What `maxRows` leaves out of a version. */
-export const coverage = z
-  .strictObject({
+export const coverage = object(
+  'Coverage',
+  'What `maxRows` leaves out of this version, as a whole, measured with noise. The intervals include the noise and the ' +
+    'width of the groups of people by their numbers of rows. Absent where it was not measured.',
+  {
     release: string('Id of the release from which it was computed, a `contributionProfile`.'),
     confidence: number('Probability with which each interval contains the true number.'),
     shareRead: interval.describe('Share of the rows that queries read.'),
@@ -658,13 +635,8 @@ export const coverage = z
     implausiblePeople: interval.describe(
       'People with more than `plausibleRows` rows. How many more they have is unknown, and not part of the other numbers.',
     ),
-  })
-  .meta({
-    id: 'Coverage',
-    description:
-      'What `maxRows` leaves out of this version, as a whole, measured with noise. The intervals include the noise and the ' +
-      'width of the groups of people by their numbers of rows. Absent where it was not measured.',
-  })
+  },
+)
 
 const source = z.discriminatedUnion('kind', [
   fileSource,
@@ -675,17 +647,15 @@ const source = z.discriminatedUnion('kind', [
   visitsSource,
 ])
 
-const derivedColumn = z
-  .strictObject({
-    name: columnName.describe('Name of the column, different from every other.'),
-    expression: expressionText.describe(
-      'Expression over the columns and the derived columns before this one, such as `arr_delay - dep_delay`: docs/queries.md. Its ' +
-        'type, bounds and step follow from theirs.',
-    ),
-    description: columnDescription.optional(),
-    unit: unit.optional(),
-  })
-  .meta({ id: 'DerivedColumn', description: 'Column that is computed from others. It is never stored.' })
+const derivedColumn = object('DerivedColumn', 'Column that is computed from others. It is never stored.', {
+  name: columnName.describe('Name of the column, different from every other.'),
+  expression: expressionText.describe(
+    'Expression over the columns and the derived columns before this one, such as `arr_delay - dep_delay`: docs/queries.md. Its ' +
+      'type, bounds and step follow from theirs.',
+  ),
+  description: columnDescription.optional(),
+  unit: unit.optional(),
+})
 
 const derived = z.array(derivedColumn).min(1).max(100).optional()
 
@@ -823,91 +793,89 @@ export const registration = z
   })
 
 /** Public facts of a dataset. */
-export const dataset = z
-  .strictObject({
-    ...declaration,
-    columns,
-    derived: listOf(derivedFacts)
-      .optional()
-      .describe('Columns that are computed from the others, and that questions name as they name those.'),
-    synthetic,
-    timing,
-    failureLimit,
-    queryLimits,
-    version: string(
-      'Number of the present version of the rows. `GET /v1/datasets/{dataset}/versions` lists all.',
+export const dataset = object('Dataset', 'Public facts of a dataset.', {
+  ...declaration,
+  columns,
+  derived: listOf(derivedFacts)
+    .optional()
+    .describe('Columns that are computed from the others, and that questions name as they name those.'),
+  synthetic,
+  timing,
+  failureLimit,
+  queryLimits,
+  version: string(
+    'Number of the present version of the rows. `GET /v1/datasets/{dataset}/versions` lists all.',
+  ),
+  reachable: boolean(
+    'Live tables only: false while the database cannot be reached, or its connection is not configured. A query fails ' +
+      'then, and a repeat is answered under the same charge.',
+  ).optional(),
+  rows: z
+    .int()
+    .min(0)
+    .optional()
+    .describe(
+      'Number of rows. Only with `change-one` neighbours and the privacy unit `row`, where it is public.',
     ),
-    reachable: boolean(
-      'Live tables only: false while the database cannot be reached, or its connection is not configured. A query fails ' +
-        'then, and a repeat is answered under the same charge.',
-    ).optional(),
-    rows: z
-      .int()
-      .min(0)
-      .optional()
-      .describe(
-        'Number of rows. Only with `change-one` neighbours and the privacy unit `row`, where it is public.',
-      ),
-    people: z
-      .int()
-      .min(0)
-      .optional()
-      .describe(
-        'Number of people. Only with `change-one` neighbours and the privacy unit `person`, where it is public.',
-      ),
-    coverage: coverage.optional(),
-    coverageStatement: string(
-      'The same in words, also where it is not known. Absent where rows are the privacy units.',
-    ).optional(),
-    registeredAt: time,
-    suspended: suspensionReason
-      .optional()
-      .describe(
-        'For custodians only, and only while the dataset is suspended: the reason. `GET /v1/datasets/{dataset}/suspension` ' +
-          'explains it.',
-      ),
-  })
-  .meta({ id: 'Dataset', description: 'Public facts of a dataset.' })
+  people: z
+    .int()
+    .min(0)
+    .optional()
+    .describe(
+      'Number of people. Only with `change-one` neighbours and the privacy unit `person`, where it is public.',
+    ),
+  coverage: coverage.optional(),
+  coverageStatement: string(
+    'The same in words, also where it is not known. Absent where rows are the privacy units.',
+  ).optional(),
+  registeredAt: time,
+  suspended: suspensionReason
+    .optional()
+    .describe(
+      'For custodians only, and only while the dataset is suspended: the reason. `GET /v1/datasets/{dataset}/suspension` ' +
+        'explains it.',
+    ),
+})
 
 const exactCount = z.int().min(0)
 
-const misfits = z
-  .strictObject({
-    rule: z
-      .enum([
-        'missing',
-        'not-a-number',
-        'not-a-whole-number',
-        'not-a-date',
-        'not-a-timestamp',
-        'not-a-boolean',
-        'not-a-category',
-        'not-a-text',
-      ])
-      .describe(
-        'Rule that the values broke. `missing`: NULL in a column that is not nullable, or no identifier.',
-      ),
-    values: exactCount.describe('Number of the values.'),
-    unit: z
-      .enum(['line', 'record', 'row'])
-      .optional()
-      .describe(
-        'Absent for tables, whose rows have no places. Unit of the places, counted from 1. `line`: lines of the CSV file, with its header. `record`: records below the ' +
-          'header, where they are not lines because values have line breaks or lines are blank. `row`: rows of the Parquet ' +
-          'file.',
-      ),
-    first: listOf(exactCount)
-      .optional()
-      .describe('Places of the first values, five at most. Absent for tables.'),
-    table: string(
-      'The table of a joined source that has these places: that of the column, or the table of the rows where a reference finds no ' +
-        'row. `values` counts joined rows, of which several can have the value of one place.',
-    ).optional(),
-  })
-  .meta({ id: 'Misfits', description: 'Values of a column that broke one rule.' })
+const misfits = object('Misfits', 'Values of a column that broke one rule.', {
+  rule: z
+    .enum([
+      'missing',
+      'not-a-number',
+      'not-a-whole-number',
+      'not-a-date',
+      'not-a-timestamp',
+      'not-a-boolean',
+      'not-a-category',
+      'not-a-text',
+    ])
+    .describe(
+      'Rule that the values broke. `missing`: NULL in a column that is not nullable, or no identifier.',
+    ),
+  values: exactCount.describe('Number of the values.'),
+  unit: z
+    .enum(['line', 'record', 'row'])
+    .optional()
+    .describe(
+      'Absent for tables, whose rows have no places. Unit of the places, counted from 1. `line`: lines of the CSV file, with its header. `record`: records below the ' +
+        'header, where they are not lines because values have line breaks or lines are blank. `row`: rows of the Parquet ' +
+        'file.',
+    ),
+  first: listOf(exactCount)
+    .optional()
+    .describe('Places of the first values, five at most. Absent for tables.'),
+  table: string(
+    'The table of a joined source that has these places: that of the column, or the table of the rows where a reference finds no ' +
+      'row. `values` counts joined rows, of which several can have the value of one place.',
+  ).optional(),
+})
 
-const ingestionCounts = z
-  .strictObject({
+const ingestionCounts = object(
+  'IngestionCounts',
+  'Exact numbers about the source, shown to custodians only. They are not protected by noise: do not publish them.',
+  {
     rowsRead: exactCount.describe(
       'Rows of the source; of joined tables those of the table to which no join leads.',
     ),
@@ -955,12 +923,8 @@ const ingestionCounts = z
       'For each column with bounds, the number of values beyond them, which are clamped to the nearer bound. Half-widths do not ' +
         'cover that. If there are many, think again which values are plausible, from what you know outside of this data.',
     ),
-  })
-  .meta({
-    id: 'IngestionCounts',
-    description:
-      'Exact numbers about the source, shown to custodians only. They are not protected by noise: do not publish them.',
-  })
+  },
+)
 
 /** Response to a registration. */
 export const registeredDataset = dataset
@@ -975,19 +939,17 @@ export const registeredDataset = dataset
   })
 
 /** Response to a registration with `dryRun`. */
-export const triedRegistration = z
-  .strictObject({
+export const triedRegistration = object(
+  'TriedRegistration',
+  'What the ingestion of a source counted, and the disclosure risk of its whole budget. Nothing was published.',
+  {
     dryRun: z.literal(true),
     id: datasetId,
     leftOut: leftOut.optional(),
     ingestion: ingestionCounts,
     disclosureRisk: budgetRisk,
-  })
-  .meta({
-    id: 'TriedRegistration',
-    description:
-      'What the ingestion of a source counted, and the disclosure risk of its whole budget. Nothing was published.',
-  })
+  },
+)
 
 const dryRun = z
   .enum(['true', 'false'])
@@ -1060,37 +1022,35 @@ export const publishedVersion = dataset
   })
 
 /** Response to a new version with `dryRun`. */
-export const triedVersion = z
-  .strictObject({
+export const triedVersion = object(
+  'TriedVersion',
+  'What the ingestion of a version would count. Nothing was published.',
+  {
     dryRun: z.literal(true),
     id: datasetId,
     unchanged: boolean(
       'True if the present version has the same rows and declaration: publishing would change nothing.',
     ),
     ingestion: ingestionCounts,
-  })
-  .meta({
-    id: 'TriedVersion',
-    description: 'What the ingestion of a version would count. Nothing was published.',
-  })
+  },
+)
 
 /** GET /v1/datasets/{dataset}/versions */
-export const versionList = z
-  .strictObject({
-    versions: listOf(
-      z.strictObject({
-        version: z.string(),
-        publishedAt: time.describe('Time in UTC.'),
-        rows: dataset.shape.rows,
-        people: dataset.shape.people,
-        coverage: coverage.optional(),
-      }),
-    ).describe('The newest first.'),
-    next,
-  })
-  .meta({ id: 'VersionList', description: 'Versions of the present registration of a dataset.' })
+export const versionList = object('VersionList', 'Versions of the present registration of a dataset.', {
+  versions: listOf(
+    z.strictObject({
+      version: z.string(),
+      publishedAt: time.describe('Time in UTC.'),
+      rows: dataset.shape.rows,
+      people: dataset.shape.people,
+      coverage: coverage.optional(),
+    }),
+  ).describe('The newest first.'),
+  next,
+})
 
 /** GET /v1/datasets */
-export const datasetList = z
-  .strictObject({ datasets: listOf(dataset), next })
-  .meta({ id: 'DatasetList', description: 'Registered datasets with their public facts, by id.' })
+export const datasetList = object('DatasetList', 'Registered datasets with their public facts, by id.', {
+  datasets: listOf(dataset),
+  next,
+})

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { boolean, listOf, string } from '../values.ts'
+import { boolean, listOf, object, string } from '../values.ts'
 import { namedTable, uploadId } from './dataset.ts'
 
 /** POST /v1/drafts */
@@ -39,18 +39,16 @@ const remark = z.strictObject({
 })
 
 /** A proposed declaration. */
-export const draft = z
-  .strictObject({
-    declaration: z
-      .record(z.string(), z.unknown())
-      .describe(
-        'A registration whose open questions have the value `TODO`. POST /v1/datasets refuses it until all are answered.',
-      ),
-    warning: string('The reason why values of the data must not be declared.'),
-    questions: listOf(remark).describe('Everything that the custodian has to decide.'),
-    notes: listOf(remark).describe('Reasons for what is proposed.'),
-    dataHints: listOf(remark)
-      .optional()
-      .describe('Values of the data. Present only if `showDataHints` is true.'),
-  })
-  .meta({ id: 'Draft', description: 'A proposed declaration of a source. It is not stored.' })
+export const draft = object('Draft', 'A proposed declaration of a source. It is not stored.', {
+  declaration: z
+    .record(z.string(), z.unknown())
+    .describe(
+      'A registration whose open questions have the value `TODO`. POST /v1/datasets refuses it until all are answered.',
+    ),
+  warning: string('The reason why values of the data must not be declared.'),
+  questions: listOf(remark).describe('Everything that the custodian has to decide.'),
+  notes: listOf(remark).describe('Reasons for what is proposed.'),
+  dataHints: listOf(remark)
+    .optional()
+    .describe('Values of the data. Present only if `showDataHints` is true.'),
+})

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { listOf, next, string, time } from '../values.ts'
+import { listOf, next, object, string, time } from '../values.ts'
 import { uploadId } from './dataset.ts'
 
 /** Path parameter of the paths below /v1/sources/{source}. */
@@ -18,20 +18,19 @@ export const uploadRequest = z
   .meta({ id: 'UploadRequest', description: 'A file to upload.', examples: [{ file: 'age\n30\n' }] })
 
 /** A file that a custodian uploaded. */
-export const upload = z
-  .strictObject({
-    id: uploadId,
-    name: string('Name of the file, as the client sent it.'),
-    bytes: z.int().min(1),
-    format: z
-      .enum(['csv', 'parquet'])
-      .describe('`parquet` for a file that begins as Parquet files do, otherwise `csv`.'),
-    uploadedAt: time,
-    expiresAt: time.describe('Time at which the service deletes the file.'),
-  })
-  .meta({ id: 'Upload', description: 'An uploaded file. It belongs to the principal that uploaded it.' })
+export const upload = object('Upload', 'An uploaded file. It belongs to the principal that uploaded it.', {
+  id: uploadId,
+  name: string('Name of the file, as the client sent it.'),
+  bytes: z.int().min(1),
+  format: z
+    .enum(['csv', 'parquet'])
+    .describe('`parquet` for a file that begins as Parquet files do, otherwise `csv`.'),
+  uploadedAt: time,
+  expiresAt: time.describe('Time at which the service deletes the file.'),
+})
 
 /** GET /v1/sources */
-export const uploadList = z
-  .strictObject({ sources: listOf(upload), next })
-  .meta({ id: 'UploadList', description: 'Uploads of the caller, newest first.' })
+export const uploadList = object('UploadList', 'Uploads of the caller, newest first.', {
+  sources: listOf(upload),
+  next,
+})

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { reason } from '../budgets/budget.ts'
-import { boolean, listOf, string, time } from '../values.ts'
+import { boolean, listOf, object, string, time } from '../values.ts'
 
 /** POST /v1/datasets/{dataset}/resume */
 export const resumeRequest = z.strictObject({ reason }).meta({
@@ -9,15 +9,13 @@ export const resumeRequest = z.strictObject({ reason }).meta({
   examples: [{ reason: 'The time limit was too short for the larger file, and was raised.' }],
 })
 
-const countedFailure = z
-  .strictObject({
-    sequence: z.int().min(1).describe('Event in the ledger of the dataset.'),
-    at: time,
-    principal: z.string(),
-    release: string('Charge whose attempt failed, or the session whose question failed.'),
-    errorClass: string('For example `EngineTimeout`. Absent if it is unknown.').optional(),
-  })
-  .meta({ id: 'CountedFailure', description: 'Failure after a charge that may depend on the data.' })
+const countedFailure = object('CountedFailure', 'Failure after a charge that may depend on the data.', {
+  sequence: z.int().min(1).describe('Event in the ledger of the dataset.'),
+  at: time,
+  principal: z.string(),
+  release: string('Charge whose attempt failed, or the session whose question failed.'),
+  errorClass: string('For example `EngineTimeout`. Absent if it is unknown.').optional(),
+})
 
 const databaseName = string('Name of the column in the database.')
 
@@ -47,17 +45,15 @@ const columnChange = z
   ])
   .meta({ id: 'ColumnChange', description: 'Difference between a column at the registration and now.' })
 
-const tableState = z
-  .strictObject({
-    state: z
-      .enum(['as-registered', 'changed', 'missing', 'unknown'])
-      .describe(
-        '`as-registered`: the declared columns are those of the present version. `changed`: `changes` lists the differences. ' +
-          '`missing`: the table does not exist, or the connection may no longer read it. `unknown`: the database did not answer.',
-      ),
-    changes: listOf(columnChange),
-  })
-  .meta({ id: 'TableState', description: 'Present columns of a live table. For custodians only.' })
+const tableState = object('TableState', 'Present columns of a live table. For custodians only.', {
+  state: z
+    .enum(['as-registered', 'changed', 'missing', 'unknown'])
+    .describe(
+      '`as-registered`: the declared columns are those of the present version. `changed`: `changes` lists the differences. ' +
+        '`missing`: the table does not exist, or the connection may no longer read it. `unknown`: the database did not answer.',
+    ),
+  changes: listOf(columnChange),
+})
 
 /** Reason of a suspension. */
 export const suspensionReason = z
@@ -68,8 +64,10 @@ export const suspensionReason = z
   )
 
 /** GET /v1/datasets/{dataset}/suspension */
-export const suspensionReport = z
-  .strictObject({
+export const suspensionReport = object(
+  'Suspension',
+  'Failures of a dataset after charges. Not for analysts.',
+  {
     suspended: boolean('True if analysts get stored answers only.'),
     reason: suspensionReason.optional(),
     message: string(
@@ -84,5 +82,5 @@ export const suspensionReport = z
     counted: listOf(countedFailure).describe(
       'The counted failures, oldest first; the latest 1,000 if there are more.',
     ),
-  })
-  .meta({ id: 'Suspension', description: 'Failures of a dataset after charges. Not for analysts.' })
+  },
+)

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { boolean, string } from '../values.ts'
+import { boolean, object, string } from '../values.ts'
 
 /** What clients can rely on, for readers of the API. docs/versions.md has the promises. */
 export const STABILITY =
@@ -8,16 +8,14 @@ export const STABILITY =
   'What ends is announced in the changelog and by the headers `Deprecation` and `Sunset`.'
 
 /** Response to GET /v1/. */
-export const apiReport = z
-  .strictObject({
-    version: z.literal('v1'),
-    softwareVersion: string('Version of Sotto that answers.'),
-    stable: boolean('True from version 1.0.0 of the service.'),
-    statement: string('What stays the same between versions, in words.'),
-    links: z.strictObject({
-      description: z.literal('/openapi.json'),
-      guide: z.literal('/guide/'),
-      versions: z.literal('/guide/versions.html'),
-    }),
-  })
-  .meta({ id: 'Api', description: 'Version of the API, and what clients can rely on.' })
+export const apiReport = object('Api', 'Version of the API, and what clients can rely on.', {
+  version: z.literal('v1'),
+  softwareVersion: string('Version of Sotto that answers.'),
+  stable: boolean('True from version 1.0.0 of the service.'),
+  statement: string('What stays the same between versions, in words.'),
+  links: z.strictObject({
+    description: z.literal('/openapi.json'),
+    guide: z.literal('/guide/'),
+    versions: z.literal('/guide/versions.html'),
+  }),
+})

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { datasetId } from '../datasets/dataset.ts'
-import { boolean, listOf, next, role, slug, string, time } from '../values.ts'
+import { boolean, listOf, next, object, role, slug, string, time } from '../values.ts'
 
 const name = slug.describe(
   'Principal that the key identifies. Releases, spending and allotments belong to this name.',
@@ -20,8 +20,10 @@ const expiresAt = z.iso
 const atLeastOne = z.int().min(1).max(1_000_000_000)
 
 /** Limits of one key, where they differ from the configuration. */
-const quota = z
-  .strictObject({
+const quota = object(
+  'Quota',
+  'Limits on requests with this key, in place of those of the configuration. All keys of a principal are counted together.',
+  {
     requestsPerMinute: atLeastOne.exactOptional().describe('Sustained requests per minute.'),
     burst: atLeastOne.exactOptional().describe('Requests that may be sent at once after a pause.'),
     concurrentRequests: atLeastOne.exactOptional().describe('Requests under way at a time.'),
@@ -31,12 +33,8 @@ const quota = z
       .max(Number.MAX_SAFE_INTEGER)
       .exactOptional()
       .describe('Bytes that the ledger may store for the principal, per dataset.'),
-  })
-  .meta({
-    id: 'Quota',
-    description:
-      'Limits on requests with this key, in place of those of the configuration. All keys of a principal are counted together.',
-  })
+  },
+)
 
 const spending = z
   .enum(['never', 'allow'])
@@ -97,29 +95,23 @@ export const keyParameters = z.strictObject({
 })
 
 /** An API key without its text. */
-export const apiKey = z
-  .strictObject({
-    id: keyId.describe('The name and a number. An id is never used again.'),
-    name,
-    role,
-    datasets: datasets.optional(),
-    expiresAt: time.optional(),
-    quota: quota.optional(),
-    spending: spending.optional(),
-    settings: settings.optional(),
-    createdAt: time,
-    createdBy: z.string().optional(),
-    rotatedAt: time.optional().describe('Time of the last rotation.'),
-    earlierValidUntil: time
-      .optional()
-      .describe('Time until which a previous key is valid. Absent if none is.'),
-  })
-  .meta({ id: 'ApiKey', description: 'An API key, without the key itself.' })
+export const apiKey = object('ApiKey', 'An API key, without the key itself.', {
+  id: keyId.describe('The name and a number. An id is never used again.'),
+  name,
+  role,
+  datasets: datasets.optional(),
+  expiresAt: time.optional(),
+  quota: quota.optional(),
+  spending: spending.optional(),
+  settings: settings.optional(),
+  createdAt: time,
+  createdBy: z.string().optional(),
+  rotatedAt: time.optional().describe('Time of the last rotation.'),
+  earlierValidUntil: time.optional().describe('Time until which a previous key is valid. Absent if none is.'),
+})
 
 /** GET /v1/keys */
-export const keyList = z
-  .strictObject({ keys: listOf(apiKey), next })
-  .meta({ id: 'KeyList', description: 'API keys, oldest first.' })
+export const keyList = object('KeyList', 'API keys, oldest first.', { keys: listOf(apiKey), next })
 
 /** Response to the creation and to a rotation. */
 export const issuedKey = apiKey

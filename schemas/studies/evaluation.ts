@@ -12,7 +12,7 @@ import {
 import { batch, query } from '../answers/query.ts'
 import { amount } from '../budgets/budget.ts'
 import { datasetId } from '../datasets/dataset.ts'
-import { listOf, number, string } from '../values.ts'
+import { listOf, number, object, string } from '../values.ts'
 
 /** Maximum number of runs of one evaluation. */
 export const MAX_RUNS = 100_000
@@ -78,8 +78,10 @@ const meanOverRuns = z
   .strictObject(figure)
   .meta({ id: 'MeanOverRuns', description: 'Mean over the runs, with its standard error.' })
 
-const meanAbsoluteError = z
-  .strictObject({
+const meanAbsoluteError = object(
+  'MeanAbsoluteError',
+  'Mean absolute error over the runs, with the error expected in theory.',
+  {
     ...figure,
     theoretical: orNull.describe(
       'Expected absolute error of the mechanism, before post-processing; null if it is not known.',
@@ -87,11 +89,8 @@ const meanAbsoluteError = z
     theoreticalBound: orNull.describe(
       'Upper bound of the expected absolute error, where the error itself is not known; otherwise null.',
     ),
-  })
-  .meta({
-    id: 'MeanAbsoluteError',
-    description: 'Mean absolute error over the runs, with the error expected in theory.',
-  })
+  },
+)
 
 const name = {
   key: cellKey.optional().describe('Cell of a table.'),
@@ -103,8 +102,10 @@ const relative = orNull.describe('Relative to the truth; null if the truth is 0,
 const percent =
   'Sum of the absolute errors in percent of the sum of the absolute truths; null if all truths are 0, or are dates or timestamps.'
 
-const evaluatedNumber = z
-  .strictObject({
+const evaluatedNumber = object(
+  'EvaluatedNumber',
+  'One number of the answer: its truth and its errors over the runs.',
+  {
     ...name,
     truth: shownValue
       .nullable()
@@ -130,22 +131,19 @@ const evaluatedNumber = z
       'Share of the runs whose error is within the half-width. It should be at least the confidence.',
     ),
     rankErrorRows: meanOverRuns.optional().describe("Error of a quantile's rank, in rows."),
-  })
-  .meta({
-    id: 'EvaluatedNumber',
-    description: 'One number of the answer: its truth and its errors over the runs.',
-  })
+  },
+)
 
-const evaluatedTotal = z
-  .strictObject({
-    statistic: z.string().optional(),
-    totalAbsoluteError: meanAbsoluteError,
-    relativeTotalErrorPercent: meanOverRuns.describe(percent),
-  })
-  .meta({ id: 'EvaluatedTotal', description: 'Sum of the absolute errors of numbers in one unit.' })
+const evaluatedTotal = object('EvaluatedTotal', 'Sum of the absolute errors of numbers in one unit.', {
+  statistic: z.string().optional(),
+  totalAbsoluteError: meanAbsoluteError,
+  relativeTotalErrorPercent: meanOverRuns.describe(percent),
+})
 
-const shownRun = z
-  .strictObject({
+const shownRun = object(
+  'ShownRun',
+  'One answer made of numbers: the truth, the measured and the published values, and their errors.',
+  {
     values: listOf(
       z.strictObject({
         ...name,
@@ -171,12 +169,8 @@ const shownRun = z
         relativeTotalErrorPercent: orNull.describe(percent),
       }),
     ),
-  })
-  .meta({
-    id: 'ShownRun',
-    description:
-      'One answer made of numbers: the truth, the measured and the published values, and their errors.',
-  })
+  },
+)
 
 /** Evaluation of an answer made of numbers. */
 export const evaluatedNumbers = z.strictObject({
@@ -188,8 +182,11 @@ export const evaluatedNumbers = z.strictObject({
 
 const shownResults = listOf(result).describe('Results of the first runs.')
 
-const gaps = z
-  .strictObject({
+const gaps = object(
+  'GapErrors',
+  'Errors of the noisy gaps, in rows. The true gap is the lead over the candidate that was selected next, and for the ' +
+    'last one the lead over the best candidate that was not selected.',
+  {
     halfWidth: number('In rows. With the stated confidence it holds for all gaps of an answer.'),
     withinHalfWidth: number('Share of the runs in which the errors of all gaps are within the half-width.'),
     ranks: listOf(
@@ -200,16 +197,13 @@ const gaps = z
         standardDeviation: orNull.describe('Standard deviation of the error.'),
       }),
     ).describe('One for each selected candidate, best first.'),
-  })
-  .meta({
-    id: 'GapErrors',
-    description:
-      'Errors of the noisy gaps, in rows. The true gap is the lead over the candidate that was selected next, and for the ' +
-      'last one the lead over the best candidate that was not selected.',
-  })
+  },
+)
 
-const evaluatedCandidate = z
-  .strictObject({
+const evaluatedCandidate = object(
+  'EvaluatedCandidate',
+  'One candidate: its rows, and how often it was selected.',
+  {
     candidate: cellLabel,
     truth: rowCount.describe('Number of rows or people.'),
     won: runCount.describe('Number of runs in which it came first.'),
@@ -217,8 +211,8 @@ const evaluatedCandidate = z
     probabilityToWin: orNull.describe(
       'Exact probability of coming first; null if it takes too long to compute.',
     ),
-  })
-  .meta({ id: 'EvaluatedCandidate', description: 'One candidate: its rows, and how often it was selected.' })
+  },
+)
 
 /** Evaluation of a selection among candidates. */
 export const evaluatedCandidates = z.strictObject({
@@ -232,8 +226,10 @@ export const evaluatedCandidates = z.strictObject({
   shown: shownResults,
 })
 
-const evaluatedKey = z
-  .strictObject({
+const evaluatedKey = object(
+  'EvaluatedKey',
+  'One key: its rows, how often it appeared, and the errors of its counts.',
+  {
     key: z.string(),
     truth: rowCount.describe('Number of rows, or of people.'),
     appeared: runCount.describe('Number of runs in which it appeared.'),
@@ -241,11 +237,8 @@ const evaluatedKey = z
     probabilityToAppear: number('Exact probability of appearing.'),
     meanAbsoluteError: meanOverRuns.optional(),
     bias: meanOverRuns.optional(),
-  })
-  .meta({
-    id: 'EvaluatedKey',
-    description: 'One key: its rows, how often it appeared, and the errors of its counts.',
-  })
+  },
+)
 
 /** Evaluation of a selection of keys. */
 export const evaluatedKeys = z.strictObject({
@@ -264,18 +257,17 @@ export const evaluation = evaluationWith({ dataset: datasetId, datasetVersion: z
 })
 
 /** Result of POST /v1/datasets/{dataset}/evaluations/batch. */
-export const batchEvaluation = z
-  .strictObject({
+export const batchEvaluation = object(
+  'BatchEvaluation',
+  'Errors of the answers to the queries of a batch, with the errors expected in theory.',
+  {
     ...batchFacts,
     evaluations: listOf(
       evaluationWith({ price: amount.describe('Price of the query on its own.') }),
     ).describe('In the order of the queries.'),
     cost: amount.describe('Price of the batch. It is not charged.'),
-  })
-  .meta({
-    id: 'BatchEvaluation',
-    description: 'Errors of the answers to the queries of a batch, with the errors expected in theory.',
-  })
+  },
+)
 
 function evaluationWith<Shape extends z.core.$ZodLooseShape>(shape: Shape) {
   return z.union([

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { DEFAULT_CONFIDENCE, MAX_QUERY_EPSILON } from '../../src/privacy/loss.ts'
-import { boolean, deltaBelow1, listOf, number, positive } from '../values.ts'
+import { boolean, deltaBelow1, listOf, number, object, positive } from '../values.ts'
 
 /** Largest number of statistics in one comparison. */
 export const MAX_COMPARED_STATISTICS = 1_000
@@ -58,71 +58,60 @@ export const comparedMechanism = z
       'Mechanism. The last two are the mechanism `gaussian` with the calibrations `analytic` and `classic`.',
   })
 
-const comparedNoise = z
-  .strictObject({
-    scale: number('Scale b of geometric and Laplace noise; standard deviation sigma of Gaussian noise.'),
-    standardDeviation: z.number(),
-    expectedAbsoluteError: z.number(),
-    halfWidth: number('The error of a statistic is at most this, with the requested confidence.'),
-  })
-  .meta({ id: 'ComparedNoise', description: 'Noise of each statistic, in the unit of the statistic.' })
+const comparedNoise = object('ComparedNoise', 'Noise of each statistic, in the unit of the statistic.', {
+  scale: number('Scale b of geometric and Laplace noise; standard deviation sigma of Gaussian noise.'),
+  standardDeviation: z.number(),
+  expectedAbsoluteError: z.number(),
+  halfWidth: number('The error of a statistic is at most this, with the requested confidence.'),
+})
 
-const comparisonRow = z
-  .strictObject({
-    statistics,
-    noise: z.strictObject({
-      geometric: comparedNoise.optional(),
-      laplace: comparedNoise.optional(),
-      'analytic-gaussian': comparedNoise.optional(),
-      'classic-gaussian': comparedNoise.optional(),
-    }),
-    best: z
-      .strictObject({
-        standardDeviation: comparedMechanism,
-        expectedAbsoluteError: comparedMechanism,
-        halfWidth: comparedMechanism,
-      })
-      .describe(
-        'Mechanism with the smallest error, by each measure of error. The first of several equal ones.',
-      ),
-  })
-  .meta({
-    id: 'ComparisonRow',
-    description: 'Noise of each mechanism for a number of statistics.',
-  })
+const comparisonRow = object('ComparisonRow', 'Noise of each mechanism for a number of statistics.', {
+  statistics,
+  noise: z.strictObject({
+    geometric: comparedNoise.optional(),
+    laplace: comparedNoise.optional(),
+    'analytic-gaussian': comparedNoise.optional(),
+    'classic-gaussian': comparedNoise.optional(),
+  }),
+  best: z
+    .strictObject({
+      standardDeviation: comparedMechanism,
+      expectedAbsoluteError: comparedMechanism,
+      halfWidth: comparedMechanism,
+    })
+    .describe(
+      'Mechanism with the smallest error, by each measure of error. The first of several equal ones.',
+    ),
+})
 
 const crossingPoint = statistics.nullable()
 
-const crossing = z
-  .strictObject({
+const crossing = object(
+  'Crossing',
+  'Number of statistics from which `mechanism` has a smaller error than `against`, up to the largest compared ' +
+    'number. Null if it has no smaller error at the largest number.',
+  {
     mechanism: comparedMechanism,
     against: comparedMechanism,
     standardDeviation: crossingPoint,
     expectedAbsoluteError: crossingPoint,
     halfWidth: crossingPoint,
-  })
-  .meta({
-    id: 'Crossing',
-    description:
-      'Number of statistics from which `mechanism` has a smaller error than `against`, up to the largest compared ' +
-      'number. Null if it has no smaller error at the largest number.',
-  })
+  },
+)
 
 /** Response of POST /v1/mechanisms/compare. */
-export const comparison = z
-  .strictObject({
-    epsilon: z.number(),
-    delta: z.number(),
-    statistics,
-    perStatistic: z.strictObject({ contribution: z.number() }),
-    confidence: z.number(),
-    wholeNumbers: z.boolean(),
-    rows: listOf(comparisonRow).describe('One row for each of 1, 2, ... statistics.'),
-    crossings: listOf(crossing),
-    notApplicable: listOf(z.strictObject({ mechanism: comparedMechanism, reason: z.string() })).describe(
-      'Mechanisms that do not apply, and the reasons.',
-    ),
-  })
-  .meta({ id: 'MechanismComparison', description: 'Noise of the mechanisms for a workload.' })
+export const comparison = object('MechanismComparison', 'Noise of the mechanisms for a workload.', {
+  epsilon: z.number(),
+  delta: z.number(),
+  statistics,
+  perStatistic: z.strictObject({ contribution: z.number() }),
+  confidence: z.number(),
+  wholeNumbers: z.boolean(),
+  rows: listOf(comparisonRow).describe('One row for each of 1, 2, ... statistics.'),
+  crossings: listOf(crossing),
+  notApplicable: listOf(z.strictObject({ mechanism: comparedMechanism, reason: z.string() })).describe(
+    'Mechanisms that do not apply, and the reasons.',
+  ),
+})
 
 export type ComparisonRequest = z.output<typeof comparisonRequest>

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { tableColumns } from '../answers/releases.ts'
-import { listOf, string } from '../values.ts'
+import { listOf, object, string } from '../values.ts'
 import { comparedMechanism, comparisonRequest } from './mechanisms.ts'
 import { LARGEST_RISK_EPSILON } from './risk.ts'
 
@@ -91,17 +91,15 @@ export const releasePlotQuery = z.strictObject({
 })
 
 /** Plots for a page that draws them itself. */
-export const interactivePicture = z
-  .strictObject({
-    panels: listOf(
-      z.strictObject({
-        title: z.string(),
-        description: string('Text for screen readers.'),
-        specification: z.looseObject({}).describe('Vega specification with all data, 800 pixels wide.'),
-      }),
-    ).describe('Plots, to be shown below each other.'),
-  })
-  .meta({ id: 'InteractivePicture', description: 'Plots for a page that draws them itself.' })
+export const interactivePicture = object('InteractivePicture', 'Plots for a page that draws them itself.', {
+  panels: listOf(
+    z.strictObject({
+      title: z.string(),
+      description: string('Text for screen readers.'),
+      specification: z.looseObject({}).describe('Vega specification with all data, 800 pixels wide.'),
+    }),
+  ).describe('Plots, to be shown below each other.'),
+})
 
 /** Response with a picture, or with the specifications of its plots. */
 export const picture = {

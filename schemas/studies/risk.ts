@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { columnName } from '../datasets/dataset.ts'
-import { boolean, listOf, number } from '../values.ts'
+import { boolean, listOf, number, object } from '../values.ts'
 
 /** Largest number of values in a column of a universe. */
 export const LARGEST_WIRE_UNIVERSE = 10_000
@@ -221,42 +221,40 @@ const facts = {
 const bounds = { upperBound: probability, tightBound: probability }
 
 /** Response of POST /v1/risk. */
-export const riskReport = z
-  .strictObject({
-    ...facts,
-    epsilon: epsilon.optional(),
-    columns: listOf(
-      z.strictObject({
-        ...columnFacts,
-        bounds: z
-          .strictObject(bounds)
-          .optional()
-          .describe('Bounds on the probability of any world after any answer, at this epsilon.'),
-        posterior: z
-          .strictObject({
-            response: z.number(),
-            largest: probability.describe(
-              'Probability of the most likely world after the response: the disclosure risk.',
-            ),
-            confidence: z.number().min(-1).max(1).describe('Increase of the probability of this world.'),
-            worlds: listOf(
-              z.strictObject({
-                positions: listOf(z.int().min(0).max(LARGEST_WIRE_UNIVERSE)).describe(
-                  'People in this world, as positions in the universe, starting at 0.',
-                ),
-                answer: z.number(),
-                prior: probability,
-                posterior: probability,
-              }),
-            )
-              .optional()
-              .describe('Worlds in the order of `prior`. Absent if there are too many.'),
-          })
-          .optional(),
-      }),
-    ),
-  })
-  .meta({ id: 'RiskReport', description: 'Disclosure risk of a release.' })
+export const riskReport = object('RiskReport', 'Disclosure risk of a release.', {
+  ...facts,
+  epsilon: epsilon.optional(),
+  columns: listOf(
+    z.strictObject({
+      ...columnFacts,
+      bounds: z
+        .strictObject(bounds)
+        .optional()
+        .describe('Bounds on the probability of any world after any answer, at this epsilon.'),
+      posterior: z
+        .strictObject({
+          response: z.number(),
+          largest: probability.describe(
+            'Probability of the most likely world after the response: the disclosure risk.',
+          ),
+          confidence: z.number().min(-1).max(1).describe('Increase of the probability of this world.'),
+          worlds: listOf(
+            z.strictObject({
+              positions: listOf(z.int().min(0).max(LARGEST_WIRE_UNIVERSE)).describe(
+                'People in this world, as positions in the universe, starting at 0.',
+              ),
+              answer: z.number(),
+              prior: probability,
+              posterior: probability,
+            }),
+          )
+            .optional()
+            .describe('Worlds in the order of `prior`. Absent if there are too many.'),
+        })
+        .optional(),
+    }),
+  ),
+})
 
 const reached = { reached: z.literal(true), epsilon: z.number().min(0) }
 const unreachable = {
@@ -267,24 +265,22 @@ const unreachable = {
 const tolerance = { tolerance: z.number() }
 
 /** Response of POST /v1/risk/epsilon. */
-export const epsilonReport = z
-  .strictObject({
-    ...facts,
-    risk: probability,
-    columns: listOf(
-      z.strictObject({
-        ...columnFacts,
-        upperBound: z
-          .union([z.strictObject(reached), z.strictObject(unreachable)])
-          .describe('Epsilon at which the upper bound equals the risk.'),
-        tightBound: z
-          .union([
-            z.strictObject({ ...reached, ...tolerance }),
-            z.strictObject({ ...unreachable, ...tolerance }),
-          ])
-          .describe('Largest epsilon, within the tolerance, at which the tight bound is at most the risk.'),
-        curve: listOf(z.strictObject({ epsilon, ...bounds })).optional(),
-      }),
-    ),
-  })
-  .meta({ id: 'EpsilonReport', description: 'Epsilon for an accepted risk.' })
+export const epsilonReport = object('EpsilonReport', 'Epsilon for an accepted risk.', {
+  ...facts,
+  risk: probability,
+  columns: listOf(
+    z.strictObject({
+      ...columnFacts,
+      upperBound: z
+        .union([z.strictObject(reached), z.strictObject(unreachable)])
+        .describe('Epsilon at which the upper bound equals the risk.'),
+      tightBound: z
+        .union([
+          z.strictObject({ ...reached, ...tolerance }),
+          z.strictObject({ ...unreachable, ...tolerance }),
+        ])
+        .describe('Largest epsilon, within the tolerance, at which the tight bound is at most the risk.'),
+      curve: listOf(z.strictObject({ epsilon, ...bounds })).optional(),
+    }),
+  ),
+})
