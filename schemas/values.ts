@@ -15,13 +15,14 @@ export function boolean(description: string) {
   return z.boolean().describe(description)
 }
 
-/** An object of these fields and no others, which the OpenAPI document has under a name, with a description. */
+/** An object of these fields and no others, which the OpenAPI document has under a name, with a description and examples. */
 export function object<const Fields extends z.core.$ZodLooseShape>(
   id: string,
   description: string,
   fields: Fields,
+  ...examples: readonly object[]
 ) {
-  return z.strictObject(fields).meta({ id, description })
+  return z.strictObject(fields).meta({ id, description, ...(examples.length > 0 && { examples }) })
 }
 
 /** List of a response. */

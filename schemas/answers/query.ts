@@ -344,19 +344,19 @@ const additive = {
   postprocess: postprocess.default({ round: false, nonNegative: false }),
 }
 
-const countQuery = z.strictObject({ kind: z.literal('count'), ...counted, ...additive }).meta({
-  id: 'CountQuery',
-  examples: [{ kind: 'count', where: { column: 'Age', op: '>=', value: 65 }, epsilon: 0.1 }],
-  description: 'Number of rows or of people.',
-})
+const countQuery = object(
+  'CountQuery',
+  'Number of rows or of people.',
+  { kind: z.literal('count'), ...counted, ...additive },
+  { kind: 'count', where: { column: 'Age', op: '>=', value: 65 }, epsilon: 0.1 },
+)
 
-const sumQuery = z
-  .strictObject({ kind: z.literal('sum'), column: askedColumn, ...clampable, ...additive })
-  .meta({
-    id: 'SumQuery',
-    examples: [{ kind: 'sum', column: 'Earnings', epsilon: 0.1 }],
-    description: 'Sum of a numeric column. NULL counts as 0.',
-  })
+const sumQuery = object(
+  'SumQuery',
+  'Sum of a numeric column. NULL counts as 0.',
+  { kind: z.literal('sum'), column: askedColumn, ...clampable, ...additive },
+  { kind: 'sum', column: 'Earnings', epsilon: 0.1 },
+)
 
 /** Assumptions of an analyst about the data, made without seeing any of it. */
 const supposed = object(
@@ -399,38 +399,32 @@ export const requestTerms = {
   postprocess: postprocess.optional(),
 }
 
-const meanQuery = z
-  .strictObject({
+const meanQuery = object(
+  'MeanQuery',
+  'Mean of a column of numbers, dates or timestamps, or of one value per person. NULL values are ignored.',
+  {
     kind: z.literal('mean'),
     column: askedColumn,
     ...valuePerPerson,
     ...clampable,
     ...supposable,
-  })
-  .meta({
-    id: 'MeanQuery',
-    examples: [{ kind: 'mean', column: 'Age', accuracy: { halfWidth: 0.5 }, supposed: { rows: 80_000 } }],
-    description:
-      'Mean of a column of numbers, dates or timestamps, or of one value per person. NULL values are ignored.',
-  })
+  },
+  { kind: 'mean', column: 'Age', accuracy: { halfWidth: 0.5 }, supposed: { rows: 80_000 } },
+)
 
-const varianceQuery = z
-  .strictObject({ kind: z.literal('variance'), column: askedColumn, ...clampable, ...supposable })
-  .meta({
-    id: 'VarianceQuery',
-    examples: [{ kind: 'variance', column: 'Age', epsilon: 0.1 }],
-    description: 'Population variance of a numeric column. NULL values are ignored.',
-  })
+const varianceQuery = object(
+  'VarianceQuery',
+  'Population variance of a numeric column. NULL values are ignored.',
+  { kind: z.literal('variance'), column: askedColumn, ...clampable, ...supposable },
+  { kind: 'variance', column: 'Age', epsilon: 0.1 },
+)
 
-const standardDeviationQuery = z
-  .strictObject({ kind: z.literal('standardDeviation'), column: askedColumn, ...clampable, ...supposable })
-  .meta({
-    id: 'StandardDeviationQuery',
-    examples: [
-      { kind: 'standardDeviation', column: 'Age', mechanism: 'gaussian', epsilon: 0.1, delta: 1e-7 },
-    ],
-    description: 'Population standard deviation of a numeric column. NULL values are ignored.',
-  })
+const standardDeviationQuery = object(
+  'StandardDeviationQuery',
+  'Population standard deviation of a numeric column. NULL values are ignored.',
+  { kind: z.literal('standardDeviation'), column: askedColumn, ...clampable, ...supposable },
+  { kind: 'standardDeviation', column: 'Age', mechanism: 'gaussian', epsilon: 0.1, delta: 1e-7 },
+)
 
 /** The two columns of a covariance or correlation. */
 const pair = z
@@ -440,28 +434,27 @@ const pair = z
     'Two different columns, each numeric, boolean or temporal. A boolean is 0 or 1; dates count in days, timestamps in seconds.',
   )
 
-const covarianceQuery = z
-  .strictObject({ kind: z.literal('covariance'), columns: pair, ...clampableColumns, ...supposable })
-  .meta({
-    id: 'CovarianceQuery',
-    examples: [{ kind: 'covariance', columns: ['Age', 'Earnings'], epsilon: 0.5 }],
-    description:
-      'Population covariance of two columns. Rows where one of them is NULL are ignored. `supposed` takes `rows` only.',
-  })
+const covarianceQuery = object(
+  'CovarianceQuery',
+  'Population covariance of two columns. Rows where one of them is NULL are ignored. `supposed` takes `rows` only.',
+  { kind: z.literal('covariance'), columns: pair, ...clampableColumns, ...supposable },
+  { kind: 'covariance', columns: ['Age', 'Earnings'], epsilon: 0.5 },
+)
 
-const correlationQuery = z
-  .strictObject({ kind: z.literal('correlation'), columns: pair, ...clampableColumns, ...additive })
-  .meta({
-    id: 'CorrelationQuery',
-    examples: [{ kind: 'correlation', columns: ['Age', 'Earnings'], epsilon: 0.5 }],
-    description:
-      'Pearson correlation of two columns, between -1 and 1. Rows where one of them is NULL are ignored. If a noisy ' +
-      'variance is not positive, the value is 0 and its half-width 1. Its accuracy depends on the data, so `accuracy` is ' +
-      'not supported.',
-  })
+const correlationQuery = object(
+  'CorrelationQuery',
+  'Pearson correlation of two columns, between -1 and 1. Rows where one of them is NULL are ignored. If a noisy ' +
+    'variance is not positive, the value is 0 and its half-width 1. Its accuracy depends on the data, so `accuracy` is ' +
+    'not supported.',
+  { kind: z.literal('correlation'), columns: pair, ...clampableColumns, ...additive },
+  { kind: 'correlation', columns: ['Age', 'Earnings'], epsilon: 0.5 },
+)
 
-const linearRegressionQuery = z
-  .strictObject({
+const linearRegressionQuery = object(
+  'LinearRegressionQuery',
+  'Linear regression by least squares, from noisy sums of products. Rows where the outcome or a predictor is NULL are ' +
+    'ignored. The half-widths hold for all coefficients together, and include the bias of the ridge.',
+  {
     kind: z.literal('linearRegression'),
     outcome: askedColumn
       .describe('Column to explain: numeric, boolean or temporal.')
@@ -488,39 +481,32 @@ const linearRegressionQuery = z
       }),
     ...clampableColumns,
     ...additive,
-  })
-  .meta({
-    id: 'LinearRegressionQuery',
-    examples: [{ kind: 'linearRegression', outcome: 'Earnings', predictors: ['Age'], epsilon: 1 }],
-    description:
-      'Linear regression by least squares, from noisy sums of products. Rows where the outcome or a predictor is NULL are ' +
-      'ignored. The half-widths hold for all coefficients together, and include the bias of the ridge.',
-  })
+  },
+  { kind: 'linearRegression', outcome: 'Earnings', predictors: ['Age'], epsilon: 1 },
+)
 
-const proportionQuery = z.strictObject({ kind: z.literal('proportion'), of: where, ...supposable }).meta({
-  id: 'ProportionQuery',
-  examples: [{ kind: 'proportion', of: { column: 'Married', op: '=', value: 'M' }, epsilon: 0.1 }],
-  description: 'Share of rows that satisfy the predicate `of`.',
-})
+const proportionQuery = object(
+  'ProportionQuery',
+  'Share of rows that satisfy the predicate `of`.',
+  { kind: z.literal('proportion'), of: where, ...supposable },
+  { kind: 'proportion', of: { column: 'Married', op: '=', value: 'M' }, epsilon: 0.1 },
+)
 
-const countDistinctQuery = z
-  .strictObject({ kind: z.literal('countDistinct'), column: groupingColumn, ...additive })
-  .meta({
-    id: 'CountDistinctQuery',
-    examples: [{ kind: 'countDistinct', column: 'Occupation', epsilon: 1 }],
-    description:
-      'Number of declared categories, bins or periods of a column that occur, or of values of a free-text column that is ' +
-      'declared as `selectable` (only under add-remove neighbours; each person contributes as many values as ' +
-      '`contribution` allows). NULL is not counted.',
-  })
+const countDistinctQuery = object(
+  'CountDistinctQuery',
+  'Number of declared categories, bins or periods of a column that occur, or of values of a free-text column that is ' +
+    'declared as `selectable` (only under add-remove neighbours; each person contributes as many values as ' +
+    '`contribution` allows). NULL is not counted.',
+  { kind: z.literal('countDistinct'), column: groupingColumn, ...additive },
+  { kind: 'countDistinct', column: 'Occupation', epsilon: 1 },
+)
 
-const histogramQuery = z
-  .strictObject({ kind: z.literal('histogram'), column: groupingColumn, ...counted, ...additive })
-  .meta({
-    id: 'HistogramQuery',
-    examples: [{ kind: 'histogram', column: { column: 'Age', edges: [0, 18, 30, 65, 120] }, epsilon: 0.1 }],
-    description: 'Number of rows or of people in each category, bin or period of a column.',
-  })
+const histogramQuery = object(
+  'HistogramQuery',
+  'Number of rows or of people in each category, bin or period of a column.',
+  { kind: z.literal('histogram'), column: groupingColumn, ...counted, ...additive },
+  { kind: 'histogram', column: { column: 'Age', edges: [0, 18, 30, 65, 120] }, epsilon: 0.1 },
+)
 
 const contingencyExample = {
   kind: 'contingency',
@@ -531,18 +517,17 @@ const contingencyExample = {
   postprocess: { nonNegative: true },
 }
 
-const contingencyQuery = z
-  .strictObject({
+const contingencyQuery = object(
+  'ContingencyQuery',
+  'Number of rows or of people in each cell of the full cross product of two or more columns.',
+  {
     kind: z.literal('contingency'),
     columns: z.array(groupingColumn).min(2).max(8),
     ...counted,
     ...additive,
-  })
-  .meta({
-    id: 'ContingencyQuery',
-    examples: [contingencyExample],
-    description: 'Number of rows or of people in each cell of the full cross product of two or more columns.',
-  })
+  },
+  contingencyExample,
+)
 
 const percentage = z
   .number()
@@ -554,8 +539,11 @@ const percentage = z
   })
   .register(formFields, { title: 'Percentage', initial: 90 })
 
-const topGroupsQuery = z
-  .strictObject({
+const topGroupsQuery = object(
+  'TopGroupsQuery',
+  'The groups with the largest noisy counts, largest first, with these counts. One noisy count of each declared group ' +
+    'pays for both. The half-width holds for all groups together, selected or not.',
+  {
     kind: z.literal('topGroups'),
     keys: z
       .array(groupingColumn)
@@ -571,14 +559,9 @@ const topGroupsQuery = z
       .register(formFields, { title: 'How many' }),
     ...counted,
     ...additive,
-  })
-  .meta({
-    id: 'TopGroupsQuery',
-    examples: [{ kind: 'topGroups', keys: ['Occupation'], k: 3, epsilon: 0.1 }],
-    description:
-      'The groups with the largest noisy counts, largest first, with these counts. One noisy count of each declared group ' +
-      'pays for both. The half-width holds for all groups together, selected or not.',
-  })
+  },
+  { kind: 'topGroups', keys: ['Occupation'], k: 3, epsilon: 0.1 },
+)
 
 export const groupStatistic = z
   .union(
@@ -610,8 +593,12 @@ export const groupStatistic = z
   )
   .meta({ id: 'GroupStatistic', description: 'Statistic of each group.' })
 
-const groupByQuery = z
-  .strictObject({
+const groupByQuery = object(
+  'GroupByQuery',
+  'One or more statistics of each group. All groups together cost as much as one group. The epsilon is divided ' +
+    'among the sums and counts that the statistics need, each of which is measured once, and the quantiles. The ' +
+    'half-width of a quantile is a number of rows.',
+  {
     kind: z.literal('groupBy'),
     keys: z
       .array(groupingColumn)
@@ -629,25 +616,19 @@ const groupByQuery = z
       )
       .register(formFields, { type: 'statistics' }),
     ...supposable,
-  })
-  .meta({
-    id: 'GroupByQuery',
-    examples: [
-      {
-        kind: 'groupBy',
-        keys: ['Sex', 'Married'],
-        statistics: [{ kind: 'count' }, { kind: 'mean', column: 'Age' }],
-        epsilon: 0.1,
-      },
-    ],
-    description:
-      'One or more statistics of each group. All groups together cost as much as one group. The epsilon is divided ' +
-      'among the sums and counts that the statistics need, each of which is measured once, and the quantiles. The ' +
-      'half-width of a quantile is a number of rows.',
-  })
+  },
+  {
+    kind: 'groupBy',
+    keys: ['Sex', 'Married'],
+    statistics: [{ kind: 'count' }, { kind: 'mean', column: 'Age' }],
+    epsilon: 0.1,
+  },
+)
 
-const noisyMaxQuery = z
-  .strictObject({
+const noisyMaxQuery = object(
+  'NoisyMaxQuery',
+  'Candidate with the most rows or people, without its count (report noisy max).',
+  {
     kind: z.literal('noisyMax'),
     candidates: z
       .union(
@@ -695,24 +676,22 @@ const noisyMaxQuery = z
         onlyWith: ['noise', 'laplace'],
       }),
     ...rows,
-  })
-  .meta({
-    id: 'NoisyMaxQuery',
-    examples: [{ kind: 'noisyMax', candidates: { column: 'Occupation' }, k: 2, gap: true, epsilon: 0.1 }],
-    description: 'Candidate with the most rows or people, without its count (report noisy max).',
-  })
+  },
+  { kind: 'noisyMax', candidates: { column: 'Occupation' }, k: 2, gap: true, epsilon: 0.1 },
+)
 
-const medianQuery = z
-  .strictObject({ kind: z.literal('median'), column: askedColumn, ...valuePerPerson, ...clampable, ...rows })
-  .meta({
-    id: 'MedianQuery',
-    examples: [{ kind: 'median', column: 'Earnings', epsilon: 0.1 }],
-    description:
-      'Median of a column of numbers, dates or timestamps, or of one value per person; a grid point. NULL values are ignored.',
-  })
+const medianQuery = object(
+  'MedianQuery',
+  'Median of a column of numbers, dates or timestamps, or of one value per person; a grid point. NULL values are ignored.',
+  { kind: z.literal('median'), column: askedColumn, ...valuePerPerson, ...clampable, ...rows },
+  { kind: 'median', column: 'Earnings', epsilon: 0.1 },
+)
 
-const percentileQuery = z
-  .strictObject({
+const percentileQuery = object(
+  'PercentileQuery',
+  'One or more percentiles of a column of numbers, dates or timestamps, or of one value per person; grid points. The ' +
+    'epsilon is divided among them.',
+  {
     kind: z.literal('percentile'),
     column: askedColumn,
     p: z
@@ -729,31 +708,24 @@ const percentileQuery = z
     ...valuePerPerson,
     ...clampable,
     ...rows,
-  })
-  .meta({
-    id: 'PercentileQuery',
-    examples: [{ kind: 'percentile', column: 'Age', p: [25, 50, 75], epsilon: 0.1 }],
-    description:
-      'One or more percentiles of a column of numbers, dates or timestamps, or of one value per person; grid points. The ' +
-      'epsilon is divided among them.',
-  })
+  },
+  { kind: 'percentile', column: 'Age', p: [25, 50, 75], epsilon: 0.1 },
+)
 
-const extremeQuery = z
-  .strictObject({
+const extremeQuery = object(
+  'ExtremeQuery',
+  'Extreme quantile of a column of numbers, dates or timestamps, or of one value per person. The true minimum or ' +
+    'maximum belongs to one row or person and cannot be released. The answer states the rank from the end that it ' +
+    'targets.',
+  {
     kind: z.literal(['minimum', 'maximum']),
     column: askedColumn,
     ...valuePerPerson,
     ...clampable,
     ...rows,
-  })
-  .meta({
-    id: 'ExtremeQuery',
-    examples: [{ kind: 'minimum', column: 'Age', epsilon: 0.1 }],
-    description:
-      'Extreme quantile of a column of numbers, dates or timestamps, or of one value per person. The true minimum or ' +
-      'maximum belongs to one row or person and cannot be released. The answer states the rank from the end that it ' +
-      'targets.',
-  })
+  },
+  { kind: 'minimum', column: 'Age', epsilon: 0.1 },
+)
 
 const keySelectionQuery = object(
   'KeySelectionQuery',
@@ -806,8 +778,12 @@ const MOST_MARGINAL_COLUMNS = 30
 
 const ways = z.int().min(1).max(MOST_WAYS)
 
-const marginalsQuery = z
-  .strictObject({
+const marginalsQuery = object(
+  'MarginalsQuery',
+  'Numbers of rows in all tables of some number of columns, such as every pair, at one price. The service measures the tables that ' +
+    'say most, and estimates every table from all measurements: the tables agree with each other, and all cells of a table have one ' +
+    'half-width. Where people have several rows, `contribution` with one row counts people.',
+  {
     kind: z.literal('marginals'),
     columns: z
       .array(groupingColumn)
@@ -869,18 +845,17 @@ const marginalsQuery = z
       title: 'Delta',
       hint: 'Above 0 with an epsilon: Gaussian noise, which many tables share better.',
     }),
-  })
-  .meta({
-    id: 'MarginalsQuery',
-    examples: [{ kind: 'marginals', columns: ['Sex', 'Married', 'Occupation'], ways: 2, epsilon: 1 }],
-    description:
-      'Numbers of rows in all tables of some number of columns, such as every pair, at one price. The service measures the tables that ' +
-      'say most, and estimates every table from all measurements: the tables agree with each other, and all cells of a table have one ' +
-      'half-width. Where people have several rows, `contribution` with one row counts people.',
-  })
+  },
+  { kind: 'marginals', columns: ['Sex', 'Married', 'Occupation'], ways: 2, epsilon: 1 },
+)
 
-const cumulativeCountsQuery = z
-  .strictObject({
+const cumulativeCountsQuery = object(
+  'CumulativeCountsQuery',
+  'Number of rows or of people up to each edge, period or value of an ordered column. The difference of two counts is the count ' +
+    'between them. All follow from measurements that halve the column again and again: for many cells their errors are far smaller ' +
+    'than those of the cells of a histogram, added up. Rows without a value, or outside of the edges, are in no count. With a delta ' +
+    'the noise is Gaussian, otherwise Laplace.',
+  {
     kind: z.literal('cumulativeCounts'),
     column: groupingColumn.describe(
       'Ordered column with edges or consecutive periods; by its name alone, a column with at most 4,096 values, each of which is a cell.',
@@ -918,24 +893,15 @@ const cumulativeCountsQuery = z
       title: 'Delta',
       hint: 'Above 0: Gaussian noise, which is smaller for many cells.',
     }),
-  })
-  .meta({
-    id: 'CumulativeCountsQuery',
-    examples: [
-      {
-        kind: 'cumulativeCounts',
-        column: { column: 'Age', edges: [0, 18, 30, 45, 65, 120] },
-        p: [25, 50, 75],
-        ranges: [{ lower: 18, upper: 65 }],
-        epsilon: 0.1,
-      },
-    ],
-    description:
-      'Number of rows or of people up to each edge, period or value of an ordered column. The difference of two counts is the count ' +
-      'between them. All follow from measurements that halve the column again and again: for many cells their errors are far smaller ' +
-      'than those of the cells of a histogram, added up. Rows without a value, or outside of the edges, are in no count. With a delta ' +
-      'the noise is Gaussian, otherwise Laplace.',
-  })
+  },
+  {
+    kind: 'cumulativeCounts',
+    column: { column: 'Age', edges: [0, 18, 30, 45, 65, 120] },
+    p: [25, 50, 75],
+    ranges: [{ lower: 18, upper: 65 }],
+    epsilon: 0.1,
+  },
+)
 
 const { contribution: _, ...uncontributed } = additive
 
@@ -948,21 +914,19 @@ const contributionProfileQuery = object(
   { kind: z.literal('contributionProfile'), ...nextQuestion, ...uncontributed },
 )
 
-const boundsQuery = z
-  .strictObject({
+const boundsQuery = object(
+  'BoundsQuery',
+  'Finds a `clamp` for a next sum or mean. Number of rows in each band of a column between powers of two (of steps from the lower ' +
+    'bound, for dates and timestamps), and clamps that follow from these counts: each with the noise that it leaves, what it cuts off, ' +
+    'and the share of rows beyond it. NULL values are ignored.',
+  {
     kind: z.literal('bounds'),
     column: askedColumn,
     ...nextQuestion,
     ...additive,
-  })
-  .meta({
-    id: 'BoundsQuery',
-    examples: [{ kind: 'bounds', column: 'Earnings', nextEpsilon: 0.5, epsilon: 0.1 }],
-    description:
-      'Finds a `clamp` for a next sum or mean. Number of rows in each band of a column between powers of two (of steps from the lower ' +
-      'bound, for dates and timestamps), and clamps that follow from these counts: each with the noise that it leaves, what it cuts off, ' +
-      'and the share of rows beyond it. NULL values are ignored.',
-  })
+  },
+  { kind: 'bounds', column: 'Earnings', nextEpsilon: 0.5, epsilon: 0.1 },
+)
 
 const variants = [
   countQuery,
@@ -1009,8 +973,10 @@ export const query = z
 export const MAX_BATCH_QUERIES = 100
 
 /** POST /v1/datasets/{dataset}/queries/batch */
-export const batch = z
-  .strictObject({
+export const batch = object(
+  'Batch',
+  'Queries that are charged and answered together, all or none.',
+  {
     queries: z
       .array(query)
       .min(1)
@@ -1046,26 +1012,23 @@ export const batch = z
         'Only with `"plan": "together"`, instead of `objective`: weights of the queries in the total error, in their order. At ' +
           'least 0, and not all 0.',
       ),
-  })
-  .meta({
-    id: 'Batch',
-    description: 'Queries that are charged and answered together, all or none.',
-    examples: [
-      {
-        queries: [
-          { kind: 'count', where: { column: 'Age', op: '<', value: 30 }, epsilon: 0.1 },
-          { kind: 'mean', column: 'Earnings', where: { column: 'Age', op: '>=', value: 30 }, epsilon: 0.1 },
-        ],
-      },
+  },
+  {
+    queries: [
+      { kind: 'count', where: { column: 'Age', op: '<', value: 30 }, epsilon: 0.1 },
+      { kind: 'mean', column: 'Earnings', where: { column: 'Age', op: '>=', value: 30 }, epsilon: 0.1 },
     ],
-  })
+  },
+)
 
 /** Largest number of datasets of a batch over a population. */
 const MAX_BATCH_DATASETS = 10
 
 /** POST /v1/populations/{population}/queries/batch */
-export const populationBatch = z
-  .strictObject({
+export const populationBatch = object(
+  'PopulationBatch',
+  'Batches about datasets of one population, charged and answered together, all or none.',
+  {
     batches: z
       .array(batch.extend({ dataset: datasetId.describe('Id of a dataset of the population.') }))
       .min(1)
@@ -1078,19 +1041,14 @@ export const populationBatch = z
       })
       .readonly()
       .describe(`A batch for each dataset; at most ${MAX_BATCH_QUERIES} queries together.`),
-  })
-  .meta({
-    id: 'PopulationBatch',
-    description: 'Batches about datasets of one population, charged and answered together, all or none.',
-    examples: [
-      {
-        batches: [
-          { dataset: 'census', queries: [{ kind: 'count', epsilon: 0.1 }] },
-          { dataset: 'survey', queries: [{ kind: 'count', epsilon: 0.1 }] },
-        ],
-      },
+  },
+  {
+    batches: [
+      { dataset: 'census', queries: [{ kind: 'count', epsilon: 0.1 }] },
+      { dataset: 'survey', queries: [{ kind: 'count', epsilon: 0.1 }] },
     ],
-  })
+  },
+)
 
 export type BatchRequest = z.output<typeof batch>
 export type PopulationBatchRequest = z.output<typeof populationBatch>

@@ -98,20 +98,18 @@ export const releaseList = {
 }
 
 /** POST /v1/releases/{id}/postprocess */
-export const postprocessing = z
-  .strictObject({
+export const postprocessing = object(
+  'Postprocessing',
+  'Post-processing of the values of a release, starting from those that were measured. Without fields, the values as ' +
+    'they were measured.',
+  {
     round: boolean('Round to the nearest whole number.').default(false),
     nonNegative: boolean(
       'Replace negative values by 0. Only for values whose true value is never negative.',
     ).default(false),
-  })
-  .meta({
-    id: 'Postprocessing',
-    description:
-      'Post-processing of the values of a release, starting from those that were measured. Without fields, the values as ' +
-      'they were measured.',
-    examples: [{ round: true, nonNegative: true }],
-  })
+  },
+  { round: true, nonNegative: true },
+)
 
 /** The table of a release that is asked for. */
 export const tableColumns = z.string().max(4_000).optional()

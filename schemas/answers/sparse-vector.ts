@@ -35,8 +35,10 @@ const terms = {
 }
 
 /** POST /v1/datasets/{dataset}/sparse-vector-sessions */
-export const sessionRequest = z
-  .strictObject({
+export const sessionRequest = object(
+  'SessionRequest',
+  'Session that reports, for any number of counts, whether each reaches a threshold.',
+  {
     ...terms,
     epsilon: positive(
       'Cost of the whole session, for any number of questions. At least 0.000000002, at most 1000, at most 9 ' +
@@ -44,12 +46,9 @@ export const sessionRequest = z
       MAX_QUERY_EPSILON,
     ),
     ...countedContribution,
-  })
-  .meta({
-    id: 'SessionRequest',
-    description: 'Session that reports, for any number of counts, whether each reaches a threshold.',
-    examples: [{ threshold: 20_000, positives: 3, epsilon: 0.5 }],
-  })
+  },
+  { threshold: 20_000, positives: 3, epsilon: 0.5 },
+)
 
 /** Session of the example request of the OpenAPI document, opened by the analyst of the first key. */
 const EXAMPLE_SESSION = 'bb863387f94c035d1ca08510186cd33a'
@@ -60,11 +59,12 @@ export const sessionParameters = z.strictObject({
 })
 
 /** POST /v1/sparse-vector-sessions/{id}/questions */
-export const sessionQuestion = z.strictObject({ where }).meta({
-  id: 'SessionQuestion',
-  description: 'Asks if the number of rows (or people) that satisfy the predicate is at least the threshold.',
-  examples: [{ where: { column: 'Age', op: '>=', value: 60 } }],
-})
+export const sessionQuestion = object(
+  'SessionQuestion',
+  'Asks if the number of rows (or people) that satisfy the predicate is at least the threshold.',
+  { where },
+  { where: { column: 'Age', op: '>=', value: 60 } },
+)
 
 const share = z.strictObject({
   scale: number('Scale of the Laplace noise, in rows or people.'),

@@ -8,8 +8,10 @@ import { requestTerms } from './query.ts'
 export const MAX_SQL_LENGTH = 4_096
 
 /** POST /v1/datasets/{dataset}/sql and /sql/preview */
-export const sqlRequest = z
-  .strictObject({
+export const sqlRequest = object(
+  'SqlRequest',
+  'A SELECT statement. The other fields are those of the query that it is translated to; give `epsilon` or `accuracy`.',
+  {
     sql: z
       .string()
       .min(1)
@@ -22,18 +24,12 @@ export const sqlRequest = z
         examples: ['SELECT "Sex", COUNT(*), AVG("Age") FROM census GROUP BY "Sex"'],
       }),
     ...requestTerms,
-  })
-  .meta({
-    id: 'SqlRequest',
-    description:
-      'A SELECT statement. The other fields are those of the query that it is translated to; give `epsilon` or `accuracy`.',
-    examples: [
-      {
-        sql: 'SELECT Sex, COUNT(*) AS people FROM census WHERE Age BETWEEN 30 AND 64 GROUP BY Sex',
-        epsilon: 0.1,
-      },
-    ],
-  })
+  },
+  {
+    sql: 'SELECT Sex, COUNT(*) AS people FROM census WHERE Age BETWEEN 30 AND 64 GROUP BY Sex',
+    epsilon: 0.1,
+  },
+)
 
 const columns = listOf(
   z.strictObject({

@@ -143,8 +143,10 @@ export const reason = z
   .describe('Reason. Kept in the ledger permanently.')
 
 /** PUT /v1/datasets/{dataset}/analysts/{analyst}/allotment */
-export const allotmentRequest = z
-  .strictObject({
+export const allotmentRequest = object(
+  'AllotmentRequest',
+  'Amount that an analyst may spend. Replaces an existing allotment.',
+  {
     epsilon: z.number().meta({
       description:
         'Greater than 0, or 0 together with a delta of 0. At most 9 fractional digits. Never rounded.',
@@ -153,12 +155,9 @@ export const allotmentRequest = z
     }),
     delta: budgetRequest.shape.delta,
     reason,
-  })
-  .meta({
-    id: 'AllotmentRequest',
-    description: 'Amount that an analyst may spend. Replaces an existing allotment.',
-    examples: [{ epsilon: 2, delta: 1e-6, reason: 'Share of one analyst in this study.' }],
-  })
+  },
+  { epsilon: 2, delta: 1e-6, reason: 'Share of one analyst in this study.' },
+)
 
 /** PUT /v1/datasets/{dataset}/budget */
 export const budgetReplacement = budgetRequest.extend({ reason }).meta({
@@ -168,14 +167,13 @@ export const budgetReplacement = budgetRequest.extend({ reason }).meta({
 })
 
 /** POST /v1/datasets/{dataset}/grants */
-export const grantRequest = z
-  .strictObject({
+export const grantRequest = object(
+  'GrantRequest',
+  'Amount to add to a cap. A grant cannot be taken back.',
+  {
     epsilon: number('Amount to add to the epsilon of the cap. At most 9 fractional digits.').default(0),
     delta: number('Amount to add to the delta of the cap. At most 18 fractional digits.').default(0),
     reason,
-  })
-  .meta({
-    id: 'GrantRequest',
-    description: 'Amount to add to a cap. A grant cannot be taken back.',
-    examples: [{ epsilon: 1, reason: 'A second study was approved by the review board.' }],
-  })
+  },
+  { epsilon: 1, reason: 'A second study was approved by the review board.' },
+)

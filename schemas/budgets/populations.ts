@@ -30,19 +30,18 @@ const facts = {
 }
 
 /** POST /v1/populations */
-export const populationRequest = z
-  .strictObject({
+export const populationRequest = object(
+  'PopulationRequest',
+  'People who occur in several datasets, and the budget that these share.',
+  {
     ...facts,
     accounting: facts.accounting.default('basic'),
     budget: budgetRequest.describe(
       'The cap for the answers on all datasets together. Its delta, also that of each dataset, is fixed.',
     ),
-  })
-  .meta({
-    id: 'PopulationRequest',
-    description: 'People who occur in several datasets, and the budget that these share.',
-    examples: [{ id: 'residents', privacyUnit: 'row', budget: { epsilon: 100, delta: 1e-5 } }],
-  })
+  },
+  { id: 'residents', privacyUnit: 'row', budget: { epsilon: 100, delta: 1e-5 } },
+)
 
 /** GET /v1/populations/{population} */
 export const population = budgetReport

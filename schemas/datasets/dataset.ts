@@ -763,8 +763,10 @@ const registrationExample = {
 }
 
 /** POST /v1/datasets */
-export const registration = z
-  .strictObject({
+export const registration = object(
+  'Registration',
+  'A source of rows, its public facts and its budget.',
+  {
     ...declaration,
     columns: columns.optional().describe('Optional for a population; the default is all of its columns.'),
     synthetic: synthetic
@@ -785,12 +787,9 @@ export const registration = z
       ),
     budget: budgetRequest.describe('The cap for all answers together.'),
     separateBudget: separateBudget.optional(),
-  })
-  .meta({
-    id: 'Registration',
-    description: 'A source of rows, its public facts and its budget.',
-    examples: [registrationExample],
-  })
+  },
+  registrationExample,
+)
 
 /** Public facts of a dataset. */
 export const dataset = object('Dataset', 'Public facts of a dataset.', {
@@ -966,8 +965,10 @@ export const registrationQuery = z.strictObject({ candidates, dryRun })
 export const versionQuery = z.strictObject({ dryRun })
 
 /** PATCH /v1/datasets/{dataset} */
-export const descriptionChange = z
-  .strictObject({
+export const descriptionChange = object(
+  'DescriptionChange',
+  'Texts that describe a dataset. An absent text stays as it is; `null` removes it.',
+  {
     title: title.optional(),
     description: datasetDescription.nullable().optional(),
     columns: z
@@ -982,16 +983,15 @@ export const descriptionChange = z
       .readonly()
       .optional()
       .describe('Columns whose texts change.'),
-  })
-  .meta({
-    id: 'DescriptionChange',
-    description: 'Texts that describe a dataset. An absent text stays as it is; `null` removes it.',
-    examples: [{ title: 'Synthetic census', columns: [{ name: 'Earnings', unit: 'EUR' }] }],
-  })
+  },
+  { title: 'Synthetic census', columns: [{ name: 'Earnings', unit: 'EUR' }] },
+)
 
 /** POST /v1/datasets/{dataset}/versions */
-export const newVersion = z
-  .strictObject({
+export const newVersion = object(
+  'NewVersion',
+  'New rows of a dataset, under its privacy unit, neighbours and budget.',
+  {
     source: source
       .optional()
       .describe('Source of the rows. Default: the source of the present version, which is read again.'),
@@ -1006,12 +1006,9 @@ export const newVersion = z
         'version.',
     ),
     separateBudget: separateBudget.optional(),
-  })
-  .meta({
-    id: 'NewVersion',
-    description: 'New rows of a dataset, under its privacy unit, neighbours and budget.',
-    examples: [{ source: { kind: 'population', rows: 1_200, seed: 'census-small, a year later' } }],
-  })
+  },
+  { source: { kind: 'population', rows: 1_200, seed: 'census-small, a year later' } },
+)
 
 /** Response to a new version. */
 export const publishedVersion = dataset

@@ -3,8 +3,10 @@ import { boolean, listOf, object, string } from '../values.ts'
 import { namedTable, uploadId } from './dataset.ts'
 
 /** POST /v1/drafts */
-export const draftRequest = z
-  .strictObject({
+export const draftRequest = object(
+  'DraftRequest',
+  'A source to draft a declaration for.',
+  {
     source: z
       .discriminatedUnion('kind', [
         z.strictObject({
@@ -26,12 +28,9 @@ export const draftRequest = z
       'True adds values of the data, such as the smallest number of a column. They are not protected by noise: do not ' +
         'publish them, and do not declare them.',
     ).default(false),
-  })
-  .meta({
-    id: 'DraftRequest',
-    description: 'A source to draft a declaration for.',
-    examples: [{ source: { kind: 'file', path: 'survey/staff.csv' } }],
-  })
+  },
+  { source: { kind: 'file', path: 'survey/staff.csv' } },
+)
 
 const remark = z.strictObject({
   field: string('Path of the field in the declaration, such as `columns.2.lower`.'),

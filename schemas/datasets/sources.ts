@@ -8,14 +8,17 @@ export const sourceParameters = z.strictObject({
 })
 
 /** POST /v1/sources */
-export const uploadRequest = z
-  .strictObject({
+export const uploadRequest = object(
+  'UploadRequest',
+  'A file to upload.',
+  {
     file: z.string().meta({
       contentMediaType: 'application/octet-stream',
       description: 'The CSV or Parquet file. It must be the only part.',
     }),
-  })
-  .meta({ id: 'UploadRequest', description: 'A file to upload.', examples: [{ file: 'age\n30\n' }] })
+  },
+  { file: 'age\n30\n' },
+)
 
 /** A file that a custodian uploaded. */
 export const upload = object('Upload', 'An uploaded file. It belongs to the principal that uploaded it.', {

@@ -3,11 +3,12 @@ import { reason } from '../budgets/budget.ts'
 import { boolean, listOf, object, string, time } from '../values.ts'
 
 /** POST /v1/datasets/{dataset}/resume */
-export const resumeRequest = z.strictObject({ reason }).meta({
-  id: 'ResumeRequest',
-  description: 'Why the dataset may be queried again.',
-  examples: [{ reason: 'The time limit was too short for the larger file, and was raised.' }],
-})
+export const resumeRequest = object(
+  'ResumeRequest',
+  'Why the dataset may be queried again.',
+  { reason },
+  { reason: 'The time limit was too short for the larger file, and was raised.' },
+)
 
 const countedFailure = object('CountedFailure', 'Failure after a charge that may depend on the data.', {
   sequence: z.int().min(1).describe('Event in the ledger of the dataset.'),

@@ -65,8 +65,10 @@ const settings = z
   })
 
 /** POST /v1/keys */
-export const keyRequest = z
-  .strictObject({
+export const keyRequest = object(
+  'KeyRequest',
+  'Key to create.',
+  {
     name,
     role,
     datasets: datasets.exactOptional(),
@@ -78,12 +80,9 @@ export const keyRequest = z
       'True adds a key to a principal that has or had one. The new key then has the same releases, spending and ' +
         'allotments. Without it, the name must be new.',
     ).default(false),
-  })
-  .meta({
-    id: 'KeyRequest',
-    description: 'Key to create.',
-    examples: [{ name: 'study-notebook', role: 'analyst', datasets: ['census'] }],
-  })
+  },
+  { name: 'study-notebook', role: 'analyst', datasets: ['census'] },
+)
 
 const keyId = z
   .string()
@@ -126,8 +125,10 @@ export const DEFAULT_OVERLAP_SECONDS = 3_600
 const MAX_OVERLAP_SECONDS = 2_592_000
 
 /** POST /v1/keys/{id}/rotate */
-export const rotationRequest = z
-  .strictObject({
+export const rotationRequest = object(
+  'RotationRequest',
+  'Rotation of a key.',
+  {
     overlapSeconds: z
       .int()
       .min(0)
@@ -136,5 +137,6 @@ export const rotationRequest = z
       .describe(
         'Time for which the previous key stays valid. 0 ends it at once, together with the keys of earlier rotations.',
       ),
-  })
-  .meta({ id: 'RotationRequest', description: 'Rotation of a key.', examples: [{ overlapSeconds: 600 }] })
+  },
+  { overlapSeconds: 600 },
+)

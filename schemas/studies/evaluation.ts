@@ -34,22 +34,21 @@ const requestedSize = {
 }
 
 /** POST /v1/datasets/{dataset}/evaluations */
-export const evaluationRequest = z.strictObject({ query, ...requestedSize }).meta({
-  id: 'EvaluationRequest',
-  description: 'A query to evaluate over synthetic data.',
-  examples: [
-    {
-      query: {
-        kind: 'contingency',
-        columns: ['Occupation', 'Sex'],
-        mechanism: 'laplace',
-        epsilon: 0.5,
-        postprocess: { round: true, nonNegative: true },
-      },
-      runs: 1_000,
+export const evaluationRequest = object(
+  'EvaluationRequest',
+  'A query to evaluate over synthetic data.',
+  { query, ...requestedSize },
+  {
+    query: {
+      kind: 'contingency',
+      columns: ['Occupation', 'Sex'],
+      mechanism: 'laplace',
+      epsilon: 0.5,
+      postprocess: { round: true, nonNegative: true },
     },
-  ],
-})
+    runs: 1_000,
+  },
+)
 
 /** POST /v1/datasets/{dataset}/evaluations/batch */
 export const batchEvaluationRequest = batch.extend(requestedSize).meta({

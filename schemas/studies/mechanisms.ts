@@ -10,8 +10,10 @@ export const MAX_CONTRIBUTION = 1e12
 const statistics = z.int().min(1).max(MAX_COMPARED_STATISTICS)
 
 /** POST /v1/mechanisms/compare */
-export const comparisonRequest = z
-  .strictObject({
+export const comparisonRequest = object(
+  'ComparisonRequest',
+  'A privacy loss and the number of statistics that one person can influence.',
+  {
     epsilon: positive(
       'Cost of all statistics together. Greater than 0, at most 1000, at most 9 fractional digits.',
       MAX_QUERY_EPSILON,
@@ -42,12 +44,9 @@ export const comparisonRequest = z
     wholeNumbers: boolean(
       'True if the statistics are whole numbers. Geometric noise applies only to these.',
     ).default(true),
-  })
-  .meta({
-    id: 'ComparisonRequest',
-    description: 'A privacy loss and the number of statistics that one person can influence.',
-    examples: [{ epsilon: 1, delta: 1e-5, statistics: 10, perStatistic: { contribution: 1 } }],
-  })
+  },
+  { epsilon: 1, delta: 1e-5, statistics: 10, perStatistic: { contribution: 1 } },
+)
 
 /** Mechanisms in a comparison. */
 export const comparedMechanism = z

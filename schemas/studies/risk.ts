@@ -151,8 +151,10 @@ export const riskRequest = z
   })
 
 /** POST /v1/risk/epsilon */
-export const epsilonRequest = z
-  .strictObject({
+export const epsilonRequest = object(
+  'EpsilonRequest',
+  'People, some of whom are in a release, a query, and the accepted risk.',
+  {
     ...question,
     risk: z
       .number()
@@ -174,12 +176,9 @@ export const epsilonRequest = z
       .refine(({ from, to }) => from < to, { path: ['to'], message: 'must be greater than from' })
       .optional()
       .describe('Range of evenly spaced epsilons at which both bounds are returned.'),
-  })
-  .meta({
-    id: 'EpsilonRequest',
-    description: 'People, some of whom are in a release, a query, and the accepted risk.',
-    examples: [{ ...school, risk: 0.3333333333333333, curve: { to: 5 } }],
-  })
+  },
+  { ...school, risk: 0.3333333333333333, curve: { to: 5 } },
+)
 
 const probability = z.number().min(0).max(1)
 
