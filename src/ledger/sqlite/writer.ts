@@ -8,34 +8,28 @@ import { type WrittenRow, writtenRows } from '../stores/written-rows.ts'
  * since then stops the batch. See decision 24.
  */
 export function sqliteWriter(database: DatabaseSync): (changes: Changes) => void {
-  const insertBudgets = rowInserter(database, 'budgets')
-  const insertEvents = rowInserter(database, 'events')
-  const updateBudget = database.prepare(UPDATE_BUDGET)
-  const insertAnalysts = rowInserter(database, 'analysts')
-  const updateAnalyst = database.prepare(UPDATE_ANALYST)
-  const insertCharges = rowInserter(database, 'charges')
-  const updateCharge = database.prepare(UPDATE_CHARGE)
-  const insertReleases = partInserter(database, 'releases', 'charge')
-  const insertShared = partInserter(database, 'shared_releases', 'charge')
-  const insertSessions = partInserter(database, 'sparse_vector_sessions', 'charge')
-  const insertSessionAnswers = partInserter(database, 'sparse_vector_answers', 'session')
-  const insertSources = rowInserter(database, 'sources')
+  const writers: Readonly<Record<keyof ReturnType<typeof writtenRows>, WriteRows>> = {
+    newBudgets: rowInserter(database, 'budgets'),
+    events: rowInserter(database, 'events'),
+    movedBudgets: rowUpdater(database, UPDATE_BUDGET),
+    newAnalysts: rowInserter(database, 'analysts'),
+    movedAnalysts: rowUpdater(database, UPDATE_ANALYST),
+    newCharges: rowInserter(database, 'charges'),
+    movedCharges: rowUpdater(database, UPDATE_CHARGE),
+    releases: partInserter(database, 'releases', 'charge'),
+    sharedReleases: partInserter(database, 'shared_releases', 'charge'),
+    sessions: partInserter(database, 'sparse_vector_sessions', 'charge'),
+    sessionAnswers: partInserter(database, 'sparse_vector_answers', 'session'),
+    sources: rowInserter(database, 'sources'),
+  }
   return (changes) => {
+    // They come in the order in which they must be written.
     const rows = writtenRows(changes)
-    insertBudgets(rows.newBudgets)
-    insertEvents(rows.events)
-    for (const row of rows.movedBudgets) writeOne(updateBudget, row)
-    insertAnalysts(rows.newAnalysts)
-    for (const row of rows.movedAnalysts) writeOne(updateAnalyst, row)
-    insertCharges(rows.newCharges)
-    for (const row of rows.movedCharges) writeOne(updateCharge, row)
-    insertReleases(rows.releases)
-    insertShared(rows.sharedReleases)
-    insertSessions(rows.sessions)
-    insertSessionAnswers(rows.sessionAnswers)
-    insertSources(rows.sources)
+    for (const name of Object.keys(rows) as (keyof typeof rows)[]) writers[name](rows[name])
   }
 }
+
+type WriteRows = (rows: readonly WrittenRow[]) => void
 
 const UPDATE_BUDGET = `
   UPDATE budgets
@@ -74,7 +68,7 @@ const UPDATE_CHARGE = `
 const ROWS_TOGETHER = 16
 
 /** Prepares the insertion of rows, all with the same columns, when the first one is inserted. */
-function rowInserter(database: DatabaseSync, table: string): (rows: readonly WrittenRow[]) => void {
+function rowInserter(database: DatabaseSync, table: string): WriteRows {
   const prepare = (columns: readonly string[]) => {
     const row = `(${columns.map(() => '?').join(', ')})`
     const statement = (rows: number) =>
@@ -102,11 +96,7 @@ function rowInserter(database: DatabaseSync, table: string): (rows: readonly Wri
  * Prepares the insertion of rows that belong to a charge, when the first one is inserted.
  * @param charge the column with its id, in the place of which the table has its number
  */
-function partInserter(
-  database: DatabaseSync,
-  table: string,
-  charge: string,
-): (rows: readonly WrittenRow[]) => void {
+function partInserter(database: DatabaseSync, table: string, charge: string): WriteRows {
   const prepare = (columns: readonly string[]) =>
     database.prepare(
       `INSERT INTO ${table} (${columns.join(', ')})
@@ -119,6 +109,14 @@ function partInserter(
       statement ??= prepare(Object.keys(row))
       writeOne(statement, row)
     }
+  }
+}
+
+/** Prepares the change of rows that must still be as they were read. */
+function rowUpdater(database: DatabaseSync, text: string): WriteRows {
+  const statement = database.prepare(text)
+  return (rows) => {
+    for (const row of rows) writeOne(statement, row)
   }
 }
 
