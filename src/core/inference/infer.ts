@@ -4,7 +4,7 @@ import type { Measurement } from '../mechanisms/measurement.ts'
 import { accuracy } from '../mechanisms/mechanism.ts'
 import { expectedAbsoluteBound, halfWidthBound, noiseOf } from '../mechanisms/noise/combined-noise.ts'
 import type { WeightedNoise } from '../mechanisms/noise/weighted-noise.ts'
-import { estimatorsOf, isLinear } from '../planner/additive/estimates/estimate-kinds.ts'
+import { estimatorsOf } from '../planner/additive/estimates/estimate-kinds.ts'
 import { columnRange } from '../planner/additive/estimates/estimator.ts'
 import { unitOf } from '../planner/additive/estimates/noisy-statistic.ts'
 import { type OtherEstimate, reportOfEstimates } from '../planner/additive/report.ts'
@@ -379,8 +379,7 @@ export function quotientOf(numerator: bigint, denominator: bigint): number {
 
 /** True for an estimate that adds up its statistics, so that its half-width depends on their noise alone. */
 export function isLinearEstimate(estimate: Estimate): boolean {
-  if (estimate.kind === 'count-distinct') return false
-  return estimate.kind === 'sum-from-middle' || isLinear(estimate)
+  return linearParts(estimate) !== undefined
 }
 
 /** Makes the estimates of the cells of a question. */
@@ -402,9 +401,15 @@ function estimatesOf(
       const { value } = entry(estimators, place).released((statistic, other = cell) =>
         numberAt(statistic, other),
       )
-      const parts = linearParts(estimate, target, cell)
+      const parts = linearParts(estimate)
       if (parts !== undefined) {
-        const noise = noiseOf(parts)
+        const noise = noiseOf(
+          parts.map(({ statistic, weight }) => ({
+            statistic,
+            cell,
+            factor: weight * entry(units, statistic),
+          })),
+        )
         const together = 'together' in estimate ? (estimate.together ?? 1) : 1
         return {
           value,
@@ -431,37 +436,28 @@ interface WeightedPart {
   readonly factor: number
 }
 
-/** The statistics that an estimate adds up; `undefined` for an estimate that is not linear. */
+/** The statistics that an estimate adds up, with their weights; `undefined` for an estimate that is not linear. */
 function linearParts(
   estimate: Estimate,
-  target: AdditivePlan,
-  cell: number,
-): readonly WeightedPart[] | undefined {
-  if (!isLinearEstimate(estimate)) return undefined
-  const part = (statistic: number, factor = 1) => ({
-    statistic,
-    cell,
-    factor: factor * unitOf(target, statistic),
-  })
+): readonly { readonly statistic: number; readonly weight: number }[] | undefined {
   switch (estimate.kind) {
-    case 'sum-from-middle': {
-      const { sum, rows, column } = estimate
-      const { middle } = columnRange(column)
-      return [part(sum), ...(rows.kind === 'public' ? [] : [part(rows.statistic, middle * rows.scale)])]
-    }
-    case 'mean':
-    case 'share': {
-      const { sum, rows } = estimate
-      if (rows.kind !== 'public') throw new RangeError('the mean of a private number of rows is not linear')
-      return [part(sum, 1 / rows.value)]
-    }
-    case 'proportion':
-      return [part(estimate.statistic, 1 / estimate.rows)]
     case 'count':
     case 'sum':
-      return [part(estimate.statistic)]
+      return [{ statistic: estimate.statistic, weight: 1 }]
+    case 'proportion':
+      return [{ statistic: estimate.statistic, weight: 1 / estimate.rows }]
+    case 'mean': {
+      const { sum, rows } = estimate
+      return rows.kind === 'public' ? [{ statistic: sum, weight: 1 / rows.value }] : undefined
+    }
+    case 'sum-from-middle': {
+      const { sum, rows, column } = estimate
+      const ofSum = { statistic: sum, weight: 1 }
+      if (rows.kind === 'public') return [ofSum]
+      return [ofSum, { statistic: rows.statistic, weight: columnRange(column).middle * rows.scale }]
+    }
     default:
-      throw new RangeError('an estimate of this kind is not linear')
+      return undefined
   }
 }
 

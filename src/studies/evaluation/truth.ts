@@ -1,7 +1,8 @@
 import { isTemporal, type TemporalColumn } from '../../core/dataset/dataset.ts'
 import { type GridValue, unitsOfValue } from '../../core/dataset/grid-value.ts'
+import { isLinearEstimate } from '../../core/inference/infer.ts'
 import { rankDistance, type ValueCounts } from '../../core/mechanisms/selection/quantile.ts'
-import { exactRowsOf, isLinear } from '../../core/planner/additive/estimates/estimate-kinds.ts'
+import { exactRowsOf } from '../../core/planner/additive/estimates/estimate-kinds.ts'
 import { additiveNumbers } from '../../core/planner/additive/report.ts'
 import {
   type AdditivePlan,
@@ -161,7 +162,7 @@ export function exactEstimates(
     if (rows === 0 || isUndefined(estimate, integers)) return { ...UNKNOWN, temporal, name }
     const accuracy = accuracyAt(rows)
     const { expectedAbsoluteError } = accuracy.estimates?.[name.statistic ?? ''] ?? accuracy
-    const linear = isLinear(estimate)
+    const linear = isOfOneNoise(estimate)
     return {
       name,
       temporal,
@@ -171,6 +172,13 @@ export function exactEstimates(
       unbiased: linear && !('rows' in estimate) && !round && !nonNegative,
     }
   })
+}
+
+/** True if the error of an estimate is that of a single noisy sum or count, so that its expected size is known. */
+function isOfOneNoise(estimate: Estimate): boolean {
+  return (
+    estimate.kind === 'count-distinct' || (estimate.kind !== 'sum-from-middle' && isLinearEstimate(estimate))
+  )
 }
 
 /**

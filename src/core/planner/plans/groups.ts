@@ -5,7 +5,6 @@ import {
   DEFAULT_CONFIDENCE,
   type EpsilonNano,
   epsilonNano,
-  epsilonNumber,
   NO_LOSS,
   type PrivacyLoss,
 } from '../../../privacy/loss.ts'
@@ -58,7 +57,7 @@ import { replacementLossInTwoSteps } from '../price/price.ts'
 import { stabilityOfRank } from '../price/stability.ts'
 import type { AccuracyReport, PartialReport, PredictedError } from '../report-kinds.ts'
 import { addingNoise, type PlanFacts, type PlanKind, type PlanLimits } from './plan-kind.ts'
-import { percentageScore } from './quantile.ts'
+import { percentageScore, statedExponential } from './quantile.ts'
 
 type GroupByQuery = Extract<Query, { kind: 'groupBy' }>
 
@@ -271,11 +270,9 @@ export const groups: PlanKind<GroupsPlan, GroupsExact, GroupsRelease> = {
     const ofQuantiles = {
       mechanism: 'exponential',
       neighbours,
-      quantiles: plan.quantiles.map(({ place, measurement: { exponent, sensitivity, loss } }) => ({
+      quantiles: plan.quantiles.map(({ place, measurement }) => ({
         statistic: entry(plan.names, place),
-        scale: Number(exponent.denominator) / Number(exponent.numerator),
-        sensitivity: Number(sensitivity),
-        epsilon: epsilonNumber(loss.epsilonNano),
+        ...statedExponential(measurement),
       })),
     } as const
     if (plan.sums === undefined) return ofQuantiles

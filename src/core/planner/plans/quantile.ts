@@ -210,15 +210,22 @@ function accuracy({ query, confidence, measurements }: QuantilePlan): AccuracyRe
 }
 
 function quantileNoise({ percentages }: QuantilePlan) {
-  return ({ exponent, sensitivity, loss, score }: QuantileMeasurement, place: number) => ({
+  return (measurement: QuantileMeasurement, place: number) => ({
     ...(percentages === undefined
       ? // Counted from the upper end, the target of a maximum is negative.
-        { rank: Math.abs(Number(score.target)) }
+        { rank: Math.abs(Number(measurement.score.target)) }
       : { p: entry(percentages, place) }),
+    ...statedExponential(measurement),
+  })
+}
+
+/** The noise of a quantile as it is stated. */
+export function statedExponential({ exponent, sensitivity, loss }: QuantileMeasurement) {
+  return {
     scale: Number(exponent.denominator) / Number(exponent.numerator),
     sensitivity: Number(sensitivity),
     epsilon: epsilonNumber(loss.epsilonNano),
-  })
+  }
 }
 
 function reportQuantiles(

@@ -30,8 +30,6 @@ interface EstimateKind<Kind extends EstimateName> {
   readonly range: (estimate: EstimateOf<Kind>) => Range
   /** Present if its half-width depends on more of the data than the number of rows. */
   readonly unforeseeable?: true
-  /** True if its error is that of a single noisy sum or count. Default: false. */
-  readonly isLinear?: (estimate: EstimateOf<Kind>) => boolean
   /** The number of rows that it covers, if its accuracy depends on that. */
   readonly rows?: (estimate: EstimateOf<Kind>, integerAt: IntegerAt) => number
 }
@@ -63,17 +61,15 @@ const aShare = (): Range => ({ lower: 0, upper: 1 })
 
 /** Everything that is known about each kind of estimate. */
 const estimateKinds: { readonly [Kind in EstimateName]: EstimateKind<Kind> } = {
-  count: { estimator: measuredEstimator, range: aCount, isWhole: always, isLinear: always },
+  count: { estimator: measuredEstimator, range: aCount, isWhole: always },
   'count-distinct': {
     estimator: measuredEstimator,
     range: ({ declared }) => defined({ lower: 0, upper: declared }),
     isWhole: always,
-    isLinear: always,
   },
   sum: {
     estimator: measuredEstimator,
     isWhole: ({ column }) => column.type === 'integer',
-    isLinear: always,
     range: rangeOfSum,
   },
   'sum-from-middle': {
@@ -83,7 +79,6 @@ const estimateKinds: { readonly [Kind in EstimateName]: EstimateKind<Kind> } = {
   },
   mean: {
     estimator: (plan, estimate) => meanEstimator(plan, estimate, rangeOfMean(estimate)),
-    isLinear: ({ rows }) => rows.kind === 'public',
     range: (estimate) => rangeOfMean(estimate),
     rows: exactRows,
   },
@@ -118,7 +113,7 @@ const estimateKinds: { readonly [Kind in EstimateName]: EstimateKind<Kind> } = {
     range: () => ({}),
     unforeseeable: true,
   },
-  proportion: { estimator: proportionEstimator, range: aShare, isLinear: always, rows: ({ rows }) => rows },
+  proportion: { estimator: proportionEstimator, range: aShare, rows: ({ rows }) => rows },
   share: { estimator: shareEstimator, range: aShare, rows: exactRows },
   'proportion-of-cells': {
     estimator: proportionOfCellsEstimator,
@@ -173,11 +168,6 @@ export function mayBeNegative(estimate: Estimate): string | undefined {
  */
 export function isForeseeable({ kind }: Estimate): boolean {
   return estimateKinds[kind].unforeseeable === undefined
-}
-
-/** True if the error of an estimate is that of a single noisy sum or count, so that its expected size is known. */
-export function isLinear<Kind extends EstimateName>(estimate: EstimateOf<Kind>): boolean {
-  return estimateKinds[estimate.kind].isLinear?.(estimate) === true
 }
 
 /** The exact number of rows of an estimate; `undefined` if its accuracy does not depend on it. */
