@@ -407,8 +407,7 @@ function readOperator(name: string, { lexpr, rexpr, location: at = 0 }: A_Expr, 
     const text = right.text.startsWith('-') ? right.text.slice(1) : `-${right.text}`
     return { ...right, text, signed: true, at }
   }
-  if (op === '||' && lexpr !== undefined)
-    return concatenated(reader, readExpression(reader, lexpr), right, at)
+  if (op === '||' && lexpr !== undefined) return concatenated(read(lexpr, refuse), right, at, refuse)
   if (isArithmetic(name)) {
     const left: Expression = lexpr === undefined ? { kind: 'number', text: '0', at } : read(lexpr, refuse)
     return { kind: 'arithmetic', op: name, left, right, at }
@@ -417,13 +416,13 @@ function readOperator(name: string, { lexpr, rexpr, location: at = 0 }: A_Expr, 
 }
 
 /** Joins two constants, as in `(7 || ' day')::interval`. */
-function concatenated(reader: Reader, left: Expression, right: Expression, at: number): Expression {
+function concatenated(left: Expression, right: Expression, at: number, refuse: Refuse): Expression {
   const texts = [left, right].map((part) => {
     if (part.kind === 'number') return part.text
     return part.kind === 'text' && part.type === undefined ? part.value : undefined
   })
   if (!texts.includes(undefined)) return { kind: 'text', value: texts.join(''), at }
-  throw reader.refuse(at, 'the operator || joins constants only.')
+  throw refuse(at, 'the operator || joins constants only.')
 }
 
 const ARITHMETIC: readonly string[] = ['+', '-', '*', '/'] satisfies ArithmeticOperator[]
