@@ -28,8 +28,10 @@ import {
 import { describeDebit, describeReplay } from './documents/costs.ts'
 import { AnswerFailure, isReachable, unreachable } from './failure.ts'
 import { endOf, findRepeat, type Identity } from './identity.ts'
-import { inquiryOf, integersOf, priceOfWay, useOf } from './inference.ts'
-import { findWay, topUp } from './inferring.ts'
+import { findWay, topUp } from './inference/aside.ts'
+import { inquiryOf } from './inference/known.ts'
+import { integersOf } from './inference/paid-releases.ts'
+import { priceOfWay, useOf, type WantedUse } from './inference/ways.ts'
 import type { Planning } from './planning.ts'
 import { release, scanOf } from './release.ts'
 import { type Clock, longestOf, releaseInTime, shownTime } from './release-time.ts'
@@ -138,7 +140,7 @@ async function inferredOrder(
   dependencies: AnswerDependencies,
   question: Question,
   asked: Asked,
-  use: Exclude<ReturnType<typeof useOf>, 'fresh'>,
+  use: Exclude<WantedUse, 'fresh'>,
   trace: Trace,
 ): Promise<Order | undefined> {
   const { principal, dataset } = question

@@ -16,7 +16,7 @@ import { defined } from '../privacy/defined.ts'
 import { entry, must } from '../privacy/must.ts'
 import { coverageReport } from './documents/coverage.ts'
 import { queryShown } from './documents/postprocessing.ts'
-import { combinedNoise } from './inference.ts'
+import { combinedNoise } from './inference/known.ts'
 import type { PlannedBatch } from './planning.ts'
 
 /* Documents of batches whose queries are planned together. */

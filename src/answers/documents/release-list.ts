@@ -2,7 +2,7 @@ import { stringify } from 'csv-stringify/sync'
 import type { ListedRelease, ReleasePage, ReleasePosition } from '../../ledger/contract/releases.ts'
 import { MAX_TIME_MS } from '../../ledger/range.ts'
 import { amountNumbers } from '../../privacy/accounting.ts'
-import { OWN } from '../inference.ts'
+import { OWN } from '../inference/known.ts'
 
 /** The public facts about a release. */
 interface ReleaseEntry {

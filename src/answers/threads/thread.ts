@@ -3,7 +3,8 @@ import { plan } from '../../core/planner/plan.ts'
 import type { PlanLimits } from '../../core/planner/plans/plan-kind.ts'
 import { planTogether } from '../../core/planner/together.ts'
 import { computation } from '../../platform/threads/computation.ts'
-import { type Inquiry, type ToppedUp, toppedUpFacts, type useOf, wayOf, waysOf } from '../inference.ts'
+import { type Inquiry, type ToppedUp, toppedUpFacts } from '../inference/known.ts'
+import { type WantedUse, wayOf, waysOf } from '../inference/ways.ts'
 
 /* The computations of threads. Each export is one computation. Input and result are passed as structured clones. */
 
@@ -21,7 +22,7 @@ export const topUp = computation(
 
 interface AskedInquiry {
   readonly inquiry: Inquiry
-  readonly use: ReturnType<typeof useOf>
+  readonly use: WantedUse
 }
 
 /** Plans a query. */

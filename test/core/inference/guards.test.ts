@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { inquiryOf, knownAbout } from '../../../src/answers/inference.ts'
+import { inquiryOf, knownAbout } from '../../../src/answers/inference/known.ts'
 import type { Dataset } from '../../../src/core/dataset/dataset.ts'
 import { infer, type PaidRelease } from '../../../src/core/inference/infer.ts'
 import type { Releases } from '../../../src/ledger/contract/releases.ts'

@@ -1,15 +1,7 @@
-import type { Plan } from '../core/planner/plans/plan-kinds.ts'
-import {
-  type Inquiry,
-  isLongInquiry,
-  type ToppedUp,
-  toppedUpFacts,
-  type useOf,
-  type Way,
-  wayOf,
-  waysOf,
-} from './inference.ts'
-import { type Planning, termsFor, type Waiting } from './planning.ts'
+import type { Plan } from '../../core/planner/plans/plan-kinds.ts'
+import { type Planning, termsFor, type Waiting } from '../planning.ts'
+import { type Inquiry, isLongInquiry, type ToppedUp, toppedUpFacts } from './known.ts'
+import { type WantedUse, type Way, wayOf, waysOf } from './ways.ts'
 
 /* Inference runs in a thread if it may take long, so that it holds up no other request. */
 
@@ -20,7 +12,7 @@ import { type Planning, termsFor, type Waiting } from './planning.ts'
 export async function findWays(
   inquiry: Inquiry,
   planned: Plan,
-  use: ReturnType<typeof useOf>,
+  use: WantedUse,
   { answerPool }: Planning,
   waiting: Waiting,
 ): Promise<ReturnType<typeof waysOf>> {
@@ -35,7 +27,7 @@ export async function findWays(
 export async function findWay(
   inquiry: Inquiry,
   planned: Plan,
-  use: ReturnType<typeof useOf>,
+  use: WantedUse,
   { answerPool }: Planning,
   waiting: Waiting,
 ): Promise<Way> {
