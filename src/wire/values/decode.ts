@@ -57,51 +57,43 @@ function ofText(type: number, text: string): Literal | undefined {
   return { kind: 'text', value: text }
 }
 
+/** Types whose binary form has a fixed length, with how it is read. */
+const FIXED: ReadonlyMap<number, readonly [length: number, read: (bytes: Buffer) => Literal | undefined]> =
+  new Map([
+    [OID.bool, [1, (bytes) => ({ kind: 'boolean', value: bytes[0] !== 0 })]],
+    [OID.int2, [2, (bytes) => number(bytes.readInt16BE())]],
+    [OID.int4, [4, (bytes) => number(bytes.readInt32BE())]],
+    [OID.oid, [4, (bytes) => number(bytes.readUInt32BE())]],
+    [OID.int8, [8, (bytes) => number(bytes.readBigInt64BE())]],
+    [OID.float4, [4, (bytes) => finite(bytes.readFloatBE())]],
+    [OID.float8, [8, (bytes) => finite(bytes.readDoubleBE())]],
+    [OID.date, [4, (bytes) => dateOf(bytes.readInt32BE())]],
+    [OID.timestamp, [8, (bytes) => instantOf(bytes.readBigInt64BE())]],
+    [OID.timestamptz, [8, (bytes) => instantOf(bytes.readBigInt64BE())]],
+  ])
+
 function ofBinary(type: number, bytes: Buffer): Literal | undefined {
-  const number = numberOf(type, bytes)
-  if (number !== undefined) return { kind: 'number', text: number }
-  switch (type) {
-    case OID.bool:
-      return bytes.length === 1 ? { kind: 'boolean', value: bytes[0] !== 0 } : undefined
-    case OID.date:
-      return bytes.length === 4 ? dateOf(bytes.readInt32BE()) : undefined
-    case OID.timestamp:
-    case OID.timestamptz:
-      return bytes.length === 8 ? instantOf(bytes.readBigInt64BE()) : undefined
-    default:
-      return TEXTS.includes(type) ? { kind: 'text', value: decodeText(bytes) } : undefined
+  const fixed = FIXED.get(type)
+  if (fixed !== undefined) {
+    const [length, read] = fixed
+    return bytes.length === length ? read(bytes) : undefined
   }
+  if (type === OID.numeric) return numericOf(bytes)
+  return TEXTS.includes(type) ? { kind: 'text', value: decodeText(bytes) } : undefined
 }
 
-function numberOf(type: number, bytes: Buffer): string | undefined {
-  switch (type) {
-    case OID.int2:
-      return bytes.length === 2 ? String(bytes.readInt16BE()) : undefined
-    case OID.int4:
-      return bytes.length === 4 ? String(bytes.readInt32BE()) : undefined
-    case OID.oid:
-      return bytes.length === 4 ? String(bytes.readUInt32BE()) : undefined
-    case OID.int8:
-      return bytes.length === 8 ? String(bytes.readBigInt64BE()) : undefined
-    case OID.float4:
-      return bytes.length === 4 ? finite(bytes.readFloatBE()) : undefined
-    case OID.float8:
-      return bytes.length === 8 ? finite(bytes.readDoubleBE()) : undefined
-    case OID.numeric:
-      return numericOf(bytes)
-    default:
-      return undefined
-  }
+function number(value: number | bigint | string): Literal {
+  return { kind: 'number', text: String(value) }
 }
 
-function finite(value: number): string | undefined {
-  return Number.isFinite(value) ? String(value) : undefined
+function finite(value: number): Literal | undefined {
+  return Number.isFinite(value) ? number(value) : undefined
 }
 
 const NEGATIVE = 0x4000
 
 /** Decodes numeric's digits in base 10,000. */
-function numericOf(bytes: Buffer): string | undefined {
+function numericOf(bytes: Buffer): Literal | undefined {
   if (bytes.length < 8) return undefined
   const count = bytes.readUInt16BE(0)
   const weight = bytes.readInt16BE(2)
@@ -111,7 +103,7 @@ function numericOf(bytes: Buffer): string | undefined {
   let digits = 0n
   for (let index = 0; index < count; index += 1)
     digits = digits * 10_000n + BigInt(bytes.readUInt16BE(8 + 2 * index))
-  return `${sign === NEGATIVE ? '-' : ''}${digits}e${4 * (weight - count + 1)}`
+  return number(`${sign === NEGATIVE ? '-' : ''}${digits}e${4 * (weight - count + 1)}`)
 }
 
 function dateOf(days: number): Literal | undefined {
