@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import { DEFAULT_SIZE } from '../../../schemas/datasets/dummy.ts'
-import { describePrice } from '../../answers/documents/costs.ts'
 import {
   answerStatement,
   askParsed,
@@ -12,9 +11,7 @@ import type { ResultColumn } from '../../answers/sql/rows/result.ts'
 import type { Dataset } from '../../core/dataset/dataset.ts'
 import { requireBalances } from '../../http/access/permitted-datasets.ts'
 import { mayUse, type Principal } from '../../http/access/principal.ts'
-import { noAmount } from '../../privacy/accounting.ts'
 import { defined } from '../../privacy/defined.ts'
-import { must } from '../../privacy/must.ts'
 import { Refusal } from '../../privacy/refusal.ts'
 import { WireError } from '../errors.ts'
 import type { WireParts } from '../parts.ts'
@@ -22,7 +19,8 @@ import type { Report, WireColumn } from '../protocol/backend.ts'
 import type { Command, DeclaredValues, SimpleCommand } from '../statements/command.ts'
 import type { WireValue } from '../values/encode.ts'
 import { columnOfCells, OID, wireColumn } from '../values/oids.ts'
-import { spelled } from './settings.ts'
+import { priceNotice } from './price-notice.ts'
+import { spelled } from './setting-table.ts'
 import type { SessionState } from './state.ts'
 
 /** The result of a statement. */
@@ -205,7 +203,7 @@ async function answerQuestion(
     columns: shown.map(({ column }) => columnOfCells(column)),
     rows: rows.map((row) => shown.map(({ place }) => row[place] ?? null)),
     tag: 'SELECT',
-    notices: state.isDummy ? [] : [await costOf(parts, principal, dataset, document)],
+    notices: state.isDummy ? [] : [await priceNotice(parts, principal, dataset, document)],
   }
 }
 
@@ -236,58 +234,6 @@ function requireTable(
   throw new WireError('42P01', `There is no dataset "${table}" that you may use.`, {
     hint: 'pg_catalog.pg_tables lists the datasets.',
   })
-}
-
-type Amounts = Readonly<Record<string, number>>
-
-/** A notice with what an answer cost and the least that is left, of the dataset and its population. */
-async function costOf(
-  { ledger }: WireParts,
-  principal: Principal,
-  { id, accounting }: Dataset,
-  { body, replayed }: { readonly body: string; readonly replayed: boolean },
-): Promise<Report> {
-  // A replay states what was left when it was paid for.
-  const shown = replayed
-    ? describePrice(noAmount(accounting), await requireBalances(ledger, principal, id))
-    : JSON.parse(body)
-  const { cost, population, ...ofDataset }: Shown = shown
-  const paid = replayed ? 'replayed at no cost' : `cost ${amountText(cost)}`
-  const onPopulation = population === undefined ? [] : limitsOf(population, population.id)
-  const least = [...limitsOf(ofDataset), ...onPopulation].reduce((one, other) =>
-    isLess(other.remaining, one.remaining) ? other : one,
-  )
-  const message = `${paid}; ${amountText(least.remaining)} of ${least.name} left`
-  return { severity: 'NOTICE', code: '00000', message }
-}
-
-interface Limits {
-  readonly budget: { readonly remaining: Amounts }
-  readonly allotment?: { readonly remaining: Amounts }
-}
-
-interface Shown extends Limits {
-  readonly cost: Amounts
-  readonly population?: Limits & { readonly id: string }
-}
-
-/** What is left of an allotment and a budget, with their names. */
-function limitsOf({ budget, allotment }: Limits, population?: string) {
-  const [on, of] =
-    population === undefined ? ['', ''] : ['on', 'of'].map((at) => ` ${at} the population ${population}`)
-  const own = allotment === undefined ? [] : [{ ...allotment, name: `your allotment${on}` }]
-  return [...own, { ...budget, name: `the budget${of}` }]
-}
-
-/** Compares amounts in the same units by the first that differs. */
-function isLess(one: Amounts, other: Amounts): boolean {
-  const differing = Object.keys(one).find((unit) => one[unit] !== other[unit])
-  return differing !== undefined && must(one[differing], 'an amount') < must(other[differing], 'an amount')
-}
-
-function amountText(amounts: Amounts): string {
-  const stated = Object.entries(amounts).filter(([unit, amount]) => amount > 0 || unit !== 'delta')
-  return stated.map(([unit, amount]) => `${unit} ${amount}`).join(' and ')
 }
 
 async function show(parts: WireParts, state: SessionState, name: string) {
