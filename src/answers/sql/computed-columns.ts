@@ -1,5 +1,5 @@
 import { isGrid, isTemporal, type QueryableColumn } from '../../core/dataset/dataset.ts'
-import { findColumn } from '../../core/planner/language/columns.ts'
+import { columnNamed, findColumn } from '../../core/planner/language/columns.ts'
 import { columnText } from '../../core/planner/language/expressions/linear.ts'
 import { ExpressionError } from '../../core/planner/language/expressions/parse.ts'
 import { writtenLiteral, writtenPredicate } from '../../core/planner/language/expressions/written.ts'
@@ -114,7 +114,9 @@ function requireExactQuotient(scope: Scope, dividend: string | undefined, right:
 function writtenCase(scope: Scope, { whens, otherwise }: ExpressionOf<'case'>): string {
   const parts = whens.map(({ condition, result }) => {
     const predicate = planPredicate(scope.condition(condition), scope.dataset, 'where')
-    const when = writtenPredicate(predicate, (name) => columnFound(scope, name))
+    const when = writtenPredicate(predicate, (name) =>
+      must(columnNamed(scope.dataset, name), 'a column of a planned predicate'),
+    )
     return `when ${when} then ${written(scope, result)}`
   })
   const last =
@@ -122,21 +124,15 @@ function writtenCase(scope: Scope, { whens, otherwise }: ExpressionOf<'case'>): 
   return `case ${parts.join(' ')}${last} end`
 }
 
-function columnFound({ dataset }: Scope, name: string): QueryableColumn {
-  const found = findColumn(dataset, name)
-  if ('column' in found) return found.column
-  throw new RangeError('a planned predicate names columns of its dataset')
-}
-
 /** Fields of dates, and the functions of expressions for them. */
-const FIELDS: Readonly<Record<string, string>> = {
-  year: 'year',
-  quarter: 'quarter',
-  month: 'month',
-  day: 'day',
-  isodow: 'weekday',
-  hour: 'hour',
-}
+const FIELDS: ReadonlyMap<string, string> = new Map([
+  ['year', 'year'],
+  ['quarter', 'quarter'],
+  ['month', 'month'],
+  ['day', 'day'],
+  ['isodow', 'weekday'],
+  ['hour', 'hour'],
+])
 
 function isDateField({ name }: Call): boolean {
   return name === 'extract' || name === 'date_part'
@@ -151,16 +147,14 @@ function writtenCall(scope: Scope, call: Call): string {
       at,
       `the function ${name} is not supported here. docs/sql.md lists the functions that are.`,
     )
-  const part = Object.hasOwn(FIELDS, field.value.toLowerCase())
-    ? FIELDS[field.value.toLowerCase()]
-    : undefined
+  const part = FIELDS.get(field.value.toLowerCase())
   if (part === undefined)
-    throw scope.unsupported(field.at, `the field must be one of ${Object.keys(FIELDS).join(', ')}.`)
+    throw scope.unsupported(field.at, `the field must be one of ${[...FIELDS.keys()].join(', ')}.`)
   const column = computedColumn(scope, operand)
   if (!isGrid(column) || !isTemporal(column))
     throw scope.misfit(
       operand.at,
       `${name} needs a date or timestamp; ${column.name} is of type ${column.type}.`,
     )
-  return `${must(part, 'a field')}(${columnText(column)})`
+  return `${part}(${columnText(column)})`
 }

@@ -166,22 +166,22 @@ function truncated(scope: Scope, call: Call): GroupingExpression {
 const positionIn = (unit: 'dayOfWeek' | 'monthOfYear', cell: string): number =>
   cycleOf(unit)?.names.indexOf(cell) ?? -1
 
-/** Fields of dates with a division of the calendar, and the number that SQL has for a cell. Others are computed columns. */
-const FIELDS: Readonly<
-  Record<
-    string,
-    { readonly by: 'year' | 'monthOfYear' | 'dayOfWeek'; readonly numberOf: (cell: string) => number }
-  >
-> = {
-  year: { by: 'year', numberOf: Number },
-  month: { by: 'monthOfYear', numberOf: (cell) => positionIn('monthOfYear', cell) + 1 },
-  isodow: { by: 'dayOfWeek', numberOf: (cell) => positionIn('dayOfWeek', cell) + 1 },
-  dow: { by: 'dayOfWeek', numberOf: (cell) => (positionIn('dayOfWeek', cell) + 1) % 7 },
+interface DateField {
+  readonly by: 'year' | 'monthOfYear' | 'dayOfWeek'
+  readonly numberOf: (cell: string) => number
 }
+
+/** Fields of dates with a division of the calendar, and the number that SQL has for a cell. Others are computed columns. */
+const FIELDS: ReadonlyMap<string, DateField> = new Map<string, DateField>([
+  ['year', { by: 'year', numberOf: Number }],
+  ['month', { by: 'monthOfYear', numberOf: (cell) => positionIn('monthOfYear', cell) + 1 }],
+  ['isodow', { by: 'dayOfWeek', numberOf: (cell) => positionIn('dayOfWeek', cell) + 1 }],
+  ['dow', { by: 'dayOfWeek', numberOf: (cell) => (positionIn('dayOfWeek', cell) + 1) % 7 }],
+])
 
 function extracted(scope: Scope, call: Call): GroupingExpression {
   const { unit, column, at } = calendarArguments(scope, call)
-  const field = Object.hasOwn(FIELDS, unit) ? FIELDS[unit] : undefined
+  const field = FIELDS.get(unit)
   if (field === undefined) return groupingOfColumn(scope, computedColumn(scope, call), at)
   const { name } = column
   const cellOf = (label: CellLabel): Cell => (typeof label === 'string' ? field.numberOf(label) : null)

@@ -57,26 +57,26 @@ function kindOf<Kind extends KindName>(kinds: readonly Kind[], aggregate: string
 }
 
 /** Aggregates of samples, and those of populations by which they are answered. */
-export const OF_SAMPLES: Readonly<Record<string, string>> = {
-  variance: 'var_pop',
-  var_samp: 'var_pop',
-  stddev: 'stddev_pop',
-  stddev_samp: 'stddev_pop',
-  covar_samp: 'covar_pop',
-}
+export const OF_SAMPLES: ReadonlyMap<string, string> = new Map([
+  ['variance', 'var_pop'],
+  ['var_samp', 'var_pop'],
+  ['stddev', 'stddev_pop'],
+  ['stddev_samp', 'stddev_pop'],
+  ['covar_samp', 'covar_pop'],
+])
 
-const INSTEAD: Readonly<Record<string, string>> = {
-  mode: 'GROUP BY with ORDER BY COUNT(*) DESC LIMIT 1',
-  regr_count: 'COUNT(*) with IS NOT NULL in WHERE',
-  regr_avgx: 'AVG with IS NOT NULL in WHERE',
-  regr_avgy: 'AVG with IS NOT NULL in WHERE',
-  regr_r2: 'CORR',
-  least: 'LEAST within an aggregate: SUM(LEAST(column, 80))',
-  greatest: 'GREATEST within an aggregate: SUM(GREATEST(column, 0))',
-  bool_and: 'COUNT(*) with the condition in WHERE',
-  bool_or: 'COUNT(*) with the condition in WHERE',
-  every: 'COUNT(*) with the condition in WHERE',
-}
+const INSTEAD: ReadonlyMap<string, string> = new Map([
+  ['mode', 'GROUP BY with ORDER BY COUNT(*) DESC LIMIT 1'],
+  ['regr_count', 'COUNT(*) with IS NOT NULL in WHERE'],
+  ['regr_avgx', 'AVG with IS NOT NULL in WHERE'],
+  ['regr_avgy', 'AVG with IS NOT NULL in WHERE'],
+  ['regr_r2', 'CORR'],
+  ['least', 'LEAST within an aggregate: SUM(LEAST(column, 80))'],
+  ['greatest', 'GREATEST within an aggregate: SUM(GREATEST(column, 0))'],
+  ['bool_and', 'COUNT(*) with the condition in WHERE'],
+  ['bool_or', 'COUNT(*) with the condition in WHERE'],
+  ['every', 'COUNT(*) with the condition in WHERE'],
+])
 
 const AGGREGATES =
   'COUNT, SUM, AVG, VARIANCE, STDDEV, MIN, MAX, MEDIAN, percentile_cont, percentile_disc, CORR, COVAR_POP, REGR_SLOPE and ' +
@@ -84,7 +84,7 @@ const AGGREGATES =
 
 /** Returns true for the name of an aggregate that can be answered. */
 export function isAggregate(name: string): boolean {
-  if (name === 'median' || Object.hasOwn(OF_SAMPLES, name)) return true
+  if (name === 'median' || OF_SAMPLES.has(name)) return true
   return Object.values(questionKinds).some(({ aggregates }) => aggregates?.includes(name))
 }
 
@@ -96,7 +96,7 @@ export function measureOf(scope: Scope, call: Call): Measure {
   const { name, at } = call
   const { unsupported } = scope
   if (!isAggregate(name)) {
-    const instead = Object.hasOwn(INSTEAD, name) ? INSTEAD[name] : undefined
+    const instead = INSTEAD.get(name)
     const rule =
       instead === undefined ? `The aggregates are ${AGGREGATES}.` : `Write ${instead}. docs/sql.md says why.`
     throw unsupported(at, `the function ${name} is not supported. ${rule}`)
@@ -154,7 +154,10 @@ function clampsOf(
 }
 
 /** The functions that clamp, and the end of the clamp that each has. */
-const ENDS: Readonly<Record<string, keyof ClampRequest>> = { least: 'upper', greatest: 'lower' }
+const ENDS: ReadonlyMap<string, keyof ClampRequest> = new Map([
+  ['least', 'upper'],
+  ['greatest', 'lower'],
+])
 
 /**
  * Translates a column, or LEAST(GREATEST(column, lower), upper) in either order. A bound that is not given is the
@@ -177,7 +180,7 @@ interface ClampEnds {
 }
 
 function clampEnds(scope: Scope, call: Call, argument: Expression): ClampEnds {
-  const end = argument.kind === 'call' ? ENDS[argument.name] : undefined
+  const end = argument.kind === 'call' ? ENDS.get(argument.name) : undefined
   if (argument.kind !== 'call' || end === undefined)
     return { column: argumentColumn(scope, call, argument), ends: {} }
   const { name, arguments: parts, at } = argument

@@ -24,7 +24,7 @@ export function notesOf(
       `The statement is ${queries.length} queries, each at the epsilon or accuracy of the request. They are charged together: queries ` +
         'of rows that exclude each other cost as much as one, and the prices of others add up.',
     )
-  if (contains(statement, (part) => part.kind === 'call' && Object.hasOwn(OF_SAMPLES, part.name)))
+  if (contains(statement, (part) => part.kind === 'call' && OF_SAMPLES.has(part.name)))
     notes.push(
       'STDDEV, VARIANCE and COVAR_SAMP are computed as of a population: they divide by n, not by n - 1.',
     )

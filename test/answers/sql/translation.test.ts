@@ -646,6 +646,7 @@ const REFUSED: Readonly<Record<string, readonly (readonly [marked: string, advic
     ['SELECT COUNT(*) FROM visits WHERE age IN (1, ▸NULL)', 'IS NULL'],
     ['SELECT COUNT(*) FROM visits WHERE Region ▸= note', 'with a constant'],
     ['SELECT COUNT(*) FROM visits WHERE age ▸IS DISTINCT FROM Visits', 'with a constant'],
+    ['SELECT SUM(▸constructor(age, 1)) FROM visits', 'takes a column'],
     ['SELECT COUNT(*) FROM visits WHERE age ▸= age', 'both sides are the same, so this holds wherever'],
     ['SELECT COUNT(*) FROM visits WHERE age + Visits ▸>= Visits + age', 'Write IS NOT NULL'],
     ['SELECT COUNT(*) FROM visits WHERE UPPER(Region) ▸<> UPPER(Region)', 'this never holds. Leave it out'],

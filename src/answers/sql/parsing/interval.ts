@@ -6,16 +6,16 @@ export interface Interval {
 
 const [MINUTE, HOUR, DAY] = [60, 3_600, 86_400]
 
-const UNITS: Readonly<Record<string, Interval>> = {
-  second: { months: 0, seconds: 1 },
-  minute: { months: 0, seconds: MINUTE },
-  hour: { months: 0, seconds: HOUR },
-  day: { months: 0, seconds: DAY },
-  week: { months: 0, seconds: 7 * DAY },
-  month: { months: 1, seconds: 0 },
-  quarter: { months: 3, seconds: 0 },
-  year: { months: 12, seconds: 0 },
-}
+const UNITS: ReadonlyMap<string, Interval> = new Map([
+  ['second', { months: 0, seconds: 1 }],
+  ['minute', { months: 0, seconds: MINUTE }],
+  ['hour', { months: 0, seconds: HOUR }],
+  ['day', { months: 0, seconds: DAY }],
+  ['week', { months: 0, seconds: 7 * DAY }],
+  ['month', { months: 1, seconds: 0 }],
+  ['quarter', { months: 3, seconds: 0 }],
+  ['year', { months: 12, seconds: 0 }],
+])
 
 /** The unit after an interval, as PostgreSQL's parser numbers it: INTERVAL '1' MONTH. */
 const UNITS_AFTER: ReadonlyMap<number, string> = new Map([
@@ -37,8 +37,7 @@ export function intervalOf(text: string, after?: number): Interval | undefined {
   if (!/^([+-]?\d{1,6} *[a-z]+ *)+$/.test(parts)) return undefined
   let [months, seconds] = [0, 0]
   for (const [, count, name = ''] of parts.matchAll(/([+-]?\d+) *([a-z]+)/g)) {
-    const singular = name.replace(/s$/, '')
-    const each = Object.hasOwn(UNITS, singular) ? UNITS[singular] : undefined
+    const each = UNITS.get(name.replace(/s$/, ''))
     if (each === undefined) return undefined
     months += Number(count) * each.months
     seconds += Number(count) * each.seconds

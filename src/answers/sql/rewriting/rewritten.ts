@@ -19,7 +19,7 @@ type Case = ExpressionOf<'case'>
  */
 export function rewritten(call: Call): Expression | undefined {
   const [argument, second] = call.arguments
-  const ofPopulation = Object.hasOwn(OF_SAMPLES, call.name) ? OF_SAMPLES[call.name] : undefined
+  const ofPopulation = OF_SAMPLES.get(call.name)
   if (ofPopulation !== undefined) return { ...call, name: ofPopulation }
   if (call.name === 'median' && argument !== undefined && second === undefined)
     return medianOf(call, argument)
