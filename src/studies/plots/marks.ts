@@ -53,6 +53,12 @@ export interface Axis {
 export const IN_FULL_BESIDE = 99_999
 export const IN_FULL_BELOW = 999_999_999
 
+/** A channel that positions a field on an axis from 0 up to the highest value. */
+export function upward(title: string, highest: number, tickCount: number) {
+  const to = highest === 0 ? 1 : highest
+  return along({ title, from: 0, to, round: true, tickCount, mostInFull: IN_FULL_BESIDE, grid: true })
+}
+
 /** Longer labels would not fit in any case. */
 const MOST_ALIKE_IN_FULL = 1e17
 

@@ -1,5 +1,5 @@
 import { type Figure, type Header, headerHeight, headerLayers } from '../figure.ts'
-import { along, FONT_SIZE, IN_FULL_BELOW, IN_FULL_BESIDE, type Layer, lines, texts } from '../marks.ts'
+import { along, FONT_SIZE, IN_FULL_BELOW, type Layer, lines, texts, upward } from '../marks.ts'
 import type { AnswerDistributionPlot } from '../plot.ts'
 import { numberText, numberTextNear, percentText, textWidth } from '../text.ts'
 import { dashes, type Palette } from '../theme.ts'
@@ -108,15 +108,8 @@ function axesOf({ points, discrete }: AnswerDistributionPlot, { from, to }: Reac
     tickCount: 9,
     mostInFull: IN_FULL_BELOW,
   })('value')
-  const y = along({
-    title: discrete ? 'Probability' : 'Probability density (per unit of the answer)',
-    from: 0,
-    to: highest === 0 ? 1 : highest,
-    round: true,
-    tickCount: 6,
-    mostInFull: IN_FULL_BESIDE,
-    grid: true,
-  })('probability')
+  const title = discrete ? 'Probability' : 'Probability density (per unit of the answer)'
+  const y = upward(title, highest, 6)('probability')
   return { x, y, y2: { field: 'none' } }
 }
 

@@ -1,7 +1,7 @@
 import { entry } from '../../../privacy/must.ts'
 import type { ComparedMechanism, Criterion } from '../compare.ts'
 import { type Figure, FLAG_HEIGHT, flagLayers, type Header, headerHeight, headerLayers } from '../figure.ts'
-import { along, IN_FULL_BELOW, IN_FULL_BESIDE, type Layer, pointMark, stroke } from '../marks.ts'
+import { along, IN_FULL_BELOW, type Layer, pointMark, stroke, upward } from '../marks.ts'
 import type { NoiseComparisonPlot } from '../plot.ts'
 import { numberText, percentText } from '../text.ts'
 import { dashes, type Palette, shapes } from '../theme.ts'
@@ -65,15 +65,7 @@ export function noiseComparisonFigure(plot: NoiseComparisonPlot, palette: Palett
       mostInFull: IN_FULL_BELOW,
       tickMinStep: 1,
     })('statistics'),
-    y: along({
-      title: `${CRITERIA[criterion]} of each${level}, in units of the statistic`,
-      from: 0,
-      to: highest === 0 ? 1 : highest,
-      round: true,
-      tickCount: 7,
-      mostInFull: IN_FULL_BESIDE,
-      grid: true,
-    })('noise'),
+    y: upward(`${CRITERIA[criterion]} of each${level}, in units of the statistic`, highest, 7)('noise'),
   }
   const curves = drawn.flatMap((mechanism): Layer[] => {
     const { line, point } = style(mechanism)

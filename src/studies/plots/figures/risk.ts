@@ -4,12 +4,12 @@ import { type Figure, FLAG_HEIGHT, flagLayers, type Header, headerHeight, header
 import {
   along,
   IN_FULL_BELOW,
-  IN_FULL_BESIDE,
   type Layer,
   type LineStyle,
   pointMark,
   stroke,
   texts,
+  upward,
   type View,
 } from '../marks.ts'
 import type { RiskPanel, RiskPlot } from '../plot.ts'
@@ -173,15 +173,7 @@ function panelLayers(
     tickCount: width > 400 ? 10 : 6,
     mostInFull: IN_FULL_BELOW,
   })('epsilon')
-  const y = along({
-    title: 'Largest posterior probability',
-    from: 0,
-    to: highest === 0 ? 1 : highest,
-    round: true,
-    tickCount: 6,
-    mostInFull: IN_FULL_BESIDE,
-    grid: true,
-  })
+  const y = upward('Largest posterior probability', highest, 6)
   const level = (value: number, line: LineStyle): Layer => ({
     data: { values: [{ level: value }] },
     mark: { type: 'rule', ...stroke(line) },
