@@ -112,7 +112,7 @@ const mutants: readonly DrawnMutant[] = [
     flaw: /no (analytic|classic)-gaussian/,
   },
   {
-    ...noiseComparison('a crossing marked one further', '(from - domain[0])', '(from + 1 - domain[0])'),
+    ...noiseComparison('a crossing marked one further', '(from - least)', '(from + 1 - least)'),
     plot: comparisonPlot(20),
     flaw: /no mark at 7/,
   },

@@ -23,69 +23,15 @@ const MOST_SHAPES = 30
  * one mechanism is better than another.
  */
 export function noiseComparisonFigure(plot: NoiseComparisonPlot, palette: Palette): Figure {
-  const { rows, epsilon, delta, criterion, confidence } = plot
-  const drawn = MECHANISMS.filter((mechanism) => rows.some(({ noise }) => noise[mechanism] !== undefined))
-  const [least = 1, most = 1] = [rows[0]?.statistics, rows.at(-1)?.statistics]
-  const domain = least < most ? ([least, most] as const) : ([least - 1, most + 1] as const)
-  const highest = Math.max(...rows.flatMap(({ noise }) => Object.values(noise)))
-  // Laplace and geometric noise nearly coincide. The one drawn first is wider, so that it shows below the other.
-  const style = (mechanism: ComparedMechanism) => {
-    const place = MECHANISMS.indexOf(mechanism)
-    const color = palette.series[place] ?? palette.text
-    return {
-      line: { color, dash: entry(dashes, place), width: mechanism === 'laplace' ? 4 : 2 },
-      point: { color, shape: shapes[place] ?? 'circle', size: mechanism === 'laplace' ? 90 : 32 },
-    }
-  }
+  const domain = domainOf(plot)
+  const [least, most] = domain
   const crossings = crossingsOf(plot).filter(({ from }) => from >= least && from <= most)
-  const beaten = new Set(plot.crossings.map(({ against }) => MECHANISM_NAMES[against]))
-  const withPoints = rows.length <= MOST_SHAPES
-  const level = criterion === 'halfWidth' ? ` (${percentText(confidence)})` : ''
-  const header: Header = {
-    title: 'Noise by number of statistics',
-    subtitles: [
-      `ε = ${numberText(epsilon)}, δ = ${numberText(delta)} for all statistics together; one person influences each of them`,
-      ...(crossings.length === 0
-        ? []
-        : [`Vertical lines: number from which this noise is less than ${[...beaten].join(' and ')} noise`]),
-    ],
-    legend: drawn.map((mechanism) => ({
-      label: MECHANISM_NAMES[mechanism],
-      line: style(mechanism).line,
-      ...(withPoints ? { point: style(mechanism).point } : {}),
-    })),
-  }
-  const encoding = {
-    x: along({
-      title: 'Statistics that one person influences (number)',
-      from: domain[0],
-      to: domain[1],
-      round: false,
-      tickCount: 12,
-      mostInFull: IN_FULL_BELOW,
-      tickMinStep: 1,
-    })('statistics'),
-    y: upward(`${CRITERIA[criterion]} of each${level}, in units of the statistic`, highest, 7)('noise'),
-  }
-  const curves = drawn.flatMap((mechanism): Layer[] => {
-    const { line, point } = style(mechanism)
-    const values = rows.flatMap(({ statistics, noise }) =>
-      noise[mechanism] === undefined ? [] : [{ statistics, noise: noise[mechanism] }],
-    )
-    return [
-      {
-        data: { values },
-        mark: { type: 'line', ...stroke(line) },
-        encoding,
-      },
-      ...(withPoints ? [{ data: { values }, mark: pointMark(point), encoding }] : []),
-    ]
-  })
+  const header = headerOf(plot, crossings.length > 0, palette)
   const flags = flagLayers(
     crossings.map(({ mechanism, label, from }) => ({
-      x: ((from - domain[0]) / (domain[1] - domain[0])) * FRAME.width,
+      x: ((from - least) / (most - least)) * FRAME.width,
       label,
-      line: { color: style(mechanism).line.color, width: 1.2 },
+      line: { color: styleOf(mechanism, palette).line.color, width: 1.2 },
     })),
     FRAME,
   )
@@ -95,21 +41,98 @@ export function noiseComparisonFigure(plot: NoiseComparisonPlot, palette: Palett
     top: headerHeight(header) + FLAG_HEIGHT * crossings.length + 12,
     bottom: 64,
   }
+  const layer = [...curvesOf(plot, domain, palette), ...flags, ...headerLayers(header, margins, palette)]
   return {
     title: header.title,
-    description: [
-      `${CRITERIA[criterion]} of each statistic against the number of statistics that one person influences, at epsilon ${numberText(epsilon)} and delta ${numberText(delta)}.`,
-      ...drawn.map((mechanism) => {
-        const ofMechanism = rows.flatMap(({ statistics, noise }) =>
-          noise[mechanism] === undefined ? [] : [`${numberText(noise[mechanism])} at ${statistics}`],
-        )
-        return `${MECHANISM_NAMES[mechanism]}: ${[...new Set([ofMechanism[0], ofMechanism.at(-1)])].join(', ')}.`
-      }),
-      ...crossings.map(({ sentence }) => sentence),
-    ].join(' '),
+    description: [spoken(plot), ...crossings.map(({ sentence }) => sentence)].join(' '),
     margins,
-    views: [{ ...FRAME, layer: [...curves, ...flags, ...headerLayers(header, margins, palette)] }],
+    views: [{ ...FRAME, layer }],
   }
+}
+
+type Domain = readonly [least: number, most: number]
+
+function domainOf({ rows }: NoiseComparisonPlot): Domain {
+  const [least = 1, most = 1] = [rows[0]?.statistics, rows.at(-1)?.statistics]
+  return least < most ? [least, most] : [least - 1, most + 1]
+}
+
+/** The mechanisms with noise in any row. */
+function drawnOf({ rows }: NoiseComparisonPlot): readonly ComparedMechanism[] {
+  return MECHANISMS.filter((mechanism) => rows.some(({ noise }) => noise[mechanism] !== undefined))
+}
+
+/** Laplace and geometric noise nearly coincide. The one drawn first is wider, so that it shows below the other. */
+function styleOf(mechanism: ComparedMechanism, palette: Palette) {
+  const place = MECHANISMS.indexOf(mechanism)
+  const color = palette.series[place] ?? palette.text
+  return {
+    line: { color, dash: entry(dashes, place), width: mechanism === 'laplace' ? 4 : 2 },
+    point: { color, shape: shapes[place] ?? 'circle', size: mechanism === 'laplace' ? 90 : 32 },
+  }
+}
+
+function headerOf(plot: NoiseComparisonPlot, hasCrossings: boolean, palette: Palette): Header {
+  const { rows, epsilon, delta } = plot
+  const beaten = new Set(plot.crossings.map(({ against }) => MECHANISM_NAMES[against]))
+  return {
+    title: 'Noise by number of statistics',
+    subtitles: [
+      `ε = ${numberText(epsilon)}, δ = ${numberText(delta)} for all statistics together; one person influences each of them`,
+      ...(hasCrossings
+        ? [`Vertical lines: number from which this noise is less than ${[...beaten].join(' and ')} noise`]
+        : []),
+    ],
+    legend: drawnOf(plot).map((mechanism) => {
+      const { line, point } = styleOf(mechanism, palette)
+      return { label: MECHANISM_NAMES[mechanism], line, ...(rows.length <= MOST_SHAPES ? { point } : {}) }
+    }),
+  }
+}
+
+function curvesOf(plot: NoiseComparisonPlot, [from, to]: Domain, palette: Palette): readonly Layer[] {
+  const { rows, criterion, confidence } = plot
+  const highest = Math.max(...rows.flatMap(({ noise }) => Object.values(noise)))
+  const level = criterion === 'halfWidth' ? ` (${percentText(confidence)})` : ''
+  const encoding = {
+    x: along({
+      title: 'Statistics that one person influences (number)',
+      from,
+      to,
+      round: false,
+      tickCount: 12,
+      mostInFull: IN_FULL_BELOW,
+      tickMinStep: 1,
+    })('statistics'),
+    y: upward(`${CRITERIA[criterion]} of each${level}, in units of the statistic`, highest, 7)('noise'),
+  }
+  return drawnOf(plot).flatMap((mechanism): Layer[] => {
+    const { line, point } = styleOf(mechanism, palette)
+    const data = { values: noiseOf(plot, mechanism) }
+    return [
+      { data, mark: { type: 'line', ...stroke(line) }, encoding },
+      ...(rows.length <= MOST_SHAPES ? [{ data, mark: pointMark(point), encoding }] : []),
+    ]
+  })
+}
+
+function noiseOf({ rows }: NoiseComparisonPlot, mechanism: ComparedMechanism) {
+  return rows.flatMap(({ statistics, noise: { [mechanism]: noise } }) =>
+    noise === undefined ? [] : [{ statistics, noise }],
+  )
+}
+
+function spoken(plot: NoiseComparisonPlot): string {
+  const { criterion, epsilon, delta } = plot
+  const curves = drawnOf(plot).map((mechanism) => {
+    const noise = noiseOf(plot, mechanism)
+    const told = [noise[0], noise.at(-1)].flatMap((at) =>
+      at === undefined ? [] : [`${numberText(at.noise)} at ${at.statistics}`],
+    )
+    return `${MECHANISM_NAMES[mechanism]}: ${[...new Set(told)].join(', ')}.`
+  })
+  const what = `${CRITERIA[criterion]} of each statistic against the number of statistics that one person influences`
+  return [`${what}, at epsilon ${numberText(epsilon)} and delta ${numberText(delta)}.`, ...curves].join(' ')
 }
 
 /**
