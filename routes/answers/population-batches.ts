@@ -1,7 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
-import { z } from 'zod'
 import { populationBatchAnswer, populationBatchPreview } from '../../schemas/answers/answer.ts'
-import { candidates } from '../../schemas/answers/disclosure.ts'
+import { previewQuery } from '../../schemas/answers/disclosure.ts'
 import { type PopulationBatchRequest, populationBatch } from '../../schemas/answers/query.ts'
 import { populationParameters } from '../../schemas/budgets/populations.ts'
 import { jsonText } from '../../schemas/values.ts'
@@ -81,7 +80,7 @@ export const populationBatchesRoutes: FastifyPluginAsyncZod<PopulationBatchesOpt
       summary: 'Preview batches about several datasets',
       description: 'Returns the cost to the population and to each dataset. Reads no data and costs nothing.',
       params: populationParameters,
-      querystring: z.strictObject({ candidates }),
+      querystring: previewQuery,
       body: populationBatch,
       response: { 200: populationBatchPreview },
     },

@@ -6,7 +6,7 @@ import {
   batchPreview,
   preview as previewSchema,
 } from '../../schemas/answers/answer.ts'
-import { candidates } from '../../schemas/answers/disclosure.ts'
+import { previewQuery } from '../../schemas/answers/disclosure.ts'
 import { batch, query } from '../../schemas/answers/query.ts'
 import { datasetParameters } from '../../schemas/datasets/dataset.ts'
 import { dummyAnswer, dummyBatchAnswer, practiceQuery } from '../../schemas/datasets/dummy.ts'
@@ -28,8 +28,6 @@ interface QueriesOptions extends AnswerDependencies, Pick<DummyDependencies, 'du
 
 const ON_DUMMY =
   'With `on=dummy` it is answered over made-up rows for practice: nothing is charged or stored, and no data is read.'
-
-const previewQuery = z.strictObject({ candidates })
 
 /** Queries, batches and their previews. */
 export const queriesRoutes: FastifyPluginAsyncZod<QueriesOptions> = async (app, dependencies) => {

@@ -1,6 +1,5 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
-import { z } from 'zod'
-import { candidates } from '../../schemas/answers/disclosure.ts'
+import { previewQuery } from '../../schemas/answers/disclosure.ts'
 import {
   openedSession,
   sessionAnswer,
@@ -81,7 +80,7 @@ export const sparseVectorRoutes: FastifyPluginAsyncZod<SparseVectorOptions> = as
         'Returns the cost of a session, the accuracy of its answers and its disclosure risk. Reads no data and costs ' +
         'nothing.',
       params: datasetParameters,
-      querystring: z.strictObject({ candidates }),
+      querystring: previewQuery,
       body: sessionRequest,
       response: { 200: sessionPreview },
     },

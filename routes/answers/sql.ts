@@ -1,6 +1,5 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
-import { z } from 'zod'
-import { candidates } from '../../schemas/answers/disclosure.ts'
+import { previewQuery } from '../../schemas/answers/disclosure.ts'
 import { type SqlRequest, sqlAnswer, sqlPreview, sqlRequest } from '../../schemas/answers/sql.ts'
 import { datasetParameters } from '../../schemas/datasets/dataset.ts'
 import { practiceQuery } from '../../schemas/datasets/dummy.ts'
@@ -88,7 +87,7 @@ export const sqlRoutes: FastifyPluginAsyncZod<SqlOptions> = async (app, dependen
         'Translates a SELECT statement to a query, and returns its cost, the accuracy of its answer and its disclosure ' +
         'risk. Reads no data and costs nothing.',
       params: datasetParameters,
-      querystring: z.strictObject({ candidates }),
+      querystring: previewQuery,
       body: sqlRequest,
       response: { 200: sqlPreview },
     },

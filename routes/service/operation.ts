@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { apiReport, STABILITY } from '../../schemas/service/api.ts'
+import { object } from '../../schemas/values.ts'
 import type { WatchedConnections } from '../../src/datasets/connections/watch.ts'
 import { SOFTWARE_VERSION } from '../../src/platform/software-version.ts'
 
@@ -13,9 +14,7 @@ interface OperationOptions {
   readonly connections: WatchedConnections
 }
 
-const status = z
-  .strictObject({ status: z.literal('ok') })
-  .meta({ id: 'Status', description: 'State of the service.' })
+const status = object('Status', 'State of the service.', { status: z.literal('ok') })
 
 const verification = z
   .enum(['checkpoint', 'complete'])
@@ -38,9 +37,11 @@ const connectionCounts = z
   })
   .describe('Databases of `SOTTO_CONNECTIONS`. `GET /v1/connections` has their names.')
 
-const readiness = z
-  .strictObject({ status: z.enum(['ready', 'not ready']), verification, connections: connectionCounts })
-  .meta({ id: 'Readiness', description: 'Readiness of the service.' })
+const readiness = object('Readiness', 'Readiness of the service.', {
+  status: z.enum(['ready', 'not ready']),
+  verification,
+  connections: connectionCounts,
+})
 
 /** Liveness and readiness, for operators, and the version of the API. */
 export const operationRoutes: FastifyPluginAsyncZod<OperationOptions> = async (app, options) => {

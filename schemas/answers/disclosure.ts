@@ -52,3 +52,6 @@ export const candidates = z
     'Number of people (or rows) that an adversary who knows all others considers equally likely. Default: their public ' +
       'number, or 2 if that is private.',
   )
+
+/** Query parameters of previews. */
+export const previewQuery = z.strictObject({ candidates })

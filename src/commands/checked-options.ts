@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { ruleOf } from '../privacy/rule.ts'
 import { Misuse } from './command.ts'
-import { exactNumber } from './exact-number.ts'
+import { EXACT_NUMBER_RULE, exactNumber } from './exact-number.ts'
 
 /**
  * Checks arguments and options as fields of a request.
@@ -13,7 +13,9 @@ export function checked<Fields>(
   fields: object,
   names: Readonly<Record<string, string>> = {},
 ): Fields {
-  const parsed = schema.safeParse(fields, { error: ruleOf })
+  const parsed = schema.safeParse(fields, {
+    error: (issue) => (Number.isNaN(issue.input) ? EXACT_NUMBER_RULE : ruleOf(issue)),
+  })
   if (parsed.success) return parsed.data
   const lines = parsed.error.issues.map(({ path, message }) => {
     const field = path.filter((step) => typeof step === 'string').join('.')
