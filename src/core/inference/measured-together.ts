@@ -8,8 +8,8 @@ import { unitOf } from '../planner/additive/estimates/noisy-statistic.ts'
 import type { AdditivePlan } from '../planner/additive/shape.ts'
 import type { ClampableColumn } from '../planner/language/clamp.ts'
 import { planGrouping } from '../planner/language/grouping.ts'
+import { withinBins } from '../planner/language/tables.ts'
 import { plan } from '../planner/plan.ts'
-import { withinBins } from '../planner/plans/marginals-rows.ts'
 import type { PlanLimits } from '../planner/plans/plan-kind.ts'
 
 /** A table that was measured, as a stored answer states it. */

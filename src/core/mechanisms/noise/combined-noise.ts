@@ -3,6 +3,7 @@ import { entry } from '../../../privacy/must.ts'
 import { numberFromRational } from '../../../privacy/rational.ts'
 import type { Measurement } from '../measurement.ts'
 import { normalHalfWidth } from './gaussian.ts'
+import { discreteLaplaceHalfWidth } from './geometric.ts'
 import { halfWidthOfMany, halfWidthOfTail, scaleUnitsOf } from './many-noises.ts'
 import type { CountedNoise, Noise, WeightedNoise } from './weighted-noise.ts'
 
@@ -88,7 +89,8 @@ export function halfWidthBound(alpha: number): (combination: readonly WeightedNo
 function halfWidthOfTerms(terms: readonly WeightedNoise[], alpha: number, standardNormal: number): number {
   const [only] = terms
   if (only === undefined) return 0
-  if (terms.length === 1 && only.noise.kind === 'laplace') return latticeHalfWidth(only, alpha)
+  if (terms.length === 1 && only.noise.kind === 'laplace')
+    return discreteLaplaceHalfWidth(only.noise.scaleUnits, alpha) * only.noise.unit * Math.abs(only.weight)
   const [laplace, normal] = byKind(terms)
   if (laplace.length === 0) return deviationOf(normal) * standardNormal + slackOf(terms)
   if (laplace.length > MANY_TERMS) return halfWidthOfMany(counted(terms), alpha)
@@ -193,14 +195,6 @@ function latticeTail(term: WeightedNoise, threshold: number): number {
   // Rounded down slightly: a threshold that is a whole number of units up to rounding counts as not yet exceeded.
   const units = Math.floor((threshold / (Math.abs(weight) * noise.unit)) * (1 - 1e-12)) + 1
   return Math.exp(-units / scaleUnits) / (1 + Math.exp(-1 / scaleUnits))
-}
-
-/** The least h for which P(|weight * noise| > h) = 2 q^(h + 1) / (1 + q) is at most alpha, h in units. */
-function latticeHalfWidth(term: WeightedNoise, alpha: number): number {
-  const scaleUnits = scaleUnitsOf(term.noise)
-  const q = Math.exp(-1 / scaleUnits)
-  const successor = scaleUnits * Math.log(2 / (alpha * (1 + q))) * (1 + 4 * Number.EPSILON)
-  return Math.max(0, Math.ceil(successor) - 1) * term.noise.unit * Math.abs(term.weight)
 }
 
 /** A sum of independent Laplace variables, and of normal ones. */

@@ -80,6 +80,13 @@ export function geometricParameter(scale: Rational): number {
   return -Math.expm1(-1 / numberFromRational(scale))
 }
 
+/** The least whole h for which P(|X| > h) = 2 q^(h + 1) / (1 + q) is at most alpha, q = exp(-1 / scale). */
+export function discreteLaplaceHalfWidth(scale: number, alpha: number): number {
+  // The factor covers the roundings of this line: they can overstate the half-width, never understate it.
+  const successor = scale * Math.log(2 / (alpha * (1 + Math.exp(-1 / scale)))) * (1 + 4 * Number.EPSILON)
+  return Math.max(0, Math.ceil(successor) - 1)
+}
+
 /**
  * Error bounds of discrete Laplace noise on any grid. With q = exp(-1 / scale), P(|X| > h) = 2 q^(h + 1) / (1 + q)
  * for whole h, so the half-width is the smallest h with h + 1 >= scale * ln(2 / (alpha (1 + q))); E|X| = 1 / sinh(1 /
@@ -89,13 +96,10 @@ export function geometricParameter(scale: Rational): number {
 export function laplaceAccuracy(measurement: Measurement, confidence: number): Accuracy {
   requireConfidence(confidence)
   const scale = numberFromRational(laplaceScale(measurement))
-  const alpha = 1 - confidence
   const outputUnit = 2 ** -measurement.fractionBits
-  // The factor covers the roundings of this line: they can overstate the half-width, never understate it.
-  const successor = scale * Math.log(2 / (alpha * (1 + Math.exp(-1 / scale)))) * (1 + 4 * Number.EPSILON)
   return {
     confidence,
-    halfWidth: Math.max(0, Math.ceil(successor) - 1) * outputUnit,
+    halfWidth: discreteLaplaceHalfWidth(scale, 1 - confidence) * outputUnit,
     expectedAbsoluteError: outputUnit / Math.sinh(1 / scale),
     standardDeviation: (outputUnit * Math.SQRT1_2) / Math.sinh(0.5 / scale),
   }

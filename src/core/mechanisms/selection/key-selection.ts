@@ -79,17 +79,6 @@ export interface NoisyKey {
   readonly noisyCount: bigint
 }
 
-/** Accuracy of a selection of keys, computed without data. */
-interface KeySelectionAccuracy {
-  /** Least number of people with which a key is kept with at least this confidence. */
-  readonly countForConfidence: number
-  /**
-   * Accuracy of each noisy count, if there are any, before it is known whether the key is kept. Near the threshold, the
-   * counts of keys that are kept tend to be too large.
-   */
-  readonly count?: Accuracy
-}
-
 /** Bits of precision that almost always suffice; otherwise more are used. */
 const FIRST_PRECISION = 192
 /**
@@ -266,13 +255,14 @@ export function keepProbability(measurement: KeySelectionMeasurement, count: num
 }
 
 /**
- * Number of people that a key needs to be kept with this confidence, and error bounds of noisy counts.
+ * Number of people that a key needs to be kept with this confidence; and the accuracy of each noisy count, if there are any,
+ * before it is known whether the key is kept. Near the threshold, the counts of keys that are kept tend to be too large.
  * @throws RangeError for a confidence outside (0, 1).
  */
 export function keySelectionAccuracy(
   measurement: KeySelectionMeasurement,
   confidence: number,
-): KeySelectionAccuracy {
+): { readonly countForConfidence: number; readonly count?: Accuracy } {
   requireConfidence(confidence)
   // The factor covers the roundings of doubles: they can overstate the number, never understate it.
   const rare = (1 - confidence) / (1 + 16 * Number.EPSILON)

@@ -51,12 +51,11 @@ import { contributionTo, ONE_ROW_PER_PERSON, planBounding, requireNoClamp } from
 import type { Grouping } from '../language/grouping.ts'
 import { planPredicate, whereAll } from '../language/predicate.ts'
 import type { CellIntegers } from '../language/reading.ts'
-import { planGroupings } from '../language/tables.ts'
+import { planGroupings, withinBins } from '../language/tables.ts'
 import { type Offer, spacingOf, withFewDigits } from '../price/accuracy-first.ts'
 import { replacementLossInTwoSteps } from '../price/price.ts'
 import { sensitivityOf } from '../price/stability.ts'
 import type { AccuracyReport, MeasuredTables, NoiseReport, PartialReport } from '../report-kinds.ts'
-import { withinBins } from './marginals-rows.ts'
 import {
   addingNoise,
   type NoisyRelease,
