@@ -92,9 +92,9 @@ export function exponentialRho(measurement: Priced): RhoPico {
 }
 
 /**
- * Returns a bound of the distance of the chosen outcome from the best, in score units. With m outcomes besides the best, P(distance > t) is
- * largest where all of them are at t + 1: m q / (1 + m q), q = exp(-exponent (t + 1)). The half-width is the smallest
- * whole t for which that is at most 1 - confidence.
+ * Returns a bound of the distance of the chosen outcome from the best, in score units. With m outcomes besides the best,
+ * P(distance > t) is largest where all of them are at t + 1: m q / (1 + m q), q = exp(-exponent (t + 1)). The half-width is
+ * the smallest whole t for which that is at most 1 - confidence.
  *
  * @throws RangeError for a confidence outside (0, 1).
  */

@@ -57,8 +57,8 @@ export function periodsOf({ by, from, to }: CalendarColumn, column: TemporalColu
 }
 
 /**
- * Divides a column by the calendar into bins, and names their cells. Every cell is a whole period: a stored value is in the cell that contains its own
- * instant, whether or not the column's grid has a point at the edge of the cell. See decision 29.
+ * Divides a column by the calendar into bins, and names their cells. Every cell is a whole period: a stored value is in the
+ * cell that contains its own instant, whether or not the column's grid has a point at the edge of the cell. See decision 29.
  *
  * @throws Refusal `query-does-not-fit` as {@link periodsOf}, and for periods shorter than a step of the column or too many
  * of them.

@@ -85,9 +85,10 @@ export interface Curve {
 const MOST_CLOSE = 40
 
 /**
- * Reads a quantile from a curve, with the interval in which the cell of the true quantile lies at the confidence of the curve: where the count less p per cent of all rows, g(j), changes its sign. With one fixed place j, |g - its
- * true value| is at most h(j) with the stated confidence, and each sign of the error has half of the rest. The interval takes all places
- * from the first with g >= -h through the last with g <= h, so that it misses either end of the true cell with at most half of the rest.
+ * Reads a quantile from a curve, with the interval in which the cell of the true quantile lies at the confidence of the curve:
+ * where the count less p per cent of all rows, g(j), changes its sign. With one fixed place j, |g - its true value| is at most
+ * h(j) with the stated confidence, and each sign of the error has half of the rest. The interval takes all places from the first
+ * with g >= -h through the last with g <= h, so that it misses either end of the true cell with at most half of the rest.
  * Proof: src/core/workloads/workloads.md, "Quantiles of a curve".
  */
 export function quantileOf({ spans, counts, noises, confidence }: Curve, p: number) {

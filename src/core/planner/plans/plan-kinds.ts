@@ -41,19 +41,19 @@ export type ExactAggregate = PlanTypes[PlanKindName]['exact']
 /** Values that carry noise and may leave the service, by kind of plan. */
 export type Released = PlanTypes[PlanKindName]['release']
 
-/** A part of the types of one kind of plan. Functions that are generic in the kind find its entry in a table without a switch. */
-type OfKind<Kind extends PlanKindName, Part extends keyof PlanTypes[Kind]> = {
+/** A type of one kind of plan. Functions that are generic in the kind find its entry in a table without a switch. */
+type PartOf<Kind extends PlanKindName, Part extends keyof PlanTypes[Kind]> = {
   [K in Kind]: PlanTypes[K][Part & keyof PlanTypes[K]] & { readonly kind: K }
 }[Kind]
 
 /** Plan of one kind. */
-export type PlanOf<Kind extends PlanKindName> = OfKind<Kind, 'plan'>
+export type PlanOf<Kind extends PlanKindName> = PartOf<Kind, 'plan'>
 
 /** The exact integers that a plan of one kind reads. */
-export type ExactOf<Kind extends PlanKindName> = OfKind<Kind, 'exact'>
+export type ExactOf<Kind extends PlanKindName> = PartOf<Kind, 'exact'>
 
 /** Release of one kind of plan. */
-export type ReleaseOf<Kind extends PlanKindName> = OfKind<Kind, 'release'>
+export type ReleaseOf<Kind extends PlanKindName> = PartOf<Kind, 'release'>
 
 /** Everything the planner knows about the kind of a plan. */
 export function planKindOf<Kind extends PlanKindName>(
