@@ -167,15 +167,21 @@ function requireNeighbours(changed: number, released: number, leftOut: number): 
 function checkPrior(prior: readonly number[], worlds: number): void {
   if (prior.length !== worlds)
     throw refuseField('invalid-request', 'prior', `must have one number for each of the ${worlds} worlds`)
-  if (Math.abs(totalOf(prior) - 1) > PRIOR_TOLERANCE)
+  if (Math.abs(sumOf(prior) - 1) > PRIOR_TOLERANCE)
     throw refuseField('invalid-request', 'prior', 'must sum to 1')
 }
 
 /** Largest accepted distance between the sum of a prior and 1. */
 const PRIOR_TOLERANCE = 1e-9
 
-function totalOf(prior: readonly number[]): number {
-  return prior.reduce((sum, mass) => sum + mass, 0)
+/**
+ * Returns the divisor that makes a prior sum to 1. It is 1 if the prior sums to 1 up to the rounding of its numbers to
+ * doubles, so that such a prior is used and reported unchanged.
+ */
+function divisorOf(prior: readonly number[] | undefined): number {
+  if (prior === undefined) return 1
+  const total = sumOf(prior)
+  return Math.abs(total - 1) <= Number.EPSILON ? 1 : total
 }
 
 function chooseWays(
@@ -249,12 +255,12 @@ function enumeratedWorlds(
   counts: readonly AnswerCount[],
 ): EnumeratedWorlds {
   const indexOf = new Map(counts.map(({ answer }, index) => [answer, index]))
-  const total = prior === undefined ? 1 : totalOf(prior)
+  const divisor = divisorOf(prior)
   return {
     universeSize: query.values.length,
     released,
     answerOf: Int32Array.from(answersInOrder, (answer) => indexOf.get(answer) ?? 0),
-    masses: Float64Array.from(answersInOrder, (_, world) => (prior?.[world] ?? 1) / total),
+    masses: Float64Array.from(answersInOrder, (_, world) => (prior?.[world] ?? 1) / divisor),
   }
 }
 
@@ -284,4 +290,15 @@ function possibleAnswers(
     mass: entry(masses, index),
     largestMass: entry(largestMasses, index),
   }))
+}
+
+/** Compensated sum (Neumaier 1974): its error does not grow with the number of summands. */
+function sumOf(numbers: readonly number[]): number {
+  let [sum, lost] = [0, 0]
+  for (const number of numbers) {
+    const next = sum + number
+    lost += Math.abs(sum) >= Math.abs(number) ? sum - next + number : number - next + sum
+    sum = next
+  }
+  return sum + lost
 }
