@@ -444,8 +444,8 @@ const LEDGER_MUTANTS: readonly Mutant[] = [
   ),
   writer(
     'changes of charges are not written',
-    'of rows.movedCharges) writeOne(updateCharge, row)',
-    'of rows.movedCharges.slice(1)) writeOne(updateCharge, row)',
+    'movedCharges: rowUpdater(database, UPDATE_CHARGE)',
+    'movedCharges: () => {}',
   ),
   writer(
     'a debit is not written',
@@ -464,8 +464,8 @@ const LEDGER_MUTANTS: readonly Mutant[] = [
   ),
   writer(
     'the spending of an analyst is not written',
-    'for (const row of rows.movedAnalysts) writeOne(updateAnalyst, row)',
-    '',
+    'movedAnalysts: rowUpdater(database, UPDATE_ANALYST)',
+    'movedAnalysts: () => {}',
   ),
   writtenRows(
     'allotments are not written',

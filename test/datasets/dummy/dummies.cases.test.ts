@@ -97,7 +97,9 @@ describe('a table', () => {
           withDuckDb(
             ':memory:',
             `ATTACH '${directory}/${version}.duckdb' AS made (READ_ONLY)`,
-            `SELECT ${names.join(', ')} FROM made.rows`,
+            `CREATE TABLE kept AS SELECT ${names.join(', ')} FROM made.rows`,
+            'DETACH made',
+            'FROM kept',
           ),
         )
         const made = [...dummyRows(drawn, size)].map((values) =>

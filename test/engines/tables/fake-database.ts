@@ -43,6 +43,9 @@ export interface FakeDatabase {
 const dialect: TableDialect = {
   ...duckDbDialect,
   ...duckDbDigest,
+  // As in other tables, texts are bound and other values are literals.
+  value: (value, type, bind) =>
+    typeof value === 'string' ? duckDbDialect.value(value, type, bind) : String(value),
   encode: (column, { type, sql }) => {
     const isNumber = /INT|DECIMAL|DOUBLE/.test(type)
     const isText = type === 'VARCHAR'
