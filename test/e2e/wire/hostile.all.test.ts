@@ -174,9 +174,14 @@ test('attack: statements whose planning does not end are stopped', async () => {
     ...session,
   })
   await client.connect()
-  for (const [place, sql] of [nested(18), joined(250)].entries()) {
+  const statements = [
+    // On a fast machine the planner comes to its limit of depth before the time is over.
+    [nested(18), /57014|54000|57P03|0A000/],
+    [joined(250), /57014|54000|57P03/],
+  ] as const
+  for (const [place, [sql, codes]] of statements.entries()) {
     const stopped = client.query({ text: sql, name: `described ${place}` } as never)
-    await expect(stopped).rejects.toMatchObject({ code: expect.stringMatching(/57014|54000|57P03/) })
+    await expect(stopped).rejects.toMatchObject({ code: expect.stringMatching(codes) })
     expect((await client.query("SELECT relname FROM pg_class WHERE relname = 'pg_type'")).rowCount).toBe(1)
     await client.query('DEALLOCATE ALL')
   }
