@@ -83,8 +83,8 @@ export interface DatasetFindings {
 }
 
 /**
- * Verifies all of a dataset in a live ledger: its chain, as {@link verifyLedger} does, and its requests and answers, as
- * {@link verifyDocuments} does.
+ * Verifies all of a dataset in a live ledger: its chain, as {@link verifyLedger} does, its requests, and the answers that
+ * follow from others.
  * @returns `undefined` if the dataset has no budget.
  * @throws LedgerFault if the store failed.
  */
@@ -95,7 +95,7 @@ export async function verifyDataset(
 ): Promise<DatasetFindings | undefined> {
   const chain = await verifyLedger(ledger, dataset, counts)
   if (chain === undefined) return undefined
-  const { broken, requests, inferred } = await verifyDocuments(ledger, dataset)
+  const { broken, requests, inferred } = await verifyDocuments(ledger, dataset, chain.kind)
   const verification = withFault(chain, broken)
   return { verification, requests, ...(verification.kind === 'sound' && { inferred }) }
 }
@@ -110,13 +110,15 @@ interface DocumentFindings {
 }
 
 /**
- * Compares the stored requests of a dataset, all of which must be there, with the hashes in its events, and recomputes the
- * stored answers that follow from releases, alone or with a measurement of their own.
+ * Compares the stored requests of a dataset, all of which must be there, with the hashes in its events. If its chain is sound,
+ * it also recomputes the stored answers that follow from releases, alone or with a measurement of their own: the events of a
+ * broken chain may say anything.
  * @throws LedgerFault if the store failed.
  */
 export async function verifyDocuments(
   ledger: Readable & Pick<Releases, 'release'>,
   dataset: string,
+  chain: Verification['kind'] = 'sound',
 ): Promise<DocumentFindings> {
   const follower = followRequests({ required: true })
   let inferred = 0
@@ -126,7 +128,8 @@ export async function verifyDocuments(
       const event: LedgerEvent = JSON.parse(canonical)
       const digest = request === undefined ? undefined : sha256(request)
       follower.add(event, digest)
-      if (unfounded !== undefined || digest === undefined || digest !== event.requestHash) continue
+      if (chain === 'broken' || unfounded !== undefined) continue
+      if (digest === undefined || digest !== event.requestHash) continue
       const found = await recompute(ledger, event, request)
       if (found === undefined) continue
       inferred += 1

@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
 import { canonicalJson, chargeId, sha256 } from '../../../src/ledger/canonical.ts'
-import { exportLines, verifyDocuments } from '../../../src/ledger/exported.ts'
+import { exportLines, verifyDataset, verifyDocuments } from '../../../src/ledger/exported.ts'
 import type { Ledger } from '../../../src/ledger/ledger.ts'
 import { type ExportFindings, followExport, isSound } from '../../../src/ledger/protocol/verifier/export.ts'
 import { openSqliteDatabase } from '../../../src/ledger/sqlite/database.ts'
@@ -173,5 +173,23 @@ test.each([
   const changed = ledgerOver(sqliteStore(openSqliteDatabase(path), () => FIRST_MS))
   const { broken } = await verifyDocuments(changed, 'census')
   expect(broken).toEqual({ kind: 'broken', sequence, reason: 'the request does not match its hash' })
+  await changed.close()
+})
+
+test('an altered event is told as such, whatever request it refers to', async () => {
+  const { ledger, path } = await withRequests()
+  await ledger.close()
+  const database = new DatabaseSync(path)
+  const triggers = database.prepare("SELECT name FROM sqlite_master WHERE type = 'trigger'").all()
+  for (const { name } of triggers) database.exec(`DROP TRIGGER ${name}`)
+  const hashes = [sha256(requestOf('paid')), sha256('not JSON')] as const
+  database.prepare('UPDATE events SET canonical = replace(canonical, ?, ?)').run(...hashes)
+  database
+    .prepare("UPDATE charges SET request = 'not JSON', request_hash = ? WHERE idempotency_key = 'paid'")
+    .run(hashes[1])
+  database.close()
+  const changed = ledgerOver(sqliteStore(openSqliteDatabase(path), () => FIRST_MS))
+  const found = await verifyDataset(changed, 'census')
+  expect(found?.verification).toMatchObject({ kind: 'broken', sequence: 2 })
   await changed.close()
 })
