@@ -233,7 +233,8 @@ function readNumber(
   { value, type, at }: Extract<Expression, { kind: 'text' }>,
   compared: 'integer' | 'number',
 ): Expression | undefined {
-  const pattern = compared === 'integer' ? /^\s*\+?(-?\d+)\s*$/ : /^\s*\+?(-?\d+(?:\.\d+)?)\s*$/
+  const pattern =
+    compared === 'integer' ? /^\s*(?:\+(?!-))?(-?\d+)\s*$/ : /^\s*(?:\+(?!-))?(-?\d+(?:\.\d+)?)\s*$/
   const [, text] = (type === undefined && pattern.exec(value)) || []
   return text === undefined ? undefined : { kind: 'number', text, at }
 }

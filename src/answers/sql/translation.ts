@@ -9,7 +9,7 @@ import type { Expression, Select, Statement } from './parsing/statement.ts'
 import { refusePart } from './place.ts'
 import { refusalAt } from './refusals.ts'
 import { plainCalendar } from './rewriting/calendar.ts'
-import { plainDivisors } from './rewriting/rewritten.ts'
+import { plainDivisors, withNamesOf } from './rewriting/rewritten.ts'
 import { resolveTimes } from './rewriting/times.ts'
 import { hasAggregate, unwrapped } from './rewriting/wrappers.ts'
 import { halfWidthOf } from './rows/computed.ts'
@@ -49,14 +49,15 @@ export function translate(text: string, select: Select, dataset: Dataset, nowMs:
   const refuse = (at: number | undefined, rule: string) => refusePart(text, at, 'sql-not-supported', rule)
   const withScope = (written: Statement) => {
     const scope = openScope(text, written, dataset, conditionOf)
-    return { scope, statement: plainCalendar(written, (column) => temporalTypeOf(scope, column)) }
+    const plain = plainCalendar(plainDivisors(written), (column) => temporalTypeOf(scope, column))
+    return { scope, statement: withNamesOf(written, plain) }
   }
   const groupsIn = (inner: Statement) => {
     const { scope, statement } = withScope(inner)
     return statement.groupBy.map((written) => groupedExpression(scope, written, statement.targets))
   }
   const times = resolveTimes(unwrapped(select, { refuse, groupsOf: groupsIn }), nowMs, refuse)
-  const { scope, statement } = withScope(plainDivisors(times.statement))
+  const { scope, statement } = withScope(times.statement)
   const where = statement.where && scope.condition(statement.where)
   const groupings = readGroupings(scope, statement)
   const measures: PlacedMeasure[] = []

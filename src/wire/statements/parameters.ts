@@ -23,8 +23,7 @@ export interface ParameterUse {
 /** Largest number of parameters of a statement. */
 const MOST_PARAMETERS = 1_000
 
-const NUMERIC_CASTS: readonly string[] = ['int2', 'int4', 'int8', 'numeric', 'float4', 'float8']
-const PLAIN_CASTS: readonly string[] = [...NUMERIC_CASTS, 'text', 'varchar', 'bpchar', 'bool']
+const PLAIN_CASTS: readonly string[] = ['text', 'varchar', 'bpchar', 'bool']
 
 /**
  * Finds the uses of the parameters of a statement, by number from 1 on: index 0 is that of $1.
@@ -56,7 +55,7 @@ export function parametersIn(tree: Node): readonly ParameterUse[] {
   return Array.from(uses, (use) => use ?? {})
 }
 
-/** Takes casts off constants whose spelling tells the type, such as `'M'::text`. Questions have constants without types. */
+/** Takes casts off constants whose spelling tells the type, such as `'M'::varchar(10)`. */
 export function dropPlainCasts(tree: Node): void {
   eachPart(tree, (part) => {
     const cast = fieldsOf(part as Node, 'TypeCast')
@@ -64,9 +63,7 @@ export function dropPlainCasts(tree: Node): void {
     const name = castName(cast) ?? ''
     if (constant === undefined || !PLAIN_CASTS.includes(name)) return
     delete part.TypeCast
-    const { sval: text, ...facts } = constant
-    const isNumber = NUMERIC_CASTS.includes(name) && text !== undefined
-    part.A_Const = isNumber ? { ...facts, fval: { fval: text.sval ?? '' } } : constant
+    part.A_Const = constant
   })
 }
 

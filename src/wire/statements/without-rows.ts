@@ -38,9 +38,14 @@ function isNever(condition: Node | undefined): boolean {
   return operator === '=' ? left !== right : operator === '<>' && left === right
 }
 
-/** The value of a whole number or a truth value. The parser omits 0 and false. */
+const NUMERIC: readonly string[] = ['int2', 'int4', 'int8', 'numeric', 'float4', 'float8']
+
+/** The value of a number, also of one that is cast to a type of numbers, or a truth value. The parser omits 0 and false. */
 function constantOf(node: Node | undefined): number | boolean | undefined {
-  const { ival, boolval } = fieldsOf(node, 'A_Const') ?? {}
+  const cast = fieldsOf(node, 'TypeCast')
+  if (NUMERIC.includes(lastName(cast?.typeName?.names) ?? '')) return constantOf(cast?.arg)
+  const { ival, fval, boolval } = fieldsOf(node, 'A_Const') ?? {}
   if (ival !== undefined) return ival.ival ?? 0
+  if (fval !== undefined) return Number(fval.fval)
   return boolval === undefined ? undefined : (boolval.boolval ?? false)
 }

@@ -255,6 +255,21 @@ test('a computed time is of a year with four digits', () => {
     expect(refusalOf(select('COUNT(*)', `WHERE seen > ${time}`)).errors[0]?.rule).toContain('1 to 9999')
 })
 
+test('a number that is cast to a decimal is divided by as one', () => {
+  const queryOf = (divisor: string) => translated(select('COUNT(*)', `WHERE age / ${divisor} > 1`)).query
+  for (const divisor of ['CAST(10 AS float)', "'10'::numeric", "CAST('10' AS double precision)"])
+    expect(queryOf(divisor)).toEqual(queryOf('10.0'))
+  expect(queryOf("'10'::int")).toEqual(queryOf('10'))
+  expect(queryOf('10')).not.toEqual(queryOf('10.0'))
+})
+
+test('date_trunc has two arguments', () => {
+  for (const third of ["interval '1 day'", "'Europe/Berlin'"])
+    expect(() => translated(select('COUNT(*)', `GROUP BY date_trunc('week', day, ${third})`))).toThrow(
+      /date_trunc has a unit and a column/,
+    )
+})
+
 describe('several queries', () => {
   const kindsOf = (sql: string) => queriesOf(select(sql)).map(({ kind }) => kind)
   test.each([
@@ -547,6 +562,24 @@ describe('rows', () => {
     expect(notesOf('ORDER BY 2')).toContain('ORDER BY')
     expect(notesOf('ORDER BY 1')).not.toContain('ORDER BY')
     expect(notesOf('HAVING COUNT(*) > 1 LIMIT 1')).toMatch(/HAVING.*LIMIT/)
+  })
+
+  test('are named by what was written, also in another spelling', () => {
+    const sunday = "date_trunc('week', seen + interval '1 day') - interval '1 day'"
+    const divided = 'CASE WHEN COUNT(*) = 0 THEN NULL ELSE COUNT(*) END'
+    const { asked, columnsOf } = translated(select(`seen::date, ${divided}`, 'GROUP BY 1'))
+    const named = columnsOf({ noise: stated(asked).noise, round: false }).map(({ name }) => name)
+    expect(named).toEqual(['seen', 'case', 'case_half_width'])
+    for (const [key, name] of [
+      ['DATE(seen)', 'date'],
+      ['DATE(day)', 'date'],
+      ['CAST(day AS date)', 'day'],
+      [sunday, 'column'],
+    ]) {
+      const keyed = translated(select(`${key}, COUNT(*)`, 'GROUP BY 1'))
+      expect(keyed.columnsOf({ noise: stated(keyed.asked).noise, round: false })[0]?.name).toBe(name)
+    }
+    expect(translated(select('DATE(seen), COUNT(*)', 'GROUP BY 1 ORDER BY date')).asked).toBeDefined()
   })
 
   test('name the half-width of a quantile as one of ranks', () => {

@@ -115,6 +115,9 @@ describe('a statement without rows', () => {
     ]
     expect(await columnsOf(client, 'SELECT * FROM "census" AS "q01" WHERE (0 = 1)')).toEqual(all)
     expect(await columnsOf(client, 'SELECT c.* FROM sotto.public.census c LIMIT 0 OFFSET 5')).toEqual(all)
+    expect(await columnsOf(client, 'SELECT * FROM census LIMIT 0::bigint')).toEqual(all)
+    const limited = { text: 'SELECT COUNT(*) FROM census LIMIT $1', values: [0] }
+    expect((await client.query(limited)).rows).toEqual([])
     const some = 'SELECT "Earnings", age + 0.5 AS older FROM census WHERE "Sex" = \'M\' AND FALSE'
     expect(await columnsOf(client, some)).toEqual([
       ['Earnings', BIGINT],

@@ -41,6 +41,9 @@ export function withoutPlaces(expression: Expression): string {
   return JSON.stringify(expression, (name, part: unknown) => (name === 'at' ? undefined : part))
 }
 
+/** The name of a column of a SELECT list that has none by itself. */
+export const UNNAMED = 'column'
+
 /** The name of a column of a SELECT list as PostgreSQL chooses it; `undefined` for one without a name. */
 export function nameOf({ alias, expression }: Target): string | undefined {
   if (alias !== undefined) return alias

@@ -285,15 +285,16 @@ function readCast({ arg, typeName, location = -1 }: TypeCast, refuse: Refuse): E
   const bare = value.kind === 'text' && value.type === undefined
   if (bare && isCastType(name)) return { ...value, type: name }
   if (bare && type === 'text') return value
+  const typed = (text: string) => (type === 'number' && /^-?\d+$/.test(text) ? `${text}.0` : text)
   if (bare && (type === 'number' || type === 'integer') && precision.length === 0)
-    return { kind: 'number', text: decimal(value.value, value.at, refuse), at: value.at }
+    return { kind: 'number', text: typed(decimal(value.value, value.at, refuse)), at: value.at }
   const isWhole = value.kind === 'number' && /^-?\d+$/.test(value.text)
   if (
     value.kind === 'number' &&
     precision.length === 0 &&
     (type === 'number' || (type === 'integer' && isWhole))
   )
-    return value
+    return { ...value, text: typed(value.text) }
   const digits = precision.length > 0 ? (precision[1] ?? 0) : undefined
   return defined({ kind: 'cast', type, digits, value, at })
 }
@@ -322,6 +323,8 @@ function readCall(call: FuncCall, refuse: Refuse): Call {
   const withinGroup = call.agg_within_group === true
   if (order.length > 0 && !withinGroup)
     throw refuse(at, 'ORDER BY within an aggregate has no effect on the answer. Leave it out.')
+  if (name === 'date_trunc' && args.length > 2)
+    throw refuse(at, 'date_trunc has a unit and a column. Other time zones than UTC are not supported.')
   const [key, second] = order.map((node) => readSortKey(node, refuse))
   if (second !== undefined) throw refuse(at, 'WITHIN GROUP orders by one column.')
   return defined({

@@ -1,7 +1,8 @@
 import { defined } from '../../../privacy/defined.ts'
+import { entry } from '../../../privacy/must.ts'
 import { OF_SAMPLES } from '../measures.ts'
-import { mapParts, withoutPlaces } from '../parsing/expressions.ts'
-import type { Call, Expression, ExpressionOf, Statement } from '../parsing/statement.ts'
+import { mapParts, nameOf, UNNAMED, withoutPlaces } from '../parsing/expressions.ts'
+import type { Call, Expression, ExpressionOf, Statement, Target } from '../parsing/statement.ts'
 import { hasAggregate } from './wrappers.ts'
 
 /*
@@ -104,7 +105,18 @@ function nullIfOf({ whens, otherwise, at }: Case): Expression | undefined {
   if (only?.condition.kind !== 'comparison' || second !== undefined || otherwise === undefined)
     return undefined
   const { op, left, right } = only.condition
-  if (op !== '=' || only.result.kind !== 'null' || !hasAggregate(otherwise)) return undefined
+  if (op !== '=' || right.kind === 'text') return undefined
+  if (only.result.kind !== 'null' || !hasAggregate(otherwise)) return undefined
   if (withoutPlaces(left) !== withoutPlaces(otherwise)) return undefined
   return { kind: 'call', name: 'nullif', star: false, distinct: false, arguments: [otherwise, right], at }
+}
+
+/** Keeps the names of the columns of the result, which follow from what was written. */
+export function withNamesOf(written: Statement, plain: Statement): Statement {
+  const named = (target: Target, place: number): Target => {
+    const before = entry(written.targets, place)
+    const isSame = withoutPlaces(before.expression) === withoutPlaces(target.expression)
+    return isSame ? target : { ...target, alias: nameOf(before) ?? UNNAMED }
+  }
+  return { ...plain, targets: plain.targets.map(named) }
 }

@@ -1,7 +1,7 @@
 import type { Dataset } from '../../../core/dataset/dataset.ts'
 import { defined } from '../../../privacy/defined.ts'
 import { entry } from '../../../privacy/must.ts'
-import { nameOf } from '../parsing/expressions.ts'
+import { nameOf, UNNAMED } from '../parsing/expressions.ts'
 import type { Target } from '../parsing/statement.ts'
 import type { ResultColumn, Shape } from './result.ts'
 import { halfWidthUnit, isWhole, type StatedNoise } from './result-types.ts'
@@ -29,7 +29,7 @@ export function columnsOf(
   }
   return outputs.flatMap(({ target, slot }): readonly ResultColumn[] => {
     const { expression, alias } = target
-    const ownName = nameOf(target) ?? 'column'
+    const ownName = nameOf(target) ?? UNNAMED
     if (!isNoisy(slot)) {
       const isKeyColumn = 'key' in slot && alias === undefined && expression.kind === 'column'
       const name = isKeyColumn ? entry(groupings, slot.key).name : ownName
