@@ -344,9 +344,9 @@ const CHANGES: readonly (readonly [what: string, sql: string, table: object, mes
     'ALTER TABLE %t ALTER age TYPE INTEGER',
     {
       state: 'changed',
-      changes: [{ change: 'type', column: 'age', registered: 'BIGINT', present: 'INTEGER' }],
+      changes: [{ change: 'type', column: 'age', registered: 'bigint', present: 'integer' }],
     },
-    /the type of the column "age" was BIGINT and is INTEGER\. Restore the columns, or publish a new version/,
+    /the type of the column "age" was bigint and is integer\. Restore the columns, or publish a new version/,
   ],
   [
     'a new and a lost constraint',

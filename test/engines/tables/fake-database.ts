@@ -47,8 +47,8 @@ const dialect: TableDialect = {
   value: (value, type, bind) =>
     typeof value === 'string' ? duckDbDialect.value(value, type, bind) : String(value),
   encode: (column, { type, sql }) => {
-    const isNumber = /INT|DECIMAL|DOUBLE/.test(type)
-    const isText = type === 'VARCHAR'
+    const isNumber = /int|decimal|double/.test(type)
+    const isText = type === 'varchar'
     switch (column.type) {
       case 'integer':
       case 'number': {
@@ -58,7 +58,7 @@ const dialect: TableDialect = {
         return { stored: `CASE WHEN ${sql} IS NOT NULL THEN ${clamped} END`, isTotal: true }
       }
       case 'boolean':
-        return type === 'BOOLEAN' ? { stored: sql, isTotal: true } : undefined
+        return type === 'boolean' ? { stored: sql, isTotal: true } : undefined
       case 'category': {
         if (!isText) return undefined
         const categories = column.categories.map((category, i) => `WHEN ${textOf(category)} THEN ${i}`)
@@ -103,7 +103,8 @@ export async function createFakeDatabase(): Promise<FakeDatabase> {
     const columns = rows.map(
       ([column, type, nullable]): TableColumn => ({
         name: String(column),
-        type: String(type),
+        // As databases spell them.
+        type: String(type).toLowerCase(),
         notNull: nullable === 'NO',
       }),
     )
