@@ -307,7 +307,7 @@ test('datasets are listed with their state: open, unreachable, or suspended with
     expect(output).toMatch(/^one +1 +open /m)
     expect(output).toMatch(/^two +1 +suspended /m)
     expect(output).toMatch(
-      /^two is suspended: .*the column "age" was INTEGER and is bigint\. Restore the columns/m,
+      /^two is suspended: .*the column "age" was integer and is bigint\. Restore the columns/m,
     )
     const shown = (await listed('analyst')).output
     expect(shown).toMatch(/^two +1 +open /m)
